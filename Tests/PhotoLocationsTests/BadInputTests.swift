@@ -3,7 +3,7 @@ import Testing
 
 @testable import PhotoLocations
 
-/// Files that are not photos, and files that change while they are cleaned.
+/// Tests files that are not photos, and files that change while they are cleaned.
 @Suite final class BadInputTests {
     private let folder: URL
 
@@ -40,7 +40,7 @@ import Testing
 
     // MARK: Files that are not regular
 
-    @Test func `a named pipe is not waited for`() {
+    @Test func `a named pipe does not block`() {
         #expect(mkfifo(path("pipe"), 0o600) == 0)
         #expect(PhotoCleaning.response(about: path("pipe")) == ["fault", "\(LocationFailure.unreadable)"])
     }
@@ -86,8 +86,8 @@ import Testing
         #expect(PhotoCleaning.response(about: try write([], to: "empty"))[0] == "unreadable")
     }
 
-    /// The header names 50 GB, which are not there.
-    @Test func `a header of 50 GB is not believed`() throws {
+    /// The header declares 50 GB, but the file is small.
+    @Test func `a wrong size in a header does not prevent cleaning`() throws {
         let huge = Samples.big(1, 4) + Array("mdat".utf8) + Samples.big(50 << 30, 8) + [1, 2, 3]
         let film = Samples.film + huge
         #expect(try Cleaned(film).blocks.isEmpty)
@@ -95,7 +95,7 @@ import Testing
         #expect(try !Cleaned(tiff).contains("Zurich"))
     }
 
-    /// Holes are read as zeros. Only the reads are counted: 50 GB take a minute.
+    /// Holes are read as zeros. The test counts the bytes that are read, because reading 50 GB takes a minute.
     @Test(arguments: [0, 1]) func `a sparse film of 50 GB costs few reads`(_ kind: Int) throws {
         final class Sparse: PhotoBytes {
             let (head, count): ([UInt8], Int)
@@ -128,7 +128,7 @@ import Testing
         #expect(!cleaned.contains("47.37") && !cleaned.contains("8.549") && cleaned.contains("<html>"))
     }
 
-    /// The photo in the archive is stored, and the archive's directory is not changed.
+    /// The photo is stored in the archive without compression. The directory of the archive is not changed.
     @Test func `a photo in a ZIP archive behind a JPEG picture is cleaned`() throws {
         let archive = Array("PK\u{3}\u{4}\0\0\0\0\0\0photo.jpg".utf8) + photo + Array("PK\u{1}\u{2}photo.jpg".utf8)
         let cleaned = try Cleaned(Samples.jpeg() + archive)
@@ -145,7 +145,7 @@ import Testing
 
     // MARK: Files that change
 
-    /// Changes its file after one of the reads.
+    /// A file that is changed after one of the reads.
     private final class Changing: PhotoBytes {
         let file: FileBytes
         var count: Int { file.count }
@@ -165,7 +165,7 @@ import Testing
         }
     }
 
-    /// Cleans a photo of several reads: the first ones parse, the last one proves.
+    /// Cleans a photo that needs several reads. The first reads are for parsing, and the last read is for the proof.
     private func clean(after read: Int, _ change: @escaping (String) -> Void) throws -> (path: String, PhotoCleaning.Report) {
         let path = try write(photo + [UInt8](repeating: 1, count: 200_000), to: "photo")
         let descriptor = open(path, O_RDWR)
@@ -188,7 +188,7 @@ import Testing
         #expect(throws: LocationFailure.unreadable) { try clean(after: read) { truncate($0, 100_000) } }
     }
 
-    /// Another program writes the location again. The bytes are compared at the end.
+    /// Another program changes the photo after the proof. The bytes are compared at the end.
     @Test func `a photo that is written after it was proved is not sent`() throws {
         let reads = (1..<100).last { read in
             var isReached = false

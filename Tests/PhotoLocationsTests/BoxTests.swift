@@ -34,7 +34,8 @@ import Testing
         #expect(!cleaned.contains("Zurich") && abs(cleaned.places[0].latitude! - Samples.latitude) < 1e-4)
     }
 
-    @Test(arguments: [true, false]) func `keys and their values, with and without a version of meta`(_ hasVersion: Bool) throws {
+    @Test(arguments: [true, false])
+    func `the key and value of a location are removed, with and without a version of meta`(_ hasVersion: Bool) throws {
         func key(_ name: String) -> [UInt8] { Samples.big(8 + name.utf8.count, 4) + Array("mdta\(name)".utf8) }
         let keys = Samples.box(
             "keys", [0, 0, 0, 0, 0, 0, 0, 2] + key("com.apple.quicktime.make") + key("com.apple.quicktime.location.ISO6709"))
@@ -59,7 +60,7 @@ import Testing
                 let mime = item.type == "mime" ? Array("application/rdf+xml\0\(encoding)\0".utf8) : []
                 entries += Samples.box(
                     "infe", [2, 0, 0, 0] + Samples.big(index + 1, 2) + [0, 0] + Array("\(item.type)\0".utf8) + mime)
-                // Two extents.
+                // The item has two extents.
                 let half = item.content.count / 2
                 locations +=
                     Samples.big(index + 1, 2) + Samples.big(method, 2) + [0, 0, 0, 2]
@@ -79,7 +80,7 @@ import Testing
         return method == 1 ? build(0) : build(start) + Samples.box("mdat", data)
     }
 
-    @Test(arguments: [0, 1]) func `Exif and XMP items in two extents, in the file and in idat`(_ method: Int) throws {
+    @Test(arguments: [0, 1]) func `Exif and XMP items in two extents are cleaned, in the file and in idat`(_ method: Int) throws {
         let cleaned = try Cleaned(
             Self.heif(
                 [("Exif", [0, 0, 0, 0] + Samples.tiff()), ("mime", Array(Samples.xmp.utf8)), ("hvc1", [1, 2, 3, 4])],
@@ -109,7 +110,7 @@ import Testing
         }
     }
 
-    @Test func `JPEG XL: Exif and XMP are cleaned, and compressed boxes become free`() throws {
+    @Test func `Exif and XMP of JPEG XL are cleaned, and compressed boxes become free`() throws {
         let signature: [UInt8] = [0, 0, 0, 12] + Array("JXL \r\n".utf8) + [0x87, 0x0A]
         let cleaned = try Cleaned(
             signature + Samples.box("ftyp", Array("jxl \0\0\0\0jxl ".utf8)) + Samples.box("Exif", [0, 0, 0, 0] + Samples.tiff())
@@ -120,10 +121,10 @@ import Testing
     }
 
     @Test(arguments: [("Exif", true), ("xml ", true), ("jumb", false)])
-    func `a JPEG XL file without its compressed metadata does not claim to hold the old JPEG file`(
+    func `the box for the old JPEG file is removed if it needs the removed metadata`(
         _ kind: String, _ isNeeded: Bool
     ) throws {
-        // Not gray; one marker of JFIF; the end; its kind and size.
+        // The bits are: not gray, one marker of JFIF, the end of the picture, and the kind and size of the marker.
         let bits = [0] + [0xE0, 0xD9].flatMap { marker in (0..<6).map { (marker - 0xC0) >> $0 & 1 } } + [0, 0]
         var old = [UInt8](repeating: 0, count: 12)
         for (index, bit) in bits.enumerated() { old[index / 8] |= UInt8(bit) << UInt8(index % 8) }
@@ -140,7 +141,8 @@ import Testing
         #expect(cleaned.bytes.suffix(4).elementsEqual([0xFF, 0x0A, 1, 2]))
     }
 
-    /// Bits from the lowest on: gray or not, markers less 0xC0 in 6 bits, the end of the picture, kinds in 2 bits, each with a size.
+    /// The box begins with the lowest bit: whether the picture is gray, the markers minus 0xC0 in 6 bits, the end of the picture,
+    /// and the kinds in 2 bits, each with a size.
     @Test(arguments: [
         ([0xE0, 0xE1], [0, 2, 0], true), ([0xE0, 0xED], [0, 0], false), ([0xE1, 0xE2], [2, 1, 1], true), ([0xFE], [], false),
     ])
@@ -149,7 +151,7 @@ import Testing
     {
         var bits = [0]
         for marker in markers + [0xD9] { bits += (0..<6).map { (marker - 0xC0) >> $0 & 1 } }
-        // Kind 2 is the number 2 and one more bit.
+        // Kind 2 has the number 2 and one additional bit.
         var index = 0
         while index < kinds.count {
             bits += [kinds[index] & 1, kinds[index] >> 1]
@@ -164,7 +166,7 @@ import Testing
         #expect(cleaned.contains("jbrd") == stays && cleaned.blocks.isEmpty == stays)
     }
 
-    @Test func `Canon's CR3 has a directory of GPS in a box`() throws {
+    @Test func `the GPS directory in a box of a Canon CR3 file is cleaned`() throws {
         let canon: [UInt8] = [0x85, 0xC0, 0xB6, 0x87, 0x82, 0x0F, 0x11, 0xE0, 0x81, 0x11, 0xF4, 0xCE, 0x46, 0x2B, 0x6A, 0x48]
         let gps = [0x49, 0x49, 42, 0] + Samples.little(8, 4) + Samples.directory(Samples.gps(), at: 8)
         let cleaned = try Cleaned(
@@ -173,7 +175,7 @@ import Testing
         #expect(!cleaned.contains("Zurich") && cleaned.contains("Maker of cameras") && cleaned.places.count > 0)
     }
 
-    @Test func `Canon's CR3 has the city of the clock in a separate maker note`() throws {
+    @Test func `the city of the clock in the maker note of a Canon CR3 file is removed`() throws {
         let canon: [UInt8] = [0x85, 0xC0, 0xB6, 0x87, 0x82, 0x0F, 0x11, 0xE0, 0x81, 0x11, 0xF4, 0xCE, 0x46, 0x2B, 0x6A, 0x48]
         let clock = Samples.Entry(tag: 0x35, type: 9, count: 4, value: [16, 60, 20, 0].flatMap { Samples.little($0, 4) })
         let note = [0x49, 0x49, 42, 0] + Samples.little(8, 4) + Samples.directory([clock], at: 8)
@@ -181,7 +183,7 @@ import Testing
         #expect(cleaned.contains([16, 60, 0, 0].flatMap { Samples.little($0, 4) }))
     }
 
-    @Test func `WebP: Exif, XMP and content credentials`() throws {
+    @Test func `Exif and XMP of WebP are cleaned, and content credentials become junk`() throws {
         let webp = Samples.riff([
             ("VP8 ", [1, 2, 3]), ("EXIF", Samples.tiff()), ("XMP ", Array(Samples.xmp.utf8)),
             ("C2PA", Array("jumbc2pa signed".utf8)),
@@ -208,7 +210,7 @@ import Testing
         #expect(try Cleaned(plain).bytes == plain)
     }
 
-    @Test func `boxes of dashcams and action cameras`() throws {
+    @Test func `locations in boxes of dashcams and action cameras are removed`() throws {
         let garmin: [UInt8] = [0x9B, 0x63, 0x0F, 0x8D, 0x63, 0x74, 0x40, 0xEC, 0x82, 0x04, 0xBC, 0x5F, 0xF5, 0x09, 0x17, 0x28]
         let secret = Array("secret numbers".utf8)
         for box in [Samples.box("gps0", secret), Samples.box("uuid", garmin + secret)] {
@@ -219,7 +221,7 @@ import Testing
         #expect(try !Cleaned(Samples.film + Samples.box("udta", text)).contains("4722"))
     }
 
-    @Test func `the list of Sony's cameras`() throws {
+    @Test func `positions in the metadata list of Sony cameras are removed`() throws {
         let list = """
             <?xml version="1.0"?><NonRealTimeMeta><Group name="ExifGPS"><Item name="LatitudeRef" value="N"/><Item name="Latitude" \
             value="47:22:12.338"/><Item name="Longitude" value="8:32:56.782"/><Item name="Lens" value="24-70"/></Group></NonRealTimeMeta>
@@ -262,7 +264,7 @@ import Testing
         }
     }
 
-    @Test func `the items of a picture behind a film`() throws {
+    @Test func `items of a picture behind a film are cleaned`() throws {
         let film = Samples.film + Samples.box("mdat", [UInt8](repeating: 5, count: 3_000))
         let picture = Self.heif([("Exif", [0, 0, 0, 0] + Samples.tiff()), ("mime", Array(Samples.xmp.utf8))])
         let cleaned = try Cleaned(film + picture)

@@ -3,7 +3,7 @@ import Testing
 
 @testable import PhotoLocations
 
-/// Texts with 47.370094, 8.549106, and texts that are similar and hold no location.
+/// Tests texts with the place 47.370094, 8.549106, and similar texts without a location.
 @Suite struct CoordinateTextTests {
     static let places = [
         "latitude: 47.370094, longitude: 8.549106", "lat=47.370094,lon=8.549106", "Lat: 47.370094 Lng: 8.549106",
@@ -34,7 +34,7 @@ import Testing
         "<Item name=\"LAT_OFF\" sample=\"0\">47.370094</Item>",
     ]
 
-    /// Hemispheres and names in other languages, and other marks.
+    /// Places with hemispheres and names in other languages, and with other marks.
     static let languages = [
         "Breitengrad: 47.370094 La\u{308}ngengrad: 8.549106", "coordonne\u{301}es: 47.370094, 8.549106",
         "latitude: \u{2013}47.370094 longitude: \u{2011}8.549106", "纬度：－47.370094 经度：－8.549106",
@@ -96,7 +96,7 @@ import Testing
             + "gusts,pressure,humidity,temperature/view=47.370094,8.549106,11z",
     ]
 
-    /// 47.37008, 8.54911 as degrees and minutes, or with two digits behind the point.
+    /// The place 47.37008, 8.54911 as degrees and minutes, or with two digits after the point.
     static let angles = [
         "47º22'12.3\"N 8º32'56.8\"E", "47°22’12.3”N 8°32’56.8”E", "47°22′12.3″N 8°32′56.8″E", "47º22’12.3”N 8º32’56.8”E",
         "47° 22′ 12.3″ N, 8° 32′ 56.8″ E", "47˚22'12.3\"N 8˚32'56.8\"E", "47-22-12.3N 008-32-56.8E", "47-22-12N 008-32-56E",
@@ -221,7 +221,7 @@ import Testing
         }
     }
 
-    @Test func `marks of angles as entities of XML`() throws {
+    @Test func `angles with XML entities are removed`() throws {
         for text in ["47&#176;22&#8242;12.3&#x2033;N 8&deg;32&#x2032;56.8&#8243;E", "N47&#xBA;22.205 O8&#186;32.946"] {
             let packet = Samples.packet("<dc:title>At \(text) at noon</dc:title>")
             let cleaned = try Cleaned(Samples.jpeg(Samples.xmp(Array(packet.utf8))))
@@ -262,7 +262,7 @@ import Testing
         return Array(result[..<Int(size)])
     }
 
-    /// The text in each block that holds text, with "Before" and "behind" around it.
+    /// Returns files with the text in each kind of block that contains text. The text has "Before" and "behind" around it.
     static func files(_ place: String) -> [(name: String, bytes: [UInt8])] {
         let text = "Before \(place) behind"
         let bytes = Array(text.utf8)
@@ -334,7 +334,7 @@ import Testing
         ("dc:coverage", "Bellevue 370094"), ("g:where", "<gml:Point><gml:pos>47.370094 8.549106</gml:pos></gml:Point>"),
         ("my:coords", "<rdf:Seq><rdf:li>47.370094</rdf:li><rdf:li>8.549106</rdf:li></rdf:Seq>"),
     ])
-    func `properties of coordinates by any name`(_ name: String, _ value: String) throws {
+    func `values of properties with names of coordinates are removed`(_ name: String, _ value: String) throws {
         var packets = [Samples.packet("<\(name)>\(value)</\(name)><dc:title>Hail</dc:title>")]
         if !value.contains("<") { packets.append(Samples.packet("<dc:title>Hail</dc:title>", "\(name)=\"\(value)\"")) }
         for packet in packets {

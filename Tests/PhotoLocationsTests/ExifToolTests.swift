@@ -3,7 +3,8 @@ import Testing
 
 @testable import PhotoLocations
 
-/// Pictures of ImageMagick with tags of ExifTool. ExifTool judges the result: neither knows the parsers.
+/// Tests pictures of ImageMagick with tags of ExifTool. ExifTool checks the result, because it is independent of Stormy's
+/// parsers.
 @Suite(.serialized) struct ExifToolTests {
     private let folder: URL
 

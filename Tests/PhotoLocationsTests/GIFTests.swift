@@ -3,7 +3,7 @@ import Testing
 @testable import PhotoLocations
 
 @Suite struct GIFTests {
-    /// A text in sub-blocks, with a length in front of each.
+    /// Returns a text in sub-blocks, each with its length in front.
     private static func subBlocks(_ text: some Collection<UInt8>, _ size: Int = 255) -> [UInt8] {
         var (result, rest) = ([UInt8](), Array(text))
         while !rest.isEmpty {
@@ -23,7 +23,7 @@ import Testing
         Array("GIF89a".utf8) + [1, 0, 1, 0, 0x80, 0, 0] + [UInt8](repeating: 9, count: 6) + blocks.joined() + trailer
     }
 
-    /// The lengths of the sub-blocks stay, and so do the letters around the place.
+    /// Checks that the lengths of the sub-blocks and the letters around the place stay.
     private func check(_ file: [UInt8], sourceLocation: SourceLocation = #_sourceLocation) throws {
         let cleaned = try Cleaned(file)
         #expect(cleaned.blocks == ["comment of GIF"], sourceLocation: sourceLocation)
@@ -40,7 +40,7 @@ import Testing
         try check(Self.gif(Self.picture, Self.comment(text)))
     }
 
-    @Test(arguments: [1, 2, 3, 5, 50]) func `short sub-blocks`(_ size: Int) throws {
+    @Test(arguments: [1, 2, 3, 5, 50]) func `a location in short sub-blocks is overwritten`(_ size: Int) throws {
         try check(Self.gif(Self.comment("Before N47.370094 E8.549106 behind", size), Self.picture))
     }
 
@@ -51,7 +51,7 @@ import Testing
     }
 
     @Test func `XMP and bytes behind the end are cleaned`() throws {
-        // XMP is without lengths. A trailer of 258 bytes leads readers to its end.
+        // XMP has no lengths of sub-blocks. A trailer of 258 bytes leads readers to the end of the block.
         let magic = [1] + (0...255).reversed().map { UInt8($0) } + [0]
         let xmp = [0x21, 0xFF, 11] + Array("XMP DataXMP".utf8) + Array(Samples.xmp.utf8) + magic
         let cleaned = try Cleaned(Self.gif(xmp, Self.picture, trailer: [0x3B] + Array("lat=47.370094".utf8)))

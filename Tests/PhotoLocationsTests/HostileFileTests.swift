@@ -3,7 +3,7 @@ import Testing
 
 @testable import PhotoLocations
 
-/// Files of no camera: nothing traps, ends late, or changes a byte outside of the ranges.
+/// Tests files that no camera writes. The cleaner must not crash, take very long, or change bytes outside the reported ranges.
 @Suite struct HostileFileTests {
     static let files: [[UInt8]] = [
         Samples.jpeg(Samples.exif(Samples.tiff()), Samples.xmp(Array(Samples.xmp.utf8)))
@@ -20,15 +20,16 @@ import Testing
         do {
             _ = try Cleaned(bytes)
         } catch is LocationFailure {
-            // Held, and named.
+            // The file is held with a reason.
         }
     }
 
-    @Test(arguments: files.indices) func `a file that is cut at any byte`(_ index: Int) throws {
+    @Test(arguments: files.indices)
+    func `a file that is cut at any byte is cleaned or held without a crash`(_ index: Int) throws {
         for end in 0..<Self.files[index].count { try search(Array(Self.files[index][..<end])) }
     }
 
-    @Test(arguments: files.indices) func `a file with any byte damaged`(_ index: Int) throws {
+    @Test(arguments: files.indices) func `a file with any damaged byte is cleaned or held without a crash`(_ index: Int) throws {
         for position in TableSample.rows(of: Self.files[index].indices, in: "\(index)") {
             for value in [0x00, 0xFF] as [UInt8] {
                 var bytes = Self.files[index]
@@ -38,7 +39,7 @@ import Testing
         }
     }
 
-    @Test func `directories that lead to each other`() throws {
+    @Test func `directories that refer to each other do not lead to an endless loop`() throws {
         let pointer = { (tag: Int, to: Int) in Samples.Entry(tag: tag, type: 4, count: 1, value: Samples.little(to, 4)) }
         let first = Samples.directory([pointer(0x014A, 50), pointer(0x8769, 8), pointer(0x8825, 50)], at: 8, next: 50)
         let second = Samples.directory([pointer(0x014A, 8), pointer(0x8825, 8)], at: 50, next: 8)
@@ -46,7 +47,8 @@ import Testing
             [0x49, 0x49, 42, 0] + Samples.little(8, 4) + first + [UInt8](repeating: 0, count: 50 - 8 - first.count) + second)
     }
 
-    @Test(arguments: [0xFFFF_FFFF, 0x7FFF_FFFF, 0xFFFF_FFF0, 8]) func `offsets beyond the end`(_ offset: Int) throws {
+    @Test(arguments: [0xFFFF_FFFF, 0x7FFF_FFFF, 0xFFFF_FFF0, 8])
+    func `offsets beyond the end do not lead to a crash`(_ offset: Int) throws {
         for tag in [0x8825, 0x8769, 0x014A, 0x02BC, 0x83BB, 0x8649, 0x927C, 0xC634, 33922, 34735] {
             for type in [1, 4, 12] {
                 let entry = Samples.Entry(tag: tag, type: type, count: 0xFFFF_FFFF, value: Samples.little(offset, 4))
@@ -55,13 +57,13 @@ import Testing
         }
     }
 
-    @Test func `a hundred thousand items`() throws {
+    @Test func `a file with a hundred thousand items is cleaned or held without a crash`() throws {
         let properties = String(repeating: "<exif:GPSLatitude>1,2.5N</exif:GPSLatitude>", count: 100_000)
         try search(Array(properties.utf8))
         let boxes = [UInt8](repeating: 0, count: 0) + (0..<100_000).flatMap { _ in Samples.box("free", []) }
         try search(Samples.film + Samples.box("moov", boxes))
         try search([0xFF, 0xD8] + (0..<100_000).flatMap { _ in Samples.segment(0xE5, [1, 2]) })
-        // Each directory leads to the next.
+        // Each directory leads to the next directory.
         let pages = (0..<100_000).flatMap {
             Samples.directory([], at: 0, next: 0).prefix(2) + Samples.little(8 + 6 * ($0 + 1), 4)
         }
@@ -70,7 +72,7 @@ import Testing
     }
 
     @Test func `a GPS value over pixels leaves the pixels`() throws {
-        // The value of the latitude is where the strip is.
+        // The value of the latitude overlaps the strip.
         let strip = [
             Samples.Entry(tag: 0x111, type: 4, count: 1, value: Samples.little(300, 4)),
             Samples.Entry(tag: 0x117, type: 4, count: 1, value: Samples.little(64, 4)),

@@ -24,7 +24,7 @@ import Testing
     @Test func `extended XMP is one text, and its digest is written again`() throws {
         let text = Array(Samples.xmp.utf8)
         let digest = MD5.hexadecimal(MD5.digest(of: text))
-        // The cut is inside of a name.
+        // The cut is inside a name.
         let half = try #require(text.firstRange(of: Array("itude>47".utf8)))
         func part(_ offset: Int, _ bytes: ArraySlice<UInt8>) -> [UInt8] {
             Samples.segment(0xE1, Self.extended + digest + Samples.big(text.count, 4) + Samples.big(offset, 4) + Array(bytes))
@@ -63,7 +63,7 @@ import Testing
             "\(cleaned.blocks)")
     }
 
-    @Test func `thermal data of FLIR in several segments`() throws {
+    @Test func `the location in FLIR thermal data of several segments is removed`() throws {
         var record = [UInt8](repeating: 0, count: 96)
         record.replaceSubrange(0..<12, with: [1, 0, 0, 0, 0, 0, 2, 2] + Array("N\0E\0".utf8))
         record.replaceSubrange(16..<32, with: Samples.double(Samples.latitude) + Samples.double(Samples.longitude))
@@ -82,12 +82,12 @@ import Testing
         #expect(abs(cleaned.places[0].latitude! - Samples.latitude) < 1e-9)
     }
 
-    @Test func `telemetry of GoPro in APP6`() throws {
+    @Test func `positions in GoPro telemetry in APP6 become free values`() throws {
         let cleaned = try Cleaned(Samples.jpeg(Samples.segment(0xE6, Array("GoPro\0".utf8) + TimedMetadataTests.telemetry)))
         #expect(cleaned.contains("FREE") && !cleaned.contains("GPS5") && cleaned.contains("SCAL"))
     }
 
-    @Test func `telemetry with a damaged list of devices`() throws {
+    @Test func `positions in telemetry with a damaged device list are removed`() throws {
         var telemetry = TimedMetadataTests.telemetry
         telemetry[10] = 9
         #expect(try !Cleaned(Samples.jpeg(Samples.segment(0xE6, Array("GoPro\0".utf8) + telemetry))).contains("GPS5"))

@@ -3,7 +3,7 @@ import Testing
 
 @testable import PhotoLocations
 
-/// The second search, with a place that the parsers of these tests never see.
+/// Tests the second search, with a place that the parsers have not found.
 @Suite struct LocationProofTests {
     private let place = FoundPlace(latitude: -33.856784, longitude: 151.215297)
 
@@ -17,13 +17,13 @@ import Testing
         "33.856784", "33.8568", "-33.85678", "151.2152", "33,51.40704S", "33 deg 51' 24.42\" S", "33° 51'",
         "33/1, 51/1, 2442/100", "3351.40704",
         "33,856784", "33-51-24.4 151-12-55.1", "+33.86-151.22 33.856 151.215", "-335124.4+1511255.1",
-    ]) func `text`(_ text: String) {
+    ]) func `the place is found in text`(_ text: String) {
         #expect(finds(Array(text.utf8)))
         let wide = text.utf8.flatMap { [$0, 0] as [UInt8] }
         #expect(finds(wide) && finds([0] + wide), "UTF-16")
     }
 
-    @Test(arguments: [true, false]) func `rationals`(_ isLittle: Bool) {
+    @Test(arguments: [true, false]) func `the place is found in rational numbers`(_ isLittle: Bool) {
         let number = isLittle ? Samples.little : Samples.big
         for numbers in [[33, 1, 51, 1, 244_224, 10_000], [33, 1, 51_407_040, 1_000_000, 0, 1]] {
             #expect(finds(numbers.flatMap { number($0, 4) }))
@@ -31,7 +31,7 @@ import Testing
         #expect(!finds([33, 1, 52, 1, 0, 1].flatMap { number($0, 4) }), "another place")
     }
 
-    @Test(arguments: [true, false]) func `doubles, floats and whole numbers`(_ isLittle: Bool) {
+    @Test(arguments: [true, false]) func `the place is found in doubles, floats and whole numbers`(_ isLittle: Bool) {
         let order = { (bytes: [UInt8]) in isLittle ? bytes.reversed() : bytes }
         func bytes(_ value: UInt64, _ count: Int) -> [UInt8] {
             order((0..<count).map { UInt8(truncatingIfNeeded: value >> (8 * UInt64(count - 1 - $0))) })
@@ -45,15 +45,15 @@ import Testing
         }
     }
 
-    /// Many zeros are skipped, and they can be the beginning of a number.
-    @Test(arguments: 0..<20) func `numbers behind zeros`(_ count: Int) {
+    /// The search skips many zeros, but zeros can be the beginning of a number.
+    @Test(arguments: 0..<20) func `the place is found after zeros`(_ count: Int) {
         let zeros = [UInt8](repeating: 0, count: 1_000 + count)
         #expect(finds(zeros + [33, 1, 51, 1, 244_224, 10_000].flatMap { Samples.big($0, 4) } + zeros))
         let wide = "33.856784".utf8.flatMap { [0, $0] as [UInt8] }
         #expect(finds(zeros + wide + zeros) && !finds(zeros))
     }
 
-    @Test func `deflated streams`() {
+    @Test func `the place is found in deflated streams`() {
         let text = Array("taken at 33.856784 south, 151.215297 east of Greenwich".utf8)
         var size = compressBound(UInt(text.count))
         var deflated = [UInt8](repeating: 0, count: Int(size))
@@ -62,7 +62,7 @@ import Testing
     }
 
     /// The file is read in pieces. A stream of 60 KB begins in one piece and ends in the next piece.
-    @Test func `a deflated stream over the end of a piece`() throws {
+    @Test func `a deflated stream across the border of two pieces is searched`() throws {
         var state: UInt32 = 7
         var noise = (0..<60_000).map { _ in
             state = state &* 1_664_525 &+ 1_013_904_223
@@ -80,7 +80,7 @@ import Testing
         }
     }
 
-    @Test func `bytes of the original number, also as digits`() {
+    @Test func `the bytes of the original number are found, also as hexadecimal digits`() {
         let raw = [33, 1, 51, 1, 244_224, 10_000].flatMap { Samples.big($0, 4) }
         let place = FoundPlace(raw: raw)
         #expect(finds(raw, place) && finds(Array(raw.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined().utf8), place))
@@ -104,7 +104,7 @@ import Testing
         #expect(finds([0, 1, 0, 1, 3_024, 100].flatMap { Samples.big($0, 4) }, place))
     }
 
-    /// A parser that overlooks a copy is found out, and the message names the block.
+    /// The second search finds a copy that the parsers have missed.
     @Test func `a copy that no parser reads is held`() throws {
         let jpeg = Samples.jpeg(
             Samples.exif(Samples.tiff()), Samples.segment(0xE9, Array("NOTES\0at 47.3700944 or near".utf8)))

@@ -2,7 +2,7 @@ import Testing
 
 @testable import PhotoLocations
 
-/// Media data that no table of a film leads to, which can hold anything, like free space.
+/// Tests media data without an entry in a table of the film. Such data can contain anything, like free space.
 @Suite struct MediaDataTests {
     private static let coded = Array("latitude: 12.345678, longitude: 98.765432 in coded data".utf8)
     private static let sentence = Array("$GPRMC,123519,A,4722.2056,N,00832.9464,E,022.4,084.4,230394,003.1,W*64\r\n".utf8)
@@ -14,7 +14,7 @@ import Testing
         for text in [Self.sentence, Array(Samples.iso.utf8) + [0], Array(Samples.xmp.utf8), Samples.exif(Samples.tiff())] {
             let cleaned = try Cleaned(Self.film + Samples.box("mdat", [0, 0] + text))
             #expect(cleaned.bytes.starts(with: Self.film) && cleaned.bytes.firstRange(of: text) == nil)
-            // Behind a picture, and in front of the samples.
+            // The film can also be behind a picture.
             #expect(try Cleaned(Samples.jpeg() + Self.film + Samples.box("mdat", [0, 0] + text)).contains(Self.coded))
         }
     }
@@ -59,7 +59,7 @@ import Testing
         #expect(try Cleaned(picture).bytes == picture)
     }
 
-    @Test func `tables with impossible numbers`() throws {
+    @Test func `tables with impossible numbers do not lead to a crash`() throws {
         for (name, offset) in [("stsc", 8), ("stsc", 12), ("stco", 8), ("stco", 12), ("stsz", 8), ("stsz", 12), ("stsz", 16)] {
             var bytes = Self.film + Samples.box("mdat", Self.sentence)
             let table = try #require(bytes.firstRange(of: Array(name.utf8)))

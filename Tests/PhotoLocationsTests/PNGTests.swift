@@ -11,7 +11,7 @@ import Testing
         return Array(result[..<Int(size)])
     }
 
-    /// The chunks, with whether each checksum is right.
+    /// Returns the chunks, and whether the checksum of each chunk is right.
     private func chunks(_ png: [UInt8]) -> [(type: String, isRight: Bool)] {
         var (position, result) = (8, [(String, Bool)]())
         while position + 12 <= png.count {
@@ -44,12 +44,12 @@ import Testing
         _ = try check(Samples.chunk("eXIf", Samples.tiff()), becomes: "eXIf")
     }
 
-    @Test func `XMP in plain text`() throws {
+    @Test func `XMP in plain text is cleaned`() throws {
         let cleaned = try check(Samples.chunk("iTXt", Array("XML:com.adobe.xmp\0\0\0\0\0\(Samples.xmp)".utf8)), becomes: "iTXt")
         #expect(cleaned.contains("<dc:title>Hail</dc:title>"))
     }
 
-    /// The content of the first chunk of a kind.
+    /// Returns the content of the first chunk of a kind.
     private func content(_ type: String, _ png: [UInt8]) throws -> [UInt8] {
         let place = try #require(png.firstRange(of: Array(type.utf8)))
         return Array(png[(place + 4)...].prefix(png[place - 4..<place].reduce(0) { $0 << 8 | Int($1) }))
@@ -89,13 +89,14 @@ import Testing
     }
 
     @Test func `deflated text that is longer without its location is named as a loss`() throws {
-        // The stream refers to the first number, which is another one, so that spaces need more room.
+        // The deflated stream refers to the first number, which is not a location. Spaces in place of the second number need more
+        // room.
         let text = Array("number 147.370094, lat=47.370094".utf8)
         let cleaned = try check(Samples.chunk("zTXt", Array("Comment\0\0".utf8) + deflated(text)), becomes: "tEXt")
         #expect(cleaned.blocks == ["all of chunk zTXt of PNG (Comment)"])
     }
 
-    @Test func `a stream of each length that is possible`() throws {
+    @Test func `a text is deflated to each possible length`() throws {
         let text = Array("A text without a location, a text without a location.".utf8)
         let shortest = deflated(text).count
         for length in shortest..<shortest + 60 {
@@ -105,9 +106,8 @@ import Testing
         #expect(Deflate.deflate(text, into: 10) == nil)
     }
 
-    @Test(arguments: ["exif", "APP1", "iptc", "xmp", "8bim"]) func `profiles of ImageMagick, plain and deflated`(_ kind: String)
-        throws
-    {
+    @Test(arguments: ["exif", "APP1", "iptc", "xmp", "8bim"])
+    func `ImageMagick profiles are cleaned, plain and deflated`(_ kind: String) throws {
         let content: [UInt8]
         switch kind {
         case "exif", "APP1": content = Array("Exif\0\0".utf8) + Samples.tiff()
@@ -125,12 +125,13 @@ import Testing
         #expect(compressed.contains("Raw profile type \(kind)"))
     }
 
-    @Test(arguments: ["Location", "exif:GPSLatitude", "City"]) func `a keyword of a location`(_ keyword: String) throws {
+    @Test(arguments: ["Location", "exif:GPSLatitude", "City"])
+    func `the text of a location keyword is removed`(_ keyword: String) throws {
         _ = try check(Samples.chunk("tEXt", Array("\(keyword)\0Zurich".utf8)), becomes: "tEXt")
     }
 
     @Test(arguments: [("lat", "47.370094"), ("Coordinates", "47.370094, 8.549106"), ("exif:GPSLatitude", "47.370094")])
-    func `a keyword of coordinates, plain and deflated`(_ keyword: String, _ value: String) throws {
+    func `the text of a coordinate keyword is removed, plain and deflated`(_ keyword: String, _ value: String) throws {
         _ = try check(Samples.chunk("tEXt", Array("\(keyword)\0\(value)".utf8)), becomes: "tEXt")
         let compressed = try check(
             Samples.chunk("zTXt", Array("\(keyword)\0\0".utf8) + deflated(Array(value.utf8))), becomes: "tEXt")
@@ -156,7 +157,7 @@ import Testing
 
     // MARK: Colours
 
-    /// A profile with a description, behind its name.
+    /// Returns a colour profile with a name and a description.
     private func colours(_ name: String, _ description: String) -> [UInt8] {
         let profile = [UInt8](repeating: 7, count: 128) + Array("desc\0\0\0\0\0\0\0\u{40}\(description)\0".utf8)
         return Samples.chunk("iCCP", Array("\(name)\0\0".utf8) + deflated(profile))

@@ -2,7 +2,7 @@ import Testing
 
 @testable import PhotoLocations
 
-/// Bytes of files of every format, made here.
+/// Makes the bytes of files of every format.
 enum Samples {
     static let (latitude, longitude) = (47.370094, 8.549106)
     static let iso = "+47.370094+008.549106+408.000/"
@@ -26,7 +26,7 @@ enum Samples {
         Entry(tag: tag, type: 2, count: text.utf8.count + 1, value: Array(text.utf8) + [0])
     }
 
-    /// A directory at an offset, with its values behind it.
+    /// Returns a directory at an offset, followed by its values.
     static func directory(_ entries: [Entry], at offset: Int, next: Int = 0, isLittle: Bool = true) -> [UInt8] {
         let number = isLittle ? little : big
         var (result, values) = (number(entries.count, 2), [UInt8]())
@@ -43,7 +43,7 @@ enum Samples {
         return result + number(next, 4) + values
     }
 
-    /// Entries of GPS with degrees, minutes and seconds.
+    /// Returns GPS entries with degrees, minutes and seconds.
     static func gps(isLittle: Bool = true) -> [Entry] {
         let number = isLittle ? little : big
         func angle(_ degrees: Int, _ minutes: Int, _ seconds: Int) -> [UInt8] {
@@ -56,7 +56,7 @@ enum Samples {
         ]
     }
 
-    /// A TIFF structure with a maker, other entries, and a directory of GPS.
+    /// Returns a TIFF structure with a maker, other entries, and a GPS directory.
     static func tiff(_ others: [Entry] = [], isLittle: Bool = true, hasGPS: Bool = true) -> [UInt8] {
         let number = isLittle ? little : big
         var entries = [text(0x10F, "Maker of cameras")] + others
@@ -105,7 +105,7 @@ enum Samples {
 
     static func xmp(_ text: [UInt8]) -> [UInt8] { segment(0xE1, Array("http://ns.adobe.com/xap/1.0/\0".utf8) + text) }
 
-    /// Segments, and a scan of no picture.
+    /// Returns a JPEG file with segments and a scan without a picture.
     static func jpeg(_ segments: [UInt8]...) -> [UInt8] {
         [0xFF, 0xD8] + segments.flatMap { $0 } + segment(0xDB, [UInt8](repeating: 7, count: 65))
             + segment(0xDA, [1, 1, 0, 0, 63, 0])
@@ -149,7 +149,7 @@ struct Cleaned {
     let credentials: [String]
     let places: [FoundPlace]
 
-    /// Searches, proves, and checks what must hold of every file: the size, and that other bytes are as they were.
+    /// Searches and proves a file, and checks that its size and the bytes outside the ranges are unchanged.
     init(_ original: [UInt8], sourceLocation: SourceLocation = #_sourceLocation) throws {
         let found = try PhotoLocations(searching: MemoryBytes(original))
         try found.prove()

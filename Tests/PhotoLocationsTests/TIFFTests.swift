@@ -10,7 +10,7 @@ import Testing
         #expect(!cleaned.contains("Zurich") && cleaned.contains("Maker of cameras"))
         let place = try #require(cleaned.places.first)
         #expect(abs(place.latitude! - Samples.latitude) < 1e-6 && abs(place.longitude! - Samples.longitude) < 1e-6)
-        // The pointer is as it was, and the directory has one entry with the version.
+        // The pointer is unchanged, and the directory has one entry with the version.
         let number = isLittle ? Samples.little : Samples.big
         let directory = tiff.count - Samples.directory(Samples.gps(isLittle: isLittle), at: 0, isLittle: isLittle).count
         #expect(Array(cleaned.bytes[directory..<directory + 2]) == number(1, 2))
@@ -28,7 +28,7 @@ import Testing
     }
 
     @Test func `pages and levels of other directories are unchanged`() throws {
-        // Three directories; the second one has a strip between directories, and the last one has GPS.
+        // The file has directories with strips. The last directory also leads to a GPS directory.
         let pixels = [UInt8]((0..<200).map { UInt8($0) })
         let strip = [
             Samples.Entry(tag: 0x111, type: 4, count: 1, value: Samples.little(8, 4)),
@@ -74,7 +74,7 @@ import Testing
         #expect(cleaned.contains(Samples.little(33922, 2) + Samples.little(12, 2)))
     }
 
-    @Test func `coefficients of satellites (RPC) become zeros`() throws {
+    @Test func `RPC coefficients of satellites become zeros`() throws {
         let numbers = [-1, -1, 500, 500, Samples.latitude, Samples.longitude, 408].flatMap { Samples.double($0) }
         let cleaned = try Cleaned(
             Samples.tiff([Samples.Entry(tag: 50844, type: 12, count: 7, value: numbers)], hasGPS: false))
@@ -94,7 +94,7 @@ import Testing
     }
 
     @Test func `names of places in makers' notes become zeros`() throws {
-        // The offsets of Panasonic's values begin at the file's header.
+        // The offsets of Panasonic's values count from the file's header.
         let head = Samples.tiff(
             [Samples.Entry(tag: 0x927C, type: 7, count: 100, value: [UInt8](repeating: 0, count: 100))], hasGPS: false)
         let start = head.count - 100
@@ -106,7 +106,7 @@ import Testing
         #expect(cleaned.blocks == ["name of a place in maker note of TIFF"])
     }
 
-    /// A name, a number of a city in an entry, and two numbers of cities in four bytes.
+    /// Casio stores the name of a city, and Pentax stores the numbers of two cities in four bytes.
     @Test func `cities of the world clock are removed`() throws {
         let head = Samples.tiff(
             [Samples.Entry(tag: 0x927C, type: 7, count: 100, value: [UInt8](repeating: 0, count: 100))], hasGPS: false)
@@ -179,7 +179,7 @@ import Testing
 
     @Test func `a GPS pointer into another directory loses its meaning`() throws {
         var tiff = Samples.tiff(hasGPS: false)
-        // The entry of the maker becomes a pointer to its own directory.
+        // The entry of the maker becomes a pointer to the directory that contains the entry.
         tiff.replaceSubrange(
             10..<22, with: Samples.little(0x8825, 2) + Samples.little(4, 2) + Samples.little(1, 4) + Samples.little(8, 4))
         let cleaned = try Cleaned(tiff)

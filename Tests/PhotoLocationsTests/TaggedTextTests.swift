@@ -2,7 +2,7 @@ import Testing
 
 @testable import PhotoLocations
 
-/// Locations behind the name of a tag, with the numbers of the format between them.
+/// Tests locations after the name of a tag, with binary numbers of the format between the name and the location.
 @Suite struct TaggedTextTests {
     private static let place = "+47.3701+008.5491/"
 
@@ -48,7 +48,7 @@ import Testing
         }
     }
 
-    @Test func `texts of Matroska with and without a location`() throws {
+    @Test func `a Matroska film is held only if one of its texts is a location`() throws {
         let information: [UInt8] = [0x15, 0x49, 0xA9, 0x66]
         #expect(try isHeld(Self.matroska(information, Self.element([0x7B, 0xA9], Array(Self.place.utf8)))))
         #expect(try isHeld(Self.matroska(Self.tags, Self.tag("LOCATION", Samples.double(47.37), [0x44, 0x85]))))
@@ -72,7 +72,7 @@ import Testing
 
     private static func float(_ value: Double) -> [UInt8] { Samples.little(Int(Float(value).bitPattern), 4) }
 
-    /// The two numbers with their names, as formats write them.
+    /// The two numbers with their names in the forms of several formats.
     private static let numbers: [(format: String, bytes: [UInt8])] = {
         func list(_ latitude: String, _ longitude: String, _ number: (Double) -> [UInt8]) -> [UInt8] {
             Array("x\0".utf8) + Array(latitude.utf8) + number(Samples.latitude) + [0, 9] + Array(longitude.utf8)

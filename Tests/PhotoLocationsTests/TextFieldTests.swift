@@ -2,7 +2,7 @@ import Testing
 
 @testable import PhotoLocations
 
-/// Texts with a location in fields that are not for locations.
+/// Tests texts with a location in fields that are not for locations.
 @Suite struct TextFieldTests {
     private static let texts = [
         "47.370N 8.549E", "Hail at 47.370094 N, 8.549106 E", "lat 47.370094 lon 8.549106", "+47.370094+008.549106/",
@@ -18,7 +18,7 @@ import Testing
     private func wide(_ text: String) -> [UInt8] { text.utf8.flatMap { [$0, 0] as [UInt8] } }
 
     @Test(arguments: texts, [0x010E, 0x0131, 0x013B, 0x8298, 0x9286, 0x9C9C, 0xA430, 0xC614])
-    func `texts of Exif`(_ text: String, _ tag: Int) throws {
+    func `a location in a text of Exif is removed`(_ text: String, _ tag: Int) throws {
         let isWindows = tag == 0x9C9C
         let value = isWindows ? wide(text) : Array((tag == 0x9286 ? "ASCII\0\0\0" : "").utf8) + Array(text.utf8) + [0]
         let unicode = Array("UNICODE\0".utf8) + wide(text)
@@ -37,7 +37,7 @@ import Testing
         }
     }
 
-    @Test(arguments: texts) func `texts of films`(_ text: String) throws {
+    @Test(arguments: texts) func `a location in a text of a film is removed`(_ text: String) throws {
         for letters in [Array(text.utf8), wide(text)] {
             for type in ["©cmt", "©inf", "titl", "dscp", "name"] {
                 for front in [Samples.big(letters.count, 2) + [0x55, 0xC4], [0, 0, 0, 0, 0x15, 0xC7]] {
@@ -60,7 +60,7 @@ import Testing
         }
     }
 
-    @Test(arguments: texts) func `a text in two comments of JPEG`(_ text: String) throws {
+    @Test(arguments: texts) func `a location that is split over two JPEG comments is removed`(_ text: String) throws {
         let letters = Array(text.utf8)
         for cut in 1..<letters.count {
             let file = Samples.jpeg(Samples.segment(0xFE, Array(letters[..<cut])), Samples.segment(0xFE, Array(letters[cut...])))
@@ -69,7 +69,7 @@ import Testing
         }
     }
 
-    /// The size of the strip reaches over the text, or over the directory.
+    /// The range of the strip overlaps the text or the directory.
     @Test(arguments: texts, [4_000, 100_000, 0xFFFF_FFFF]) func `a wrong size of a strip hides no text`(
         _ text: String, _ size: Int
     ) throws {
@@ -89,9 +89,8 @@ import Testing
         )
     }
 
-    @Test(arguments: [true, false], [0, 1, 2]) func `a GPS directory that no entry leads to`(_ isLittle: Bool, _ dropped: Int)
-        throws
-    {
+    @Test(arguments: [true, false], [0, 1, 2])
+    func `a GPS directory without a pointer is cleaned`(_ isLittle: Bool, _ dropped: Int) throws {
         let number = isLittle ? Samples.little : Samples.big
         let header = (isLittle ? [0x49, 0x49] : [0x4D, 0x4D]) + number(42, 2) + number(8, 4)
         let first = header + Samples.directory([Samples.text(0x10F, "Maker of cameras")], at: 8, isLittle: isLittle)
@@ -109,7 +108,7 @@ import Testing
         }
     }
 
-    /// Eight bytes were lost before the directory, so an offset leads to the minutes and not to the degrees.
+    /// Eight bytes before the directory were lost, so an offset leads to the minutes instead of the degrees.
     @Test(arguments: [true, false]) func `a GPS directory that moved loses its numbers`(_ isLittle: Bool) throws {
         let number = isLittle ? Samples.little : Samples.big
         let header = (isLittle ? [0x49, 0x49] : [0x4D, 0x4D]) + number(42, 2) + number(8, 4)

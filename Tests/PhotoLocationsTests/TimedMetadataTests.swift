@@ -8,7 +8,7 @@ import Testing
             + [UInt8](repeating: 0, count: (4 - data.count % 4) % 4)
     }
 
-    /// GPMF with a scale and one position.
+    /// GPMF telemetry with a scale and one position.
     static let telemetry: [UInt8] = {
         let position =
             Samples.big(473_700_940, 4) + Samples.big(85_491_060, 4) + Samples.big(408_000, 4) + Samples.big(1, 4)
@@ -18,7 +18,7 @@ import Testing
         return value("DEVC", "\0", 1, content.count, content)
     }()
 
-    /// A film with one track of metadata.
+    /// Returns a film with one track of metadata.
     ///
     /// - Parameter origin: A number that is added to the offset of the samples.
     static func film(
@@ -47,8 +47,8 @@ import Testing
         #expect(cleaned.places == [FoundPlace(latitude: 47.370094, longitude: 8.549106)])
     }
 
-    /// A value contains the number of a tag of GPS by chance.
-    @Test func `positions of Sony's list, and no bytes of other values`() throws {
+    /// A value contains the number of a GPS tag by chance.
+    @Test func `positions in Sony metadata are removed, and bytes of other values stay`() throws {
         let header = Samples.big(28, 2) + [UInt8](repeating: 1, count: 26)
         let other = Samples.big(0x8106, 2) + Samples.big(12, 2) + [9, 0x85, 2, 0, 4, 7, 7, 7, 7, 9, 9, 9]
         let place = Samples.big(0x8502, 2) + Samples.big(8, 2) + Samples.big(123_384, 8)
@@ -61,14 +61,14 @@ import Testing
         #expect(!damaged.contains(Samples.big(123_384, 8)))
     }
 
-    @Test func `positions of Google's camera motion`() throws {
+    @Test func `positions in Google camera motion are removed`() throws {
         let sample = [0, 0, 5, 0] + Samples.double(Samples.latitude) + Samples.double(Samples.longitude) + Samples.double(408)
         let other = [0, 0, 2, 0] + [UInt8](repeating: 1, count: 12)
         let cleaned = try Cleaned(Self.film("camm", handler: "camm", samples: [sample, other]))
         #expect(!cleaned.contains(Samples.double(Samples.latitude)) && cleaned.contains(other))
     }
 
-    @Test func `a damaged size of a sample leaves what is behind it`() throws {
+    @Test func `a sample with a damaged size is cleaned, and the data behind it stay`() throws {
         let sample = [0, 0, 5, 0] + Samples.double(Samples.latitude) + Samples.double(Samples.longitude) + Samples.double(408)
         var bytes = Self.film("camm", handler: "camm", samples: [sample, [0, 0, 2, 0] + [UInt8](repeating: 1, count: 12)])
         let sizes = try #require(bytes.firstRange(of: Array("stsz".utf8)))
@@ -77,7 +77,7 @@ import Testing
         #expect(!cleaned.contains(Samples.double(Samples.latitude)) && cleaned.contains([UInt8](repeating: 1, count: 12)))
     }
 
-    @Test func `Apple's samples with a key of a location`() throws {
+    @Test func `a location in samples of Apple is removed`() throws {
         func key(_ id: Int, _ name: String) -> [UInt8] {
             let declaration = Samples.box("keyd", Array("mdta\(name)".utf8))
             return Samples.big(8 + declaration.count, 4) + Samples.big(id, 4) + declaration
@@ -94,7 +94,7 @@ import Testing
         "GPS(8.549106,47.370094,20) D 5.2m", "[latitude: 47.370094] [longitude: 8.549106]",
         "$GPRMC,120000,A,4722.20564,N,00832.94636,E",
     ])
-    func `subtitles of drones`(_ text: String) throws {
+    func `locations in subtitles of drones are removed`(_ text: String) throws {
         let cleaned = try Cleaned(
             Self.film("tx3g", handler: "sbtl", samples: [Samples.big(text.utf8.count, 2) + Array(text.utf8)]))
         #expect(!cleaned.contains("47.37") && !cleaned.contains("8.549") && !cleaned.contains("4722.20"))
@@ -105,7 +105,7 @@ import Testing
         #expect(!cleaned.contains("secret"))
     }
 
-    /// Parrot's drones, and dashcams.
+    /// The formats are from Parrot's drones and from dashcams.
     @Test(arguments: [
         ("mett", "P2\0\u{0D}secret numbers", true), ("mett", "E1\0\u{02}secret numbers", true),
         ("mett", "other secret numbers", false),
@@ -123,8 +123,8 @@ import Testing
     private static let camera: [UInt8] =
         [0, 0, 5, 0] + Samples.double(Samples.latitude) + Samples.double(Samples.longitude) + Samples.double(408)
 
-    @Test(arguments: [4, 8, 16]) func `compact sizes of samples`(_ width: Int) throws {
-        // Of 4 bits, the size of a sample is 15 at most.
+    @Test(arguments: [4, 8, 16]) func `samples with compact sizes are cleaned`(_ width: Int) throws {
+        // A size of 4 bits is at most 15.
         let samples: [[UInt8]] = width == 4 ? [Array("N47222056E00".utf8), Array("secret".utf8)] : [Self.camera, Self.camera]
         var bytes = Self.film(width == 4 ? "djmd" : "camm", handler: width == 4 ? "meta" : "camm", samples: samples)
         let table = try #require(bytes.firstRange(of: Array("stsz".utf8)))
@@ -156,8 +156,8 @@ import Testing
 
     // MARK: Appended films
 
-    /// The offsets of the second film count from its beginning or from the beginning of the file.
-    @Test(arguments: [true, false]) func `a film behind another film`(_ isOfFile: Bool) throws {
+    /// The offsets of an appended film count from the beginning of the film or of the file.
+    @Test(arguments: [true, false]) func `films behind another film are cleaned`(_ isOfFile: Bool) throws {
         let first = Samples.film + Samples.box("mdat", (0..<2_000).map { UInt8(truncatingIfNeeded: $0 * 7) })
         let second = Self.film("djmd", samples: [Array("secret numbers".utf8)], origin: isOfFile ? first.count : 0)
         let third = Self.film("camm", handler: "camm", samples: [Self.camera], origin: isOfFile ? first.count + second.count : 0)
@@ -175,7 +175,7 @@ import Testing
 
     // MARK: Fragments
 
-    /// Samples of a fragment, whose data offset counts from the box `moof`, or from the beginning of the file.
+    /// Returns a film with samples in a fragment. The data offset counts from the box `moof` or from the beginning of the file.
     private func fragmented(_ format: String, handler: String, _ samples: [[UInt8]], isOfFile: Bool, number: Int) -> [UInt8] {
         let header = Samples.box("tkhd", [UInt8](repeating: 0, count: 12) + Samples.big(1, 4) + [UInt8](repeating: 0, count: 68))
         var film = Self.film(format, handler: handler, samples: [[1, 2, 3]])
@@ -198,7 +198,7 @@ import Testing
         return film + fragment(fragment(0).count) + Samples.box("mdat", samples.flatMap { $0 })
     }
 
-    @Test(arguments: [true, false], [1, 9]) func `samples of fragments`(_ isOfFile: Bool, _ number: Int) throws {
+    @Test(arguments: [true, false], [1, 9]) func `samples of fragments are cleaned`(_ isOfFile: Bool, _ number: Int) throws {
         let text = Array("GPS(8.549106,47.370094,20)".utf8)
         #expect(
             try !Cleaned(fragmented("text", handler: "text", [text, text], isOfFile: isOfFile, number: number)).contains("47.37"))
@@ -216,14 +216,14 @@ import Testing
         "$G:2026-07-01 12:00:00-N47.370094-E8.549106-S10", "2026.N47222056E008329464+0157000",
         "[1][N][47222056][E][008329464][+00152]",
     ])
-    func `text of dashcams, plain and with each byte XOR 0xAA`(_ text: String) throws {
+    func `text of dashcams is cleaned, plain and with each byte XOR 0xAA`(_ text: String) throws {
         let plain = try Cleaned(Self.film("text", handler: "text", samples: [Array(text.utf8)]))
         #expect(!plain.contains("4722") && !plain.contains("47.37") && !plain.contains("8.549") && !plain.contains("8329"))
         let secret = Array(text.utf8).map { $0 ^ 0xAA }
         #expect(try !Cleaned(Self.film("text", handler: "text", samples: [secret])).contains(Array(secret[4..<20])))
     }
 
-    @Test func `blocks of dashcams among the pictures`() throws {
+    @Test func `blocks of dashcams among the pictures are cleaned`() throws {
         let block = Samples.big(0x100, 4) + Array("freeGPS ".utf8) + [UInt8](repeating: 0x4E, count: 0x100 - 12)
         let pictures = [UInt8](repeating: 0x33, count: 50)
         let cleaned = try Cleaned(Samples.film + Samples.box("mdat", pictures + block + pictures))
@@ -231,8 +231,8 @@ import Testing
         #expect(cleaned.bytes.suffix(50).elementsEqual(pictures))
     }
 
-    /// A byte 3 stays behind two zeros, and no zeros are added, because they mark the beginning of a message.
-    @Test func `the location in messages of H.264`() throws {
+    /// A byte 3 after two zeros stays, and no zeros are added, because two zeros mark the beginning of a message.
+    @Test func `the location in H264 messages is removed`() throws {
         let values: [[UInt8]] = [
             [0xB0, 2, 3, 0, 0], [0xB1, 0x4E, 0, 0, 3, 0], [0xB2, 0, 47, 0, 1], [0x18, 1, 2, 3, 4],
         ]

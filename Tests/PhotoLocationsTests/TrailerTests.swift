@@ -3,7 +3,7 @@ import Testing
 @testable import PhotoLocations
 
 @Suite struct TrailerTests {
-    /// A marker in the scan has a size that reaches over the trailer.
+    /// A marker in the scan has a size that includes the trailer.
     @Test func `a damaged picture does not protect a record of Insta360`() throws {
         let record =
             [UInt8](repeating: 7, count: 10) + Array("A".utf8) + Samples.double(Samples.latitude) + Array("N".utf8)
@@ -16,7 +16,7 @@ import Testing
         #expect(!cleaned.contains(Samples.double(Samples.latitude)) && cleaned.blocks == ["location record of Insta360"])
     }
 
-    /// The size of the record is damaged, and reaches over the picture.
+    /// The damaged size of the record includes the picture.
     @Test func `a record of Insta360 with a damaged size leaves the picture`() throws {
         let record = [UInt8](repeating: 9, count: 53)
         let size = Samples.little(0x700, 2) + Samples.little(53 + 90, 4)
@@ -46,7 +46,7 @@ import Testing
         return data + list + Samples.little(list.count, 4) + Array("SEFT".utf8)
     }
 
-    @Test func `the country of the network in Samsung's trailer`() throws {
+    @Test func `the country of the network in a Samsung trailer is removed`() throws {
         let cleaned = try Cleaned(
             Samples.jpeg()
                 + samsung([(0x0A01, "Image_UTC_Data", Array("1764158400000".utf8)), (0x0AA1, "MCC_Data", Array("228".utf8))]))
@@ -54,7 +54,7 @@ import Testing
         #expect(cleaned.blocks.contains("Samsung block MCC_Data"))
     }
 
-    @Test func `a film and a picture in Samsung's trailer`() throws {
+    @Test func `a film and a picture in a Samsung trailer are cleaned`() throws {
         let film =
             Samples.film + Samples.box("moov", Samples.box("udta", Samples.box("©xyz", [0, 30, 0, 0] + Array(Samples.iso.utf8))))
         let picture = Samples.jpeg(Samples.exif(Samples.tiff()))
@@ -62,7 +62,7 @@ import Testing
         #expect(!cleaned.contains("47.37") && !cleaned.contains("Zurich"))
     }
 
-    @Test func `a film behind the picture`() throws {
+    @Test func `a film behind a picture is cleaned`() throws {
         let film =
             Samples.film + Samples.box("moov", Samples.box("udta", Samples.box("©xyz", [0, 30, 0, 0] + Array(Samples.iso.utf8))))
         #expect(try !Cleaned(Samples.jpeg() + film).contains("47.37"))
@@ -82,7 +82,7 @@ import Testing
         return records + Array("8db42d694ccc418790edff439fe026bf".utf8)
     }
 
-    @Test func `location records of Insta360 behind pictures and films`() throws {
+    @Test func `location records of Insta360 behind pictures and films are removed`() throws {
         for file in [Samples.jpeg(), Samples.film + Samples.box("mdat", [1, 2, 3])] {
             let cleaned = try Cleaned(file + insta360)
             #expect(!cleaned.contains(Samples.double(Samples.latitude)) && cleaned.contains([UInt8](repeating: 5, count: 20)))
@@ -90,12 +90,13 @@ import Testing
         }
     }
 
-    @Test func `text behind a picture`() throws {
+    @Test func `a location in text behind a picture is removed`() throws {
         let cleaned = try Cleaned(Samples.jpeg() + Array("<html>latitude=47.370094, longitude=8.549106</html>".utf8))
         #expect(!cleaned.contains("47.37") && cleaned.contains("</html>"))
     }
 
-    @Test(arguments: [0, 1 << 30]) func `records of Insta360 in front of an empty or damaged record`(_ size: Int) throws {
+    @Test(arguments: [0, 1 << 30])
+    func `location records of Insta360 in front of an empty or damaged record are removed`(_ size: Int) throws {
         let trailer = insta360
         let location = Array(trailer[26..<26 + 106])
         let header = Samples.little(0x700, 2) + Samples.little(106, 4)

@@ -15,14 +15,14 @@ import Testing
         #expect(!text.contains("47,22") && !text.contains("GPSLatitude") && text.contains("<dc:title>Hail</dc:title>"))
     }
 
-    @Test(arguments: ["'", "\""]) func `attributes of either quote`(_ quote: String) throws {
+    @Test(arguments: ["'", "\""]) func `attributes with either kind of quotes are removed`(_ quote: String) throws {
         let text = try cleaned(
             Samples.packet(
                 "", "dc:a=\(quote)kept\(quote) exif:GPSLatitude = \(quote)47,22.20564N\(quote) dc:b=\(quote)kept too\(quote)"))
         #expect(!text.contains("47,22") && text.contains("kept\(quote)") && text.contains("dc:b=\(quote)kept too\(quote)"))
     }
 
-    @Test func `a place by the vocabulary of the W3C, under any prefix`() throws {
+    @Test func `a place in the W3C vocabulary is removed under any prefix`() throws {
         let space = "xmlns:w=\"http://www.w3.org/2003/01/geo/wgs84_pos#\""
         let text = try cleaned(Samples.packet("<w:lat \(space)>47.370094</w:lat><w:long>8.549106</w:long>", space))
         #expect(!text.contains("47.37") && !text.contains("8.549"))
@@ -32,7 +32,7 @@ import Testing
         "drone-dji:GpsLongtitude", "photoshop:City", "Iptc4xmpCore:Location", "Iptc4xmpCore:CountryCode", "dwc:decimalLatitude",
         "photoshop:State",
     ])
-    func `makers' and press names of places`(_ name: String) throws {
+    func `properties of cameras and press agencies for places are removed`(_ name: String) throws {
         #expect(try !cleaned(Samples.packet("<\(name)>Secret place</\(name)>")).contains("Secret"))
     }
 
@@ -43,13 +43,14 @@ import Testing
         ("q:UTM", "56H 334898 6252286"),
         ("q:Locator", "QF56od54"),
     ])
-    func `properties with names of other languages and of codes`(_ name: String, _ value: String) throws {
+    func `properties with location names in other languages or of codes are removed`(_ name: String, _ value: String) throws {
         #expect(try !cleaned(Samples.packet("<\(name)>\(value)</\(name)>")).contains(value))
         #expect(try !cleaned(Samples.packet("", "\(name)=\"\(value)\"")).contains(value))
     }
 
-    /// ExifTool reads what follows such a mark.
-    @Test(arguments: ["<?rdf:Alt>", "<!--", "<![CDATA["]) func `a mark without an end hides no place`(_ mark: String) throws {
+    /// ExifTool reads the properties that follow such a mark.
+    @Test(arguments: ["<?rdf:Alt>", "<!--", "<![CDATA["])
+    func `a mark without an end does not hide a place`(_ mark: String) throws {
         let text = try cleaned(Samples.packet("<dc:title>Hail\(mark)<photoshop:City>Secret place</photoshop:City>"))
         #expect(!text.contains("Secret") && text.contains("Hail"))
     }
@@ -62,8 +63,8 @@ import Testing
         #expect(try cleaned(Samples.packet("<\(name)>Kept value</\(name)>")).contains("Kept value"))
     }
 
-    @Test(arguments: [(2, 0), (2, 1), (4, 0), (4, 3)]) func `UTF-16 and UTF-32 in both orders`(_ width: Int, _ place: Int) throws
-    {
+    @Test(arguments: [(2, 0), (2, 1), (4, 0), (4, 3)])
+    func `XMP in UTF-16 and UTF-32 is cleaned in both byte orders`(_ width: Int, _ place: Int) throws {
         let wide = Samples.xmp.utf8.flatMap { letter in (0..<width).map { $0 == place ? letter : 0 } }
         func wideText(_ text: String) -> [UInt8] { text.utf8.flatMap { letter in (0..<width).map { $0 == place ? letter : 0 } } }
         let cleaned = try Cleaned(Samples.jpeg(Samples.xmp(wide)))
@@ -98,7 +99,7 @@ import Testing
         "<a:i name=\"latitude\">47.370094</a:i><a:i name=\"longitude\">8.549106</a:i>",
         "<a:i key=\"City\" value=\"370094\"/><a:i key=\"Country\">549106</a:i>",
     ])
-    func `names in values`(_ content: String) throws {
+    func `a property whose location name is in a value is removed`(_ content: String) throws {
         let cleaned = try Cleaned(Samples.jpeg(Samples.xmp(Array(Samples.packet(content + "<dc:title>Hail</dc:title>").utf8))))
         #expect(!cleaned.contains("370094") && !cleaned.contains("549106"))
         #expect(cleaned.contains("<dc:title>Hail</dc:title>") && cleaned.contains("</rdf:RDF>"))
@@ -109,7 +110,7 @@ import Testing
         "<a:name>At this location</a:name><a:b>7</a:b>",
         "<a:i name=\"lat\" value=\"Latin\"/>",
     ])
-    func `other names in values stay`(_ content: String) throws {
+    func `a property with another name in a value stays`(_ content: String) throws {
         let jpeg = Samples.jpeg(Samples.xmp(Array(Samples.packet(content).utf8)))
         #expect(try Cleaned(jpeg).bytes == jpeg)
     }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import StormyCommand
 
-/// The file of `ca_file`, before it is used.
+/// Tests that the file of `ca_file` is checked before its use.
 @Suite struct AuthorityFileTests {
     private static let certificate = """
         -----BEGIN CERTIFICATE-----

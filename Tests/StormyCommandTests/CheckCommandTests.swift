@@ -5,7 +5,7 @@ import ServerScripts
 import StormyFixtures
 import Testing
 
-/// What `stormy check` and `stormy forecast` print, when they use the stored forecast, and how they report an unusable response.
+/// Tests `stormy check` and `stormy forecast`: their output, the use of the stored forecast, and unusable responses.
 @Suite(.timeLimit(.minutes(30))) struct CheckCommandTests {
     /// Plays a test without an agent, with a stormy forecast on the server.
     private func play(_ configuration: String = "", _ body: @Sendable (VirtualHome) async throws -> Void) async throws {
@@ -25,7 +25,7 @@ import Testing
             #expect(stormy["stale"] as? Bool == false)
             let reason = try #require((stormy["reasons"] as? [[String: Any]])?.first)
             #expect(Set(reason.keys) == ["kind", "detail", "from", "until", "source", "key"])
-            // ISO 8601 with the offset of the user's time zone.
+            // The time is in ISO 8601 with the offset of the user's time zone.
             #expect(
                 (stormy["fetchedAt"] as? String)?.range(of: #"T\d\d:\d\d:\d\d\+0[12]:00$"#, options: .regularExpression) != nil)
             #expect(try await home.stormy("check", "--exit-code").status == 10)
@@ -82,7 +82,7 @@ import Testing
             #expect(try await home.stormy("forecast", "Here", "--svg", home.folder.path + "/none/here.svg").status == 73)
             let drawing = home.folder.path + "/here.png"
             #expect(try await home.stormy("forecast", "Here", "--png", drawing).output == drawing + "\n")
-            // The colours of rain and of a storm, and the shades at the edges of the letters.
+            // The picture has the colours of rain and of a storm, and shades at the edges of the letters.
             let picture = try Self.sizeAndColours(of: drawing)
             let parts = picture.output.split(separator: " ")
             #expect(parts.first == "1520x680" && Int(parts.last ?? "") ?? 0 > 20, "\(picture)")
@@ -91,7 +91,7 @@ import Testing
         }
     }
 
-    /// Runs ImageMagick: "1520x680 123" for a picture with 123 different colours.
+    /// Runs ImageMagick. The output is "1520x680 123" for a picture with 123 different colours.
     private static func sizeAndColours(of picture: String) throws -> ChildProcess.End {
         // A newer ImageMagick prints to standard error that `convert` is deprecated.
         let script = "exec convert \"$0\" -format '%wx%h %k ' info: 2> /dev/null"
@@ -141,7 +141,7 @@ import Testing
         }
     }
 
-    /// A virtual network has no limit for response headers, and a reset is a closed connection there: `EndToEnd.Answer` has both.
+    /// A virtual network has no limit for response headers, and closes the connection for a reset. `EndToEnd.Answer` tests both.
     static let badAnswers = [
         BadAnswer("truncated JSON", "cut off", .json(String(Weather.forecast().prefix(1_500)))),
         BadAnswer("empty", "cut off", .json("")),
@@ -182,7 +182,7 @@ import Testing
             let unknown = try await home.row()
             #expect(unknown["stormy"] is NSNull)
             #expect((unknown["trouble"] as? String)?.contains(bad.words) == true)
-            // An earlier forecast stays, and is reported as stale.
+            // The earlier forecast is kept and reported as stale.
             home.serveForecast()
             #expect(try await home.row()["stormy"] as? Bool == true)
             home.serve(bad.script)
@@ -193,7 +193,7 @@ import Testing
         }
     }
 
-    /// Escape sequences, a new line, and a mark that reverses the direction of writing.
+    /// The name has escape sequences, a line break, and a character that reverses the direction of writing.
     @Test func `control characters of a server do not reach the terminal`() async throws {
         try await play("geocoding_url = \"\(VirtualHome.origin)\"\n") { home in
             let evil = #"\u001b]0;owned\u0007\u001b[2J\u009b31m\u202egnp.exe"#
@@ -255,7 +255,7 @@ import Testing
             try await home.driver.settle()
             // The place never had a forecast.
             #expect(home.notification("trouble-weather-1")?.state == .delivered)
-            #expect(home.shown == ["The weather is not known"])
+            #expect(home.shown == ["The weather is unknown"])
             let check = try #require((try await home.status()["checks"] as? [[String: Any]])?.first)
             #expect(check["stormy"] is NSNull)
             #expect((check["trouble"] as? String)?.contains(bad.words) == true)

@@ -8,9 +8,9 @@ import Testing
 
 @testable import Stormy
 
-/// The daily check: when it runs, what it shows, and how it is retried.
+/// Tests the times, the notifications and the retries of the daily check.
 @Suite(.timeLimit(.minutes(30))) struct DailyCheckTests {
-    /// A check has two seconds, and two more to end.
+    /// The configuration of a check with two seconds of time, and two more seconds to end.
     private static let shortTime = "[background]\nrefresh_budget_seconds = 2\ngrace_seconds = 2\n"
     private static let loginPage = ResponseScript.status(
         200, headers: ["Content-Type": "text/html"], body: "<html>Log in</html>")
@@ -24,7 +24,7 @@ import Testing
         }
     }
 
-    // MARK: When it runs
+    // MARK: Times
 
     @Test func `the check runs at its second and alerts once`() async throws {
         try await play { home in
@@ -57,7 +57,7 @@ import Testing
         }
     }
 
-    @Test func `a missed check is skipped if the configuration says so`() async throws {
+    @Test func `a missed check is skipped if the configuration requests it`() async throws {
         try await play("[schedule]\nmissed = \"skip\"\n") { home in
             await home.setStartsAgents(false)
             try await home.stormy("schedule")
@@ -69,8 +69,8 @@ import Testing
         }
     }
 
-    /// Another request has the only place that an app has for requests of this kind.
-    @Test func `a check that cannot be submitted stays as it was`() async throws {
+    /// An app can have only one request of this kind, and another request exists.
+    @Test func `a check that cannot be submitted keeps its settings`() async throws {
         try await play { home in
             await home.setStartsAgents(false)
             try await home.stormy("schedule", "--at", "09:00", "--exact", "--wake")
@@ -88,7 +88,7 @@ import Testing
         }
     }
 
-    // MARK: What it shows
+    // MARK: Notifications
 
     @Test func `a calm day shows no notification`() async throws {
         try await play { home in
@@ -118,7 +118,7 @@ import Testing
         }
     }
 
-    /// No notification server could show the storm in time.
+    /// No notification server was available before the storm ended.
     @Test(arguments: [false, true])
     func `a storm is not shown after its end or without its place`(_ isPlaceRemoved: Bool) async throws {
         try await play { home in
@@ -147,14 +147,15 @@ import Testing
         }
     }
 
-    // MARK: No answer
+    // MARK: Missing responses
 
-    /// The download is handed over and retried. Until it succeeds, `status` shows why the weather is not known.
+    /// The download is handed over and retried. Until the download succeeds, `status` shows the reason why the weather is
+    /// unknown.
     @Test(arguments: [0, 503, 429])
-    func `a service that does not answer is shown for each place`(_ status: Int) async throws {
+    func `a service that does not respond is shown for each place`(_ status: Int) async throws {
         try await VirtualHome.play(Self.shortTime) { home in
             if status == 0 { home.driver.network.takeAway(VirtualHome.origin) } else { home.serve(.status(status)) }
-            // Some transfers wait behind others to the same service, and have no error of their own.
+            // Some transfers wait for other transfers to the same service, and have no separate error.
             let places = (1...5).map { "Place \($0)" }
             for (number, name) in places.enumerated() {
                 #expect(try await home.stormy("place", "add", name, "\(number),1", "--no-sync").status == 0)
@@ -162,20 +163,20 @@ import Testing
             try await home.stormy("schedule")
             #expect(try await home.check().outcome == .expired)
             try await home.driver.advance(by: .seconds(5))
-            #expect(home.shown == places.map { _ in "The weather is not known" })
+            #expect(home.shown == places.map { _ in "The weather is unknown" })
             let checks = try await home.status()["checks"] as? [[String: Any]] ?? []
             let troubles = checks.compactMap { $0["trouble"] as? String }
             #expect(troubles.count == places.count && troubles.allSatisfy { $0.hasSuffix("It is tried again.") }, "\(troubles)")
         }
     }
 
-    /// The server accepts the connection and sends nothing. After the first check of a new place the answer may still arrive.
+    /// The server accepts the connection and sends nothing. After the first check of a new place the response may still arrive.
     @Test func `a silent service is shown after the second check`() async throws {
         try await play(Self.shortTime) { home in
             home.serve(ResponseScript([.stall]))
             try await home.stormy("schedule")
             for _ in 0..<2 { #expect(try await home.check().outcome == .expired) }
-            #expect(home.shown == ["The weather is not known"])
+            #expect(home.shown == ["The weather is unknown"])
             let status = try await home.stormy("status").output
             #expect(status.contains("no answer when the time was up"), "\(status)")
         }
@@ -193,9 +194,9 @@ import Testing
         }
     }
 
-    // MARK: An unusable answer
+    // MARK: Unusable responses
 
-    /// The failure is shown only if no forecast was fetched for a day.
+    /// A notification of the failure is shown only if no forecast was fetched for a day.
     @Test(arguments: [false, true])
     func `a check that meets a captive portal is retried`(_ isOverdue: Bool) async throws {
         try await VirtualHome.play { home in
@@ -211,12 +212,12 @@ import Testing
             if isOverdue { #expect(home.notification("trouble-weather-1")?.state == .delivered) }
             home.serveForecast()
             #expect(try await home.nextCheck().outcome == .completed)
-            #expect(home.shown == (isOverdue ? ["The weather is not known"] : []) + ["Storm expected in Here"])
+            #expect(home.shown == (isOverdue ? ["The weather is unknown"] : []) + ["Storm expected in Here"])
             #expect(home.notification("trouble-weather-1")?.state != .delivered)
         }
     }
 
-    /// A server that is no longer updated sends well-formed answers about past days.
+    /// A server whose data is outdated sends valid responses about past days.
     @Test func `a check that receives an outdated forecast is retried`() async throws {
         try await play { home in
             try await home.stormy("schedule")
@@ -226,7 +227,7 @@ import Testing
             #expect(try await home.history().first == "appRefresh crashed")
             home.serveForecast()
             #expect(try await home.nextCheck().outcome == .completed)
-            #expect(home.shown == ["The weather is not known", "Storm expected in Here"])
+            #expect(home.shown == ["The weather is unknown", "Storm expected in Here"])
         }
     }
 

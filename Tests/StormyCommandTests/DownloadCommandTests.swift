@@ -7,7 +7,7 @@ import Testing
 
 @testable import StormyCommand
 
-/// `stormy download` without a process.
+/// Tests `stormy download` without a process.
 @Suite(.timeLimit(.minutes(30))) struct DownloadCommandTests {
     private static let file = Payload.pattern(100_000)
 
@@ -41,20 +41,20 @@ import Testing
         }
     }
 
-    /// With `--wait` the command ends with 0 only if the file is there.
+    /// With `--wait` the exit code is 0 only if the file exists.
     @Test func `a complete download whose file is not there is an error`() async throws {
         try await VirtualHome.play { home in
             let place = home.folder.appendingPathComponent("disk.img")
             #expect(DownloadVerb.absence(of: place.path, byteCount: 100_000)?.contains("the file is not there") == true)
             try Self.file.data.write(to: place)
             #expect(DownloadVerb.absence(of: place.path, byteCount: 100_000) == nil)
-            // Another file was there before.
+            // A file of another size existed before.
             #expect(DownloadVerb.absence(of: place.path, byteCount: 99_999) != nil)
             #expect(DownloadVerb.absence(of: home.folder.path, byteCount: 0) != nil)
         }
     }
 
-    /// Both commands looked at the place before one of them queued its download.
+    /// Both commands checked the file name before one of them queued its download.
     @Test func `two downloads to one file are queued once`() async throws {
         try await VirtualHome.play { home in
             home.server.route("GET", "/disk.img", .file(Self.file, etag: "\"v1\""))

@@ -9,9 +9,9 @@ import Testing
 
 @testable import StormyCommand
 
-/// The file that a path names is the file that the system finds under exactly these bytes.
+/// Tests that a path leads to the file that the system finds under exactly these bytes.
 @Suite(.timeLimit(.minutes(30))) struct FileNameTests {
-    /// "é" in one code point, which is usual on Linux, and in two, which is usual on a Mac.
+    /// "é" in one code point, which is usual on Linux, and in two code points, which is usual on a Mac.
     private static let (composed, decomposed) = ("\u{E9}", "e\u{301}")
 
     private static func names(_ found: [PhotoFinder.Found]) -> Set<PathName> {
@@ -49,13 +49,13 @@ import Testing
             let (sent, other) = (try home.picture("\(Self.composed).jpg").path, try home.picture("\(Self.decomposed).jpg").path)
             #expect(try await home.stormy("upload", "--wait", sent).status == 0)
             let verified = try await home.stormy("upload", "--verify", sent)
-            #expect(verified.status == 0 && verified.output.contains("is what was sent"), "\(verified)")
+            #expect(verified.status == 0 && verified.output.contains("is correct"), "\(verified)")
             let refused = try await home.stormy("upload", "--verify", other)
             #expect(refused.status == 66 && refused.output.isEmpty, "\(refused)")
             #expect(try await home.stormy("upload", "--wait", "--recursive", home.camera.path).status == 0)
             #expect(store.arrived.count == 2)
             let both = try await home.stormy("upload", "--verify", sent, other)
-            #expect(both.status == 0 && both.output.components(separatedBy: "is what was sent").count == 3, "\(both)")
+            #expect(both.status == 0 && both.output.components(separatedBy: "is correct").count == 3, "\(both)")
         }
     }
 
@@ -93,7 +93,7 @@ import Testing
             #expect(try Self.isSame(store, "one.jpg", photo))
             for name in [path, far + "/one.jpg"] {
                 let verified = try await home.stormy("upload", "--verify", name)
-                #expect(verified.status == 0 && verified.output.contains("one.jpg: is what was sent"), "\(verified)")
+                #expect(verified.status == 0 && verified.output.contains("one.jpg: is correct"), "\(verified)")
             }
             let other = try await home.stormy("upload", "--verify", near + "/one.jpg")
             #expect(other.status == 66, "\(other)")
@@ -105,7 +105,7 @@ import Testing
     ) async throws {
         try await PhotoHome.play { home, store in
             let (near, _) = try Self.linkFolder(home)
-            // What is a photo in one folder is not a photo in the other folder.
+            // In the wrong folder `one.jpg` is another photo, and `two.jpg` is not a photo.
             try home.picture("near/one.jpg")
             try home.write(Data("notes".utf8), to: "camera/near/two.jpg")
             let photos = [try home.picture("far/one.jpg"), try home.picture("far/two.jpg")]

@@ -1,9 +1,9 @@
 import Foundation
 import Testing
 
-/// Help, mistyped commands, and the locale in which commands print.
+/// Tests the help, mistyped commands, and the locale of the output.
 @Suite(.timeLimit(.minutes(30))) struct HelpTests {
-    /// Commands that replace their process with `stormy-rehearse`, which prints their help. `EndToEnd.Help` tests it.
+    /// Commands that replace their process with `stormy-rehearse`, which prints their help. `EndToEnd.Help` tests this help.
     private static let companionCommands: Set = ["demo", "rehearse"]
 
     @Test func `the help of every command has an example`() async throws {
@@ -29,11 +29,12 @@ import Testing
     }
 
     private static func subcommands(in help: String) -> [String] {
-        guard let list = help.range(of: "SUBCOMMANDS:\n") else { return [] }
         // The names are indented by two columns, and the further lines of a description by more.
-        return help[list.upperBound...].split(separator: "\n", omittingEmptySubsequences: false).prefix { $0.hasPrefix("  ") }
-            .filter { !$0.hasPrefix("   ") }
-            .compactMap { $0.split(separator: " ").first?.trimmingCharacters(in: .punctuationCharacters) }
+        help.components(separatedBy: "SUBCOMMANDS:\n").dropFirst().flatMap { list in
+            list.split(separator: "\n", omittingEmptySubsequences: false).prefix { $0.hasPrefix("  ") }
+                .filter { !$0.hasPrefix("   ") }
+                .compactMap { $0.split(separator: " ").first?.trimmingCharacters(in: .punctuationCharacters) }
+        }
     }
 
     @Test(arguments: [("chekc", "check"), ("statsu", "status"), ("uplaod", "upload")])
@@ -45,7 +46,7 @@ import Testing
         }
     }
 
-    /// Also if the system does not have the locale.
+    /// The format is also used if the system does not have the locale.
     @Test(arguments: [
         ("de_DE.UTF-8", "12:00"), ("en_US.UTF-8", "12:00 PM"), ("C", "12:00"), ("", "12:00"), ("nonsense", "12:00"),
         ("fr_CH.UTF-8@euro", "12:00"),
@@ -56,17 +57,17 @@ import Testing
             home.environment["LC_ALL"] = nil
             home.environment["LC_TIME"] = locale
             home.environment["LANG"] = locale
-            // In two hours and in sixteen: a date precedes only times that are further away.
+            // The times are in two hours and in sixteen hours. Only later times have a date.
             let said = try await home.stormy("schedule").output
             let next = said.split(separator: "\n").first ?? ""
             #expect(next.contains("\(noon) (in ") && next.contains("PM") == noon.contains("PM"), "\(said)")
-            // The same format as in a notification.
+            // The format is the same as in a notification.
             let night = try await home.stormy("schedule", "--at", "02:00").output
             #expect(night.contains(noon.contains("PM") ? " 2:00 AM (in " : " 02:00 (in "), "\(night)")
         }
     }
 
-    /// Text for the user. JSON is metric in every locale.
+    /// The locale decides the units of texts. JSON is metric in every locale.
     @Test(arguments: [
         ("en_US.UTF-8", "rain of 0.09 in per hour"), ("en_GB.UTF-8", "rain of 2.4 mm per hour"),
         ("C", "rain of 2.4 mm per hour"),

@@ -4,7 +4,7 @@ import ServerScripts
 import StormyFixtures
 import Testing
 
-/// MeteoAlarm's feeds and documents, from the request to the screen.
+/// Tests MeteoAlarm's feeds and documents, from the request to the screen.
 @Suite(.timeLimit(.minutes(30))) struct MeteoAlarmTests {
     private func play(
         _ places: [(name: String, at: String)], _ configuration: String = "", _ body: @Sendable (VirtualHome) async throws -> Void
@@ -79,7 +79,7 @@ import Testing
         }
     }
 
-    /// Annecy lies in Haute Savoie, whose code is FR035.
+    /// Annecy is in Haute Savoie, which has the code FR035.
     private static let annecy = (name: "Annecy", at: "45.8992,6.1294")
 
     @Test func `warnings of three countries are shown at noon and called off`() async throws {
@@ -133,7 +133,7 @@ import Testing
         }
     }
 
-    @Test func `MeteoAlarm's storm in Norway is called off after MET Norway answered`() async throws {
+    @Test func `the storm of MeteoAlarm in Norway is called off after MET Norway responded`() async throws {
         try await play([(name: "Oslo", at: "60.2,11.1")]) { (home) async throws in
             let area = Self.polygon("59,10 59,12 61,12 61,10 59,10")
             serve([Warning(country: "norway", area: area)], ofCountry: "norway", writtenAt: 0, home)
@@ -142,7 +142,7 @@ import Testing
             #expect(home.onScreen == ["Severe storm expected in Oslo"])
             let weather = "[weather]\nbase_url = \"\(VirtualHome.origin)\"\nprovider = \"open-meteo\"\n"
             try home.configure(weather + "contact = \"me@example.org\"\n")
-            // MET Norway does not answer yet.
+            // MET Norway does not respond yet.
             let waits = try await home.stormy("check", "--exit-code")
             #expect(waits.status == 10, "\(waits)")
             home.server.route("GET", "/weatherapi/metalerts/2.0/current.json*", .json(#"{"features":[]}"#))
@@ -159,7 +159,7 @@ import Testing
     private static let berlin = (name: "Berlin", at: "52.52,13.405")
     private static let aroundBerlin = polygon("52,13 52,14 53,14 53,13 52,13")
 
-    @Test func `MeteoAlarm is requested at once if a service fails and until the service answers`() async throws {
+    @Test func `MeteoAlarm is requested at once if a service fails, until the service responds`() async throws {
         try await play([Self.berlin]) { (home) async throws in
             home.server.route("GET", "/alerts", .status(500))
             serve([Warning(area: Self.aroundBerlin)], ofCountry: "germany", writtenAt: 0, home)
@@ -171,7 +171,7 @@ import Testing
         }
     }
 
-    @Test func `the daily check asks MeteoAlarm for all places whose service fails and calls off when it answers`() async throws {
+    @Test func `the daily check queries MeteoAlarm if services fail, and calls off when they respond`() async throws {
         try await play([Self.berlin, (name: "Potsdam", at: "52.4,13.06")]) { (home) async throws in
             home.server.route("GET", "/alerts", .status(500))
             serve([Warning(area: Self.aroundBerlin)], ofCountry: "germany", writtenAt: 0, home)
@@ -196,7 +196,7 @@ import Testing
         }
     }
 
-    @Test func `MeteoAlarm is requested if a late answer of a service is an error`() async throws {
+    @Test func `MeteoAlarm is requested if a late response of a service is an error`() async throws {
         try await play([Self.berlin]) { (home) async throws in
             let page = ResponseScript([
                 .status(200), .headers(["Content-Length": "6"]), .hold(until: "late"), .body(.text("<html>")),
@@ -213,7 +213,7 @@ import Testing
         }
     }
 
-    @Test func `each place has only the trouble of its own countries, once`() async throws {
+    @Test func `each place shows the problems of its countries once`() async throws {
         try await play([Self.annecy, (name: "Vienna", at: "48.2082,16.3738")]) { (home) async throws in
             home.server.route("GET", Self.feed, .status(503))
             serve([], ofCountry: "austria", writtenAt: 0, home)
@@ -353,11 +353,11 @@ import Testing
         home.server.requests(matching: Self.feed).map { $0.headers["If-None-Match"] }
     }
 
-    @Test func `a feed that has not changed keeps its warnings and counts as an answer`() async throws {
+    @Test func `a feed that has not changed keeps its warnings and counts as a response`() async throws {
         try await play([Self.annecy]) { (home) async throws in
             serve([Warning()], writtenAt: 0, etag: "\"1\"", home)
             #expect(try await home.stormy("check", "--exit-code").status == 10)
-            // A failure between the answers is forgotten.
+            // A failure between two responses is not reported after the second response.
             home.server.route("GET", Self.feed, .status(503))
             #expect(try await home.stormy("check").output.contains("no usable answer"))
             try await home.driver.advance(by: .seconds(7_200))
@@ -410,7 +410,7 @@ import Testing
         }
     }
 
-    @Test func `a 304 without a condition is not an answer`() async throws {
+    @Test func `a 304 without a condition is not a valid response`() async throws {
         try await play([Self.annecy]) { (home) async throws in
             home.server.route("GET", Self.feed, .status(304))
             let said = try await home.stormy("check")
@@ -428,7 +428,7 @@ import Testing
         try await play([Self.annecy]) { (home) async throws in
             serve([], writtenAt: 0, etag: "\"1\"", home)
             #expect(try await home.stormy("check", "--exit-code").status == 0)
-            // A server that sends its entity tag and does not look at conditions.
+            // The server sends its entity tag and ignores conditions.
             serve([Warning()], writtenAt: 0.01, etag: "\"1\"", isConditional: false, home)
             for _ in 0..<2 { #expect(try await home.stormy("check", "--exit-code").status == 10) }
             #expect(conditions(home) == [nil, "\"1\"", nil])

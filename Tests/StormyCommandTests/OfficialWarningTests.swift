@@ -7,7 +7,8 @@ import Testing
 
 @testable import StormyCommand
 
-/// Official warnings in the output of commands: the services of a place, their answers, or the reason why there is none.
+/// Tests official warnings in the output of commands: the services of a place, and their responses or the reason for a missing
+/// response.
 @Suite(.timeLimit(.minutes(30))) struct OfficialWarningTests {
     private static let warningsOfUS = "/alerts/active*"
 
@@ -25,8 +26,8 @@ import Testing
     }
 
     /// - Parameters:
-    ///   - identifiers: severe warnings that the answer lists.
-    ///   - hours: hours from now of the service's own time.
+    ///   - identifiers: The severe warnings in the response.
+    ///   - hours: The time of the service's data, in hours from now.
     private static func answer(_ home: VirtualHome, _ identifiers: [String], hours: Double = 0) -> ResponseScript {
         func time(_ hours: Double) -> String { home.now.addingTimeInterval(hours * 3600).formatted(.iso8601) }
         let features = identifiers.map { identifier in
@@ -51,7 +52,7 @@ import Testing
             #expect(try await home.check().outcome == .completed)
             #expect(home.shown == ["Severe storm expected in Here"])
             let request = try #require(home.server.requests(matching: Self.warningsOfUS).first)
-            #expect(request.headers["User-Agent"] == "Stormy/0.1.0")
+            #expect(request.headers["User-Agent"] == "Stormy/0.2.0")
             let said = try await home.stormy("check").output
             #expect(said.contains("\n  Official warnings: US National Weather Service, 1 warning, "), "\(said)")
         }
@@ -104,9 +105,9 @@ import Testing
         }
     }
 
-    // MARK: What each service answered
+    // MARK: Responses of each service
 
-    @Test func `each service and feed is named with its answer`() async throws {
+    @Test func `each service and feed is named with its response`() async throws {
         try await play("25.76,-80.19", "[alerts]\ncap_feeds = [\"\(VirtualHome.origin)/feed.xml?key=1\"]\n") { home in
             home.server.route("GET", "/feed.xml*", CAPAnswer(home).document("a", area: "<circle>25.76,-80.19 50</circle>"))
             let said = try await home.stormy("check").output
@@ -117,7 +118,7 @@ import Testing
             try await home.driver.advance(by: .seconds(7200))
             let failed = try await home.stormy("check").output
             let expected =
-                "US National Weather Service, no usable answer: the weather service answered with status 503; last answer: no warning, 2 h ago"
+                "US National Weather Service, no usable answer: the weather service responded with status 503; last answer: no warning, 2 h ago"
             #expect(failed.contains(expected), "\(failed)")
             let rows = try await warnings(home)
             #expect(
@@ -137,7 +138,7 @@ import Testing
             #expect(try await warnings(home).isEmpty)
             try StormyTool.configure()
             #expect(try WarningLines(of: StormyStore.open().place(named: "Here"), in: .open()).finding.status == .ok)
-            // The answer of Bright Sky counts, not the table of regions.
+            // The response of Bright Sky counts, not the table of regions.
             let added = try await home.stormy("place", "add", "Constance", "47.66,9.1758").output
             #expect(
                 added.contains("\n  Official warnings: Deutscher Wetterdienst (Bright Sky) does not cover this place.\n"),
@@ -150,7 +151,7 @@ import Testing
 
     // MARK: Data from before an outage
 
-    @Test func `a warning is kept while the service answers with data from before its outage`() async throws {
+    @Test func `a warning is kept while the service sends data from before its outage`() async throws {
         try await play("25.76,-80.19") { home in
             home.server.route("GET", Self.warningsOfUS, Self.answer(home, ["a"]))
             try await home.stormy("schedule")
@@ -166,7 +167,7 @@ import Testing
             }
             let said = try await home.stormy("check", "--exit-code")
             #expect(said.status == 10 && said.output.contains("; data from 1 h ago."), "\(said)")
-            // The service has caught up.
+            // The service has new data again.
             home.server.route("GET", Self.warningsOfUS, Self.answer(home, []))
             #expect(try await home.check().outcome == .completed)
             #expect(home.onScreen == ["No longer expected: storm in Here"])
@@ -199,7 +200,7 @@ import Testing
 
     // MARK: Unknown hours
 
-    /// Case 12, in the shape of Open-Meteo's answer.
+    /// Returns case 12 as a response of Open-Meteo.
     private static func sixUnknown(_ home: VirtualHome) throws -> ResponseScript {
         let text = Weather.forecast(thunder: [], from: home.now)
         var forecast = try #require(try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any])
@@ -210,13 +211,13 @@ import Testing
         return .json(String(decoding: try JSONSerialization.data(withJSONObject: forecast), as: UTF8.self))
     }
 
-    @Test func `unknown hours just ahead are reported by hand and at noon`() async throws {
+    @Test func `unknown hours just ahead are reported by manual and daily checks`() async throws {
         try await play("1,1") { home in
             home.serve(try Self.sixUnknown(home))
             try await home.stormy("schedule")
             #expect(try await home.check().outcome == .completed)
             let said = try await home.stormy("check")
-            #expect(said.output.contains("Here: calm in the hours that are known.\n"), "\(said)")
+            #expect(said.output.contains("Here: calm in the known hours.\n"), "\(said)")
             #expect(
                 said.output.contains(
                     "  Not known: no service has all values from 10:00 to 16:00 (Europe/Berlin time). A storm in these hours is not seen."
@@ -224,7 +225,7 @@ import Testing
             let row = try #require(try await home.rows("check").first)
             #expect((row["unknownHours"] as? [Any])?.count == 1 && (row["filledHours"] as? [Any])?.isEmpty == true)
             #expect(try await home.stormy("status").output.contains("  Not known: no service has all values from 10:00"))
-            #expect(try await home.stormy("check", "--offline").output.contains("calm in the hours that are known"))
+            #expect(try await home.stormy("check", "--offline").output.contains("calm in the known hours"))
         }
     }
 
@@ -251,7 +252,7 @@ import Testing
             home.serve(try Self.sixUnknown(home))
             let said = try await home.stormy("check")
             #expect(said.errors.contains("Not used: MET Norway, for what Open-Meteo does not know: "), "\(said)")
-            #expect(said.output.contains("calm in the hours that are known"), "\(said)")
+            #expect(said.output.contains("calm in the known hours"), "\(said)")
         }
     }
 }

@@ -3,7 +3,7 @@ import Foundation
 import ServerScripts
 import Testing
 
-/// Whether a photo keeps its location: options, destinations and `keep_location`.
+/// Tests the options, destinations and `keep_location`, which decide whether a photo keeps its location.
 @Suite(.timeLimit(.minutes(30))) struct PhotoLocationChoiceTests {
     private static func configuration(_ general: String = "", _ lines: String = "") -> String {
         general + PhotoHome.destination() + lines
@@ -21,7 +21,7 @@ import Testing
         _ general: String, _ lines: String, _ options: [String], _ isKept: Bool, _ source: String
     ) async throws {
         try await PhotoHome.play(Self.configuration(general, lines)) { home, store in
-            // Recursive, so that photos found in a folder follow the same decision.
+            // The option `--recursive` tests that the same decision counts for photos in a folder.
             let photos = [try home.picture("one.jpg", isLocated: true), try home.picture("deep/two.jpg", isLocated: true)]
             let result = try await home.stormy(["upload", "--wait", "--recursive", home.camera.path] + options)
             #expect(result.status == 0, "\(result)")
@@ -45,12 +45,12 @@ import Testing
         try await PhotoHome.play { home, _ in
             let photo = try home.picture("one.jpg").path
             let result = try await home.stormy("upload", "--keep-location", "--remove-location", photo)
-            #expect(result.status == 64 && result.errors.contains("use one of them"), "\(result)")
+            #expect(result.status == 64 && result.errors.contains("cannot be used together"), "\(result)")
             #expect(try await home.stormy("upload", "--verify", "--remove-location").status == 64)
         }
     }
 
-    @Test func `config --check says once how to choose, until a line chooses`() async throws {
+    @Test func `config --check shows the choices once, until a line of the configuration chooses`() async throws {
         let two = PhotoHome.destination() + PhotoHome.destination(name: "cloud")
         try await PhotoHome.play("[upload]\ndefault = \"home\"\n" + two) { home, _ in
             let unset = try await home.stormy("config", "--check")

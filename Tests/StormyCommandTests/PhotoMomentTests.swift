@@ -3,7 +3,7 @@ import Foundation
 import ServerScripts
 import Testing
 
-/// Photos that wait for a good moment: external power and a network that costs nothing.
+/// Tests photos that wait for a good moment, which is external power and a network without charges.
 @Suite(.timeLimit(.minutes(30))) struct PhotoMomentTests {
     /// Plays a test on a machine that runs on battery.
     private func playOnBattery(
@@ -48,7 +48,7 @@ import Testing
         }
     }
 
-    /// The processing task does not wait for the paused photo either: it would wait for ever.
+    /// The processing task does not wait for the paused photo, because the photo could stay paused forever.
     @Test func `a photo that the user paused is not released`() async throws {
         try await playOnBattery { home, store in
             await home.setStartsAgents(false)
@@ -74,7 +74,7 @@ import Testing
             #expect(try await home.stormy("upload", "--when", "charging", photo.path).status == 0)
             #expect(try await home.rows("transfers").map { $0["state"] as? String } == ["held"])
             let now = try await home.stormy("upload", "--wait", photo.path)
-            #expect(now.status == 0 && now.errors.contains("is on its way already"), "\(now)")
+            #expect(now.status == 0 && now.errors.contains("is already queued"), "\(now)")
             #expect(store.arrived == ["one.jpg"])
         }
     }

@@ -7,9 +7,9 @@ import Testing
 
 @testable import StormyCommand
 
-/// Which files `stormy upload` sends, and which it does not.
+/// Tests which files `stormy upload` sends.
 @Suite(.timeLimit(.minutes(30))) struct PhotoSelectionTests {
-    /// Runs another program to its end.
+    /// Runs another program and waits for its end.
     private static func run(_ program: String, _ arguments: [String]) throws -> ChildProcess.End {
         try ChildProcess(
             path: "/usr/bin/env", arguments: [program] + arguments, environment: ProcessInfo.processInfo.environment
@@ -54,7 +54,7 @@ import Testing
             #expect(sent.status == 66)
             #expect(store.arrived == ["linked.jpg"])
             #expect(sent.errors.contains("1 linked folder skipped"), "\(sent)")
-            #expect(sent.errors.contains("\(album.path)/gone.jpg: the link leads to nothing"), "\(sent)")
+            #expect(sent.errors.contains("\(album.path)/gone.jpg: the target of the link does not exist"), "\(sent)")
             #expect(sent.errors.contains("1 other file skipped"), "\(sent)")
         }
     }
@@ -136,7 +136,7 @@ import Testing
             let folder = try home.picture("one.jpg").deletingLastPathComponent().path
             let names: [[UInt8]] = [[0x66, 0xE9, 0x2E, 0x6A, 0x70, 0x67], [0xE9, 0x74]]
             let paths = names.map { Array((folder + "/").utf8) + $0 + [0] }
-            // FileManager cannot remove them.
+            // FileManager cannot remove these files.
             defer {
                 for path in paths { _ = path.withUnsafeBytes { unlink($0.bindMemory(to: CChar.self).baseAddress!) } }
             }
@@ -167,7 +167,7 @@ import Testing
             let result = try await home.stormy("upload", "--recursive", folder)
             #expect(result.status == 74 && result.output.contains("Queued 1 photo"), "\(result)")
             #expect(result.errors.contains("cannot be read: File name too long"), "\(result)")
-            // By a pattern: a folder that cannot be opened, and a name that cannot be looked at.
+            // The patterns lead to a folder that cannot be opened, and to a name that cannot be examined.
             for end in ["/*.jpg", "/none/*.jpg"] {
                 for depth in 18...24 {
                     let pattern = folder + String(repeating: "/d*", count: depth) + end
@@ -192,7 +192,7 @@ import Testing
             try home.picture("card/sub/.trash/deep/three.jpg")
             let second = try await home.stormy("upload", "--recursive", "--wait", folder)
             #expect(second.status == 0 && store.arrived == ["one.jpg"], "\(second)")
-            let hidden = "2 hidden photos or folders with photos skipped (name one to send it)"
+            let hidden = "2 hidden photos or folders with photos skipped (name a file to upload it)"
             #expect(second.errors.contains("\(hidden): \(folder)/.two.jpg, \(folder)/sub/.trash"), "\(second)")
             let named = try await home.stormy("upload", "--recursive", "--wait", folder + "/.two.jpg", folder + "/sub/.trash")
             #expect(named.status == 0 && store.arrived == [".two.jpg", "one.jpg", "three.jpg"], "\(named)")
@@ -222,7 +222,7 @@ import Testing
             let sent = try await home.stormy("upload", "--wait", photo.path)
             #expect(sent.status == 0 && sent.errors.contains("location removed (GPS directory of Exif of JPEG)"), "\(sent)")
             let arrived = try #require(store.contents(of: "hdr.jpg"))
-            // The GPS directory is in the first 160 bytes; the index of pictures, XMP and both pictures are behind it.
+            // The GPS directory is in the first 160 bytes. The index of pictures, XMP and both pictures follow.
             #expect(arrived.count == JPEG.withGainMap.count && arrived.dropFirst(160) == JPEG.withGainMap.dropFirst(160))
             #expect(arrived != JPEG.withGainMap)
         }
@@ -234,12 +234,12 @@ import Testing
             #expect(try await home.stormy("upload", photo.path).status == 77)
             let id = try #require(try await home.rows("transfers").first?["id"] as? String)
             let cancelled = try await home.stormy("transfers", "cancel", id)
-            #expect(cancelled.status == 0 && cancelled.errors == "cancel: 1 photo\n", "\(cancelled)")
+            #expect(cancelled.status == 0 && cancelled.errors == "Cancelled 1 photo.\n", "\(cancelled)")
             #expect(try await home.rows("transfers").map { $0["state"] as? String } == ["cancelled"])
         }
     }
 
-    /// The file with the password is not in one of Stormy's own folders.
+    /// The password file is not in a folder of Stormy.
     @Test func `the password file of a destination is never sent`() async throws {
         try await PhotoHome.play { home, store in
             let secret = try home.writeSecret("word", to: "secret.txt")
@@ -250,7 +250,7 @@ import Testing
         }
     }
 
-    /// The agent's database has its test in `EndToEndTests`, because here it is in memory.
+    /// `EndToEndTests` tests the agent's database, because the database is in memory here.
     @Test(arguments: ["config.toml", "stormy.sqlite"])
     func `the configuration and the store are never sent, not even through a link`(_ name: String) async throws {
         try await PhotoHome.play { home, _ in
@@ -281,13 +281,13 @@ import Testing
             await home.setStartsAgents(false)
             #expect(try await home.stormy("upload", photo.path).status == 0)
             let again = try await home.stormy("upload", copy.path)
-            #expect(again.status == 0 && again.errors.contains("is on its way already"))
+            #expect(again.status == 0 && again.errors.contains("is already queued"))
             await home.setStartsAgents(true)
             #expect(try await home.stormy("upload", "--wait", copy.path).status == 0)
             try await home.driver.advance(by: .seconds(60))
             #expect(store.arrived == ["one.jpg"])
             let third = try await home.stormy("upload", "--wait", copy.path)
-            #expect(third.status == 0 && third.errors.contains("is there already, as"), "\(third)")
+            #expect(third.status == 0 && third.errors.contains("is already uploaded, as"), "\(third)")
             #expect(!third.output.contains("Uploaded"), "\(third)")
             #expect(try await home.rows("transfers").count == 1)
             // Another photo of the same name does not replace the first.
@@ -314,7 +314,7 @@ import Testing
 
     // MARK: Sentences
 
-    /// A name with a line break would look like a message of Stormy.
+    /// A file name with a line break could look like a message of Stormy.
     @Test func `a line break in a file name begins no line`() async throws {
         try await PhotoHome.play { home, store in
             let name = "a\nstormy: all is well.jpg"

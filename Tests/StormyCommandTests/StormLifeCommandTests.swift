@@ -6,7 +6,7 @@ import Testing
 
 @testable import Stormy
 
-/// Alerts, call-offs, answers and restarts of one storm over several checks.
+/// Tests alerts, call-offs, answers of the user and restarts for one storm over several checks.
 @Suite(.timeLimit(.minutes(30))) struct StormLifeCommandTests {
     private func play(_ body: @Sendable (VirtualHome) async throws -> Void) async throws {
         try await VirtualHome.play("[storm]\nthunderstorm = false\n") { home in
@@ -29,7 +29,7 @@ import Testing
         home.serve(.json(Weather.forecast(thunder: hours, gusts: gusts, from: home.now)))
     }
 
-    /// How many notifications appeared, not counting those that replaced another.
+    /// Returns the number of notifications that appeared, without notifications that replaced another.
     private static func alerts(_ home: VirtualHome) -> Int { home.driver.notifications.history.filter { $0.showings == 1 }.count }
 
     private static func check(_ home: VirtualHome, gusts: Double? = nil) async throws {
@@ -178,7 +178,7 @@ import Testing
             #expect(try await Self.storms(home).isEmpty)
             #expect(try await Self.openPhotoRequests(home) == 0)
             let said = try await home.stormy("status").output
-            #expect(said.contains("Here  calm") && !said.contains("Storm at Here"), "\(said)")
+            #expect(said.contains("Here        calm") && !said.contains("Storm at Here"), "\(said)")
         }
     }
 
@@ -256,7 +256,7 @@ import Testing
             home.driver.notifications.dismiss("storm-1")
             try await home.driver.settle()
             let store = try StormyStore(folder: home.directories.data)
-            try await store.queue.write { database in
+            try store.queue.write { database in
                 try database.execute(
                     sql: "UPDATE storm SET life = json_set(life, '$.memory', json('{\"step\":0,\"phase\":{\"unshown\":{}}}'))")
             }

@@ -4,7 +4,7 @@ import ServerScripts
 import StormyFixtures
 import Testing
 
-// Documents and entries of which a part cannot be read.
+// Documents and entries with a part that cannot be read.
 extension WarningDocumentTests {
     @Test(
         arguments: [
@@ -13,7 +13,7 @@ extension WarningDocumentTests {
             ("<severity>Severe</severity>", "<severity>Severo</severity>", "have no readable severity"),
             ("<severity>Severe</severity>", "", "have no readable severity"),
         ])
-    func `an update of which a part cannot be read calls nothing off`(
+    func `an update with a part that cannot be read does not call a storm off`(
         _ part: String, _ replacement: String, _ reported: String
     ) async throws {
         try await play { (home) async throws in

@@ -7,7 +7,7 @@ import Spool
 import Stormy
 import Testing
 
-/// Photos that are given again, retried, or unknown to a lost store arrive once.
+/// Tests that photos arrive once if they are given again, retried, or missing in a new store.
 @Suite(.timeLimit(.minutes(30))) struct UploadAgainTests {
     /// Plays a test with one photo, and a server that refuses it the first time.
     private func playRefusedOnce(
@@ -20,9 +20,9 @@ import Testing
         }
     }
 
-    /// The answer to the PUT is 201, and then there is no file.
+    /// The response to the PUT is 201, but the server has not stored the file.
     @Test(arguments: ["webdav", "put"])
-    func `a photo of which the server keeps nothing is not completed`(_ kind: String) async throws {
+    func `a photo is not completed if the server does not store it`(_ kind: String) async throws {
         try await PhotoHome.play(PhotoHome.destination(kind)) { home, store in
             let photo = try home.picture("one.jpg")
             store.keepNothing(ofNext: 1_000)
@@ -51,7 +51,7 @@ import Testing
             #expect(first.status == 69, "\(first)")
             if retriesFirst {
                 #expect(try await Self.retryAll(home).status == 0)
-                #expect(try await home.stormy("upload", "--wait", photo).errors.contains("is there already"))
+                #expect(try await home.stormy("upload", "--wait", photo).errors.contains("is already uploaded"))
             } else {
                 #expect(try await home.stormy("upload", "--wait", photo).status == 0)
                 #expect(try await Self.retryAll(home).status == 0)
@@ -62,7 +62,7 @@ import Testing
         }
     }
 
-    /// A retry at the same moment has changed the store, and not yet the ledger.
+    /// A simultaneous retry has changed the store, but not yet the ledger.
     @Test func `a photo that is given again while it is retried arrives once`() async throws {
         try await playRefusedOnce { home, store, photo in
             #expect(try await home.stormy("upload", "--wait", photo).status == 69)
@@ -74,14 +74,14 @@ import Testing
         }
     }
 
-    /// The process that was told of the failure stopped for a moment, and wrote it after the retry.
+    /// The process that received the failure was stopped for a moment, and stored the failure after the retry.
     @Test func `a failure that is written late does not send a photo again`() async throws {
         try await playRefusedOnce { home, store, photo in
             #expect(try await home.stormy("upload", "--wait", photo).status == 69)
             #expect(try await Self.retryAll(home).status == 0)
             try home.changeStore("UPDATE photo SET state = 'failed', message = 'refused', remoteURL = NULL")
             let again = try await home.stormy("upload", "--wait", photo)
-            #expect(again.status == 0 && again.errors.contains("is there already"), "\(again)")
+            #expect(again.status == 0 && again.errors.contains("is already uploaded"), "\(again)")
             #expect(home.driver.ledger.transfers.map(\.state) == [.completed] && store.files.count == 1, "\(store.files)")
         }
     }
@@ -92,10 +92,10 @@ import Testing
         try await PhotoHome.play(PhotoHome.destination("webdav") + "user = \"alice\"\npassword = \"x\"\n") { home, _ in
             let photo = try home.picture("one.jpg").path
             #expect(try await home.stormy("upload", "--wait", photo).status == 0)
-            #expect(try await home.stormy("upload", photo).errors.contains("is there already"))
-            // As an earlier version wrote it.
+            #expect(try await home.stormy("upload", photo).errors.contains("is already uploaded"))
+            // An earlier version stored the destination in this form.
             try home.changeStore("UPDATE photo SET destination = 'home \(PhotoHome.address)'")
-            #expect(try await home.stormy("upload", photo).errors.contains("is there already"))
+            #expect(try await home.stormy("upload", photo).errors.contains("is already uploaded"))
             try home.configure(PhotoHome.destination(other == "put" ? "put" : "webdav") + (other == "put" ? "" : other))
             let again = try await home.stormy("upload", photo)
             #expect(again.status == 0 && again.output.contains("Queued 1 photo"), "\(again)")
@@ -111,8 +111,8 @@ import Testing
             #expect(try await virtual.stormy("upload", "--wait", photo).status == 0)
             try virtual.configure(isSecond ? home + other : other)
             let again = try await virtual.stormy("upload", "--to", "nas", photo)
-            // Of two destinations with one address, each has its own photos.
-            #expect(again.errors.contains("is there already") == !isSecond && again.status == 0, "\(again)")
+            // Two destinations with one address have separate photos.
+            #expect(again.errors.contains("is already uploaded") == !isSecond && again.status == 0, "\(again)")
         }
     }
 
@@ -127,7 +127,7 @@ import Testing
         }
     }
 
-    /// The store is not told of ends while no agent runs.
+    /// No ends are delivered to the store while no agent runs.
     @Test func `photos whose uploads were cancelled are queued again among hundreds`() async throws {
         try await PhotoHome.play { home, _ in
             await home.setStartsAgents(false)
@@ -185,14 +185,15 @@ import Testing
             #expect(try await home.stormy("upload", photo).status == 0)
             try home.changeStore("UPDATE photo SET \"transfer\" = 1, submission = NULL")
             #expect(try await home.stormy("transfers").errors == "")
-            #expect(try await home.stormy("upload", photo).errors.contains("is on its way already"))
+            #expect(try await home.stormy("upload", photo).errors.contains("is already queued"))
             #expect(try await home.rows("transfers").count == 1)
         }
     }
 
     // MARK: A killed command
 
-    /// Plays a test with the record of a photo whose command was killed before it queued the photo. The key of the record is `key:killed`.
+    /// Plays a test with the record of a photo whose command was killed before it queued the photo. The key of the record is
+    /// `key:killed`.
     private func playKilled(
         _ body: @Sendable (_ home: VirtualHome, _ store: DavStore, _ photo: String) async throws -> Void
     ) async throws {
@@ -211,7 +212,7 @@ import Testing
             try await home.driver.startAgent()
             try await home.driver.advance(by: .seconds(60))
             #expect(store.arrived == ["a.jpg"])
-            #expect(try await home.stormy("upload", photo).errors.contains("is there already"))
+            #expect(try await home.stormy("upload", photo).errors.contains("is already uploaded"))
         }
     }
 
@@ -219,12 +220,12 @@ import Testing
         try await playKilled { home, _, photo in
             let next = try await home.stormy("transfers")
             #expect(next.errors.contains("1 photo queued again"), "\(next)")
-            #expect(try await home.stormy("upload", photo).errors.contains("is on its way already"))
+            #expect(try await home.stormy("upload", photo).errors.contains("is already queued"))
             #expect(try await home.stormy("transfers").errors == "")
         }
     }
 
-    /// The process has the lock of the spool until the ledger has the photo.
+    /// The process has the lock of the spool until the ledger contains the photo.
     @Test func `a photo that a living process queues is left alone and may be given again`() async throws {
         try await playKilled { home, _, photo in
             let claim = try FileLock.share(home.directories.spoolLock)
@@ -264,7 +265,7 @@ import Testing
             #expect(next.errors.contains("\(photo): not sent, because another file is there now"), "\(next)")
             #expect(try await home.rows("transfers").isEmpty && store.digests.isEmpty)
             #expect(try await home.stormy("transfers").errors == "")
-            // It is another photo, which may be sent.
+            // The other file is another photo, which may be sent.
             #expect(try await home.stormy("upload", photo).status == 0)
         }
     }
@@ -300,11 +301,11 @@ import Testing
             #expect(try await home.stormy(["upload"] + files).status == 0)
             try home.removeStore()
             #expect(try await home.stormy("transfers").errors.contains("2 photos found again"))
-            #expect(try await home.stormy("upload", files[0]).errors.contains("is on its way already"))
+            #expect(try await home.stormy("upload", files[0]).errors.contains("is already queued"))
             try await home.driver.startAgent()
             try await home.driver.advance(by: .seconds(60))
             #expect(store.digests == wanted)
-            #expect(try await home.stormy("upload", files[1]).errors.contains("is there already"))
+            #expect(try await home.stormy("upload", files[1]).errors.contains("is already uploaded"))
         }
     }
 
@@ -318,7 +319,7 @@ import Testing
             #expect(try await home.stormy(["upload", photo] + (hasArrived ? ["--wait"] : [])).status == 0)
             try home.removeStore()
             let again = try await home.stormy("upload", photo)
-            let words = hasArrived ? "is there already" : "is on its way already"
+            let words = hasArrived ? "is already uploaded" : "is already queued"
             #expect("\(again)".contains(words), "\(again)")
             #expect(try await home.rows("transfers").count == 1)
         }
@@ -357,7 +358,7 @@ import Testing
             #expect(try await home.rows("transfers").count == 2)
             // The first destination has the photo already.
             let again = try await home.stormy("upload", "--wait", "--to", "home", photo)
-            #expect(again.output.contains("is there already") || again.errors.contains("is there already"), "\(again)")
+            #expect(again.output.contains("is already uploaded") || again.errors.contains("is already uploaded"), "\(again)")
             #expect(home.server.requests(matching: "/one/*").filter { $0.method == "PUT" }.count == 1)
             #expect(try await home.rows("transfers").count == 2)
         }

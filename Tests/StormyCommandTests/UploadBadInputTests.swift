@@ -3,7 +3,7 @@ import Foundation
 import ServerScripts
 import Testing
 
-/// `stormy upload` with files that are not photos, have unusual names, or hold two formats.
+/// Tests `stormy upload` with files that are not photos, have unusual names, or contain two formats.
 @Suite(.timeLimit(.minutes(30))) struct UploadBadInputTests {
     // MARK: Files that cannot be sent
 
@@ -43,7 +43,7 @@ import Testing
 
     // MARK: Names
 
-    /// The name is 255 bytes long, the most that a file system accepts.
+    /// The first name has 255 bytes, which is the maximum of a file system.
     @Test(arguments: [
         String(repeating: "n", count: 251) + ".jpg", "two\nlines.jpg", "tab\tand\u{1B}[31mred.jpg", "-", "--wait", "%2e%2e.jpg",
     ])
@@ -75,7 +75,7 @@ import Testing
 
     // MARK: Damage
 
-    /// All photos of one command.
+    /// One command uploads all photos.
     @Test func `photos that are cut at many bytes are sent without a location or held`() async throws {
         try await PhotoHome.play { home, store in
             let original = JPEG.picture("cut", isLocated: true)
@@ -89,7 +89,7 @@ import Testing
             #expect(store.arrived.count + held.count == files.count, "\(result)")
             for name in store.arrived {
                 let arrived = try #require(store.contents(of: name))
-                // The numbers of the latitude: 24 times the byte 1.
+                // The numbers of the latitude are 24 times the byte 1.
                 #expect(arrived.range(of: Data(repeating: 1, count: 24)) == nil, "\(name)")
             }
         }

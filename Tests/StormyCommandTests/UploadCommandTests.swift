@@ -3,7 +3,7 @@ import Foundation
 import ServerScripts
 import Testing
 
-/// `stormy upload`: the bytes that are sent, the files that cannot be queued, and servers that fail.
+/// Tests `stormy upload`: the bytes that are sent, files that cannot be queued, and servers that fail.
 @Suite(.timeLimit(.minutes(30))) struct UploadCommandTests {
     @Test func `a photo is sent as it was when it was queued`() async throws {
         try await PhotoHome.play { home, store in
@@ -19,7 +19,7 @@ import Testing
         }
     }
 
-    /// 600 kB at 10 kB per second.
+    /// The test sends 600 kB at 10 kB per second.
     @Test func `photos to one destination share its limit`() async throws {
         try await PhotoHome.play(PhotoHome.destination() + "limit_kbps = 80\n") { home, store in
             let wanted = try home.makePhotos(2)
@@ -27,7 +27,7 @@ import Testing
             #expect(try await home.stormy(["upload"] + files).status == 0)
             try await home.driver.advance(by: .seconds(55))
             #expect(store.arrived == [])
-            // A new agent keeps the limit as well.
+            // A new agent also keeps the limit.
             await home.driver.killAgent()
             try await home.driver.startAgent()
             try await home.driver.advance(by: .seconds(45))
@@ -136,7 +136,7 @@ import Testing
             #expect(refused["state"] as? String == "failed")
             #expect((refused["error"] as? [String: Any])?["message"] is String)
 
-            // The same photo is not sent again: the next ones differ.
+            // Each photo differs, because the same photo is not sent again.
             try Data(repeating: 1, count: 1_000).write(to: photo)
             store.refuse(status: 507, method: "PUT", next: 1)
             try await home.stormy("upload", photo.path)
@@ -224,7 +224,7 @@ import Testing
     @Test func `a retry uses the password that is configured now`() async throws {
         try await PhotoHome.play { home, store in
             let secret = try home.writeSecret("old\n", to: "password")
-            // The permissions of the file count, not those of the link.
+            // The permissions of the file count, not the permissions of the link.
             let link = home.folder.appendingPathComponent("link")
             try FileManager.default.createSymbolicLink(at: link, withDestinationURL: secret)
             try home.configure(PhotoHome.destination() + "user = \"me\"\npassword_file = \"\(link.path)\"\n")
@@ -241,7 +241,7 @@ import Testing
         }
     }
 
-    /// The second line would be another header, or the server would refuse the request.
+    /// A second line would become another header, or the server would refuse the request.
     @Test(arguments: ["one\r\nX-Other: two\n", "one\ntwo", "one\u{0}"])
     func `a secret of more than one line is refused`(_ text: String) async throws {
         try await PhotoHome.play { home, _ in
@@ -249,7 +249,7 @@ import Testing
             try home.configure(PhotoHome.destination() + "token_file = \"\(secret.path)\"\n")
             let photo = try home.write(JPEG.withoutPosition, to: "a.jpg")
             let result = try await home.stormy("upload", photo.path)
-            #expect(result.status == 78 && result.errors.contains("more than one line, or a control character"), "\(result)")
+            #expect(result.status == 78 && result.errors.contains("more than one line or a control character"), "\(result)")
         }
     }
 }

@@ -3,7 +3,7 @@ import Foundation
 import ServerScripts
 import Testing
 
-/// `stormy upload` and servers that have particular rules.
+/// Tests `stormy upload` with servers that have particular rules.
 @Suite(.timeLimit(.minutes(30))) struct UploadServerTests {
     private func upload(_ name: String, from home: VirtualHome) async throws {
         let photo = try home.picture(name)
@@ -32,7 +32,7 @@ import Testing
         }
     }
 
-    @Test(arguments: [2, 3, nil]) func `Immich of each version takes photos, and is asked for its version once`(_ version: Int?)
+    @Test(arguments: [2, 3, nil]) func `each version of Immich accepts photos, and its version is requested once`(_ version: Int?)
         async throws
     {
         try await playImmich(version: version) { home, store in
@@ -44,7 +44,7 @@ import Testing
         }
     }
 
-    @Test func `Immich that was updated takes photos again`() async throws {
+    @Test func `Immich accepts photos again after an update`() async throws {
         try await playImmich(version: 2) { home, store in
             try await upload("one.jpg", from: home)
             store.update(toVersion: 3)
@@ -60,10 +60,10 @@ import Testing
             try await upload("one.jpg", from: home)
             let bytes = try await home.stormy("upload", "--verify")
             #expect(
-                bytes.status == 0 && bytes.output.contains("one.jpg: is what was sent (the bytes were read back)"), "\(bytes)")
+                bytes.status == 0 && bytes.output.contains("one.jpg: is correct (the bytes were read back)"), "\(bytes)")
             store.refuseOriginals()
             let record = try await home.stormy("upload", "--verify")
-            #expect(record.status == 0 && record.output.contains("by the server's record of its SHA-1"), "\(record)")
+            #expect(record.status == 0 && record.output.contains("by the server's SHA-1"), "\(record)")
             #expect(record.output.contains("the bytes were not read back"))
             let json = try await home.stormy("upload", "--verify", "--json")
             #expect(json.output.contains("\"sameRecord\""), "\(json)")
@@ -72,7 +72,7 @@ import Testing
             #expect(trashed.status == 69 && trashed.output.contains("trash"), "\(trashed)")
             store.deletePhotos()
             let gone = try await home.stormy("upload", "--verify")
-            #expect(gone.status == 69 && gone.output.contains("is GONE"), "\(gone)")
+            #expect(gone.status == 69 && gone.output.contains("is MISSING"), "\(gone)")
         }
     }
 
@@ -117,10 +117,10 @@ import Testing
             let row = try #require(try await home.rows("transfers").first)
             #expect((row["note"] as? String)?.contains("does not allow : ? in file names") == true, "\(row)")
             #expect(home.server.requests().count { $0.method == "PUT" } == 1)
-            // The photo is there, and is not sent again.
+            // The server has the photo, so the photo is not sent again.
             #expect(try await home.stormy("upload", "--wait", photo.path).status == 0)
             #expect(home.server.requests().count { $0.method == "PUT" } == 1)
-            // Another photo whose name becomes the same.
+            // The name of another photo becomes the same name.
             let other = try home.picture("2026-11-26 12_00_00_.jpg")
             #expect(try await home.stormy("upload", "--wait", other.path).status == 0)
             #expect(store.names == ["photos/2026-11-26 12_00_00_-1.jpg", "photos/2026-11-26 12_00_00_.jpg"])
@@ -178,7 +178,7 @@ import Testing
             let sent = try await home.stormy("upload", "--wait", home.picture("noon.jpg").path)
             #expect(sent.status == 0 && sent.errors.contains("the bucket ignores If-None-Match"), "\(sent)")
             #expect(store.files.count == 1 && store.keys.first?.hasPrefix("noon-") == true, "\(store.keys)")
-            // Another computer stores a photo under the plain name. The bucket is known.
+            // Another computer stores a photo under the plain name. The properties of the bucket are already known.
             let probes = home.server.requests().count { $0.path.hasSuffix(".part") }
             store.put(Data("a photo of another computer".utf8), as: "evening.jpg")
             try await upload("evening.jpg", from: home)
@@ -187,7 +187,7 @@ import Testing
         }
     }
 
-    @Test func `a bucket that heeds If-None-Match keeps plain names, and the photo of another computer`() async throws {
+    @Test func `a bucket that honors If-None-Match keeps plain names and the photo of another computer`() async throws {
         try await playBucket { home, store in
             store.storeFirst(Data("a photo of another computer".utf8))
             let sent = try await home.stormy("upload", "--wait", home.picture("noon.jpg").path)

@@ -3,9 +3,9 @@ import Foundation
 import ServerScripts
 import Testing
 
-/// `stormy upload --verify`: the server is asked whether it still has what was uploaded.
+/// Tests `stormy upload --verify`, which checks whether the server still has the uploaded photos.
 @Suite(.timeLimit(.minutes(30))) struct UploadVerificationTests {
-    /// The server names an address on another server.
+    /// The server reports an address on another server.
     @Test func `the password is not sent to another server`() async throws {
         let configuration =
             PhotoHome.destination("multipart", VirtualHome.origin + "/up") + "user = \"u\"\npassword = \"secret\"\n"
@@ -40,21 +40,23 @@ import Testing
             let photos = [try home.picture("one.jpg"), try home.picture("two.jpg")].map(\.path)
             #expect(try await home.stormy(["upload", "--wait"] + photos).status == 0)
             let fine = try await home.stormy("upload", "--verify")
-            #expect(fine.status == 0 && fine.output.contains("one.jpg: is what was sent (the bytes were read back)"), "\(fine)")
+            #expect(fine.status == 0 && fine.output.contains("one.jpg: is correct (the bytes were read back)"), "\(fine)")
             let receipt = try #require(try await home.rows("transfers").first?["receipt"] as? [String: Any])
             #expect(receipt["verified"] as? String == "digest" && receipt["checkedAt"] is String)
             try FileManager.default.removeItem(at: store.directory.appendingPathComponent("one.jpg"))
             try Data("other".utf8).write(to: store.directory.appendingPathComponent("two.jpg"))
             let lost = try await home.stormy("upload", "--verify")
             #expect(lost.status == 69)
-            #expect(lost.output.contains("one.jpg: is GONE") && lost.output.contains("two.jpg: is NOT what was sent"), "\(lost)")
-            // Stormy knows that they are lost.
+            #expect(
+                lost.output.contains("one.jpg: is MISSING") && lost.output.contains("two.jpg: is DIFFERENT on the server"),
+                "\(lost)")
+            // The store has recorded that the photos are lost.
             #expect(try await home.stormy(["upload", "--wait"] + photos).status == 0)
             #expect(store.arrived == ["one.jpg", "two-1.jpg", "two.jpg"])
         }
     }
 
-    /// The photo was lost, and uploaded again under the same name.
+    /// The photo was lost on the server and uploaded again under the same name.
     @Test(arguments: [true, false]) func `a photo that was uploaded twice is reported once`(_ isNamed: Bool) async throws {
         try await PhotoHome.play { home, store in
             let photo = try home.picture("one.jpg").path
@@ -64,11 +66,11 @@ import Testing
             #expect(try await home.stormy("upload", "--wait", photo).status == 0)
             let result = try await home.stormy(["upload", "--verify"] + (isNamed ? [photo] : []))
             #expect(result.status == 0)
-            #expect(result.output.components(separatedBy: "one.jpg: is what was sent").count == 2, "\(result)")
+            #expect(result.output.components(separatedBy: "one.jpg: is correct").count == 2, "\(result)")
         }
     }
 
-    @Test func `--to asks the named destination only`() async throws {
+    @Test func `the option --to queries only the named destination`() async throws {
         let second = "[upload.destinations.second]\nkind = \"webdav\"\nurl = \"\(VirtualHome.origin)/second/\"\n"
         let first = "[upload.destinations.first]\nkind = \"webdav\"\nurl = \"\(VirtualHome.origin)/first/\"\n"
         try await VirtualHome.play("[upload]\ndefault = \"first\"\n" + first + second) { home in
@@ -87,7 +89,7 @@ import Testing
             #expect(result.status == 0 && result.output.contains("/second/one.jpg"), "\(result)")
             #expect(!result.output.contains("/first/") && home.server.requests(matching: "/first/*").count == requests)
             let none = try await home.stormy("upload", "--verify", "--to", "second", other)
-            #expect(none.status == 66 && none.errors.contains("was not uploaded to second"), "\(none)")
+            #expect(none.status == 66 && none.errors.contains("no upload to second is recorded on this computer"), "\(none)")
             #expect(try await home.stormy("upload", "--verify", "--to", "third", photo).status == 78)
             #expect(try await home.stormy("upload", "--verify").output.contains("/first/one.jpg"))
         }

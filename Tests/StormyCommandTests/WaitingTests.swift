@@ -5,7 +5,7 @@ import ProcessSupport
 import ServerScripts
 import Testing
 
-/// Work that cannot continue waits, is shown, and continues as soon as it can.
+/// Tests that work waits if it cannot continue, is shown as waiting, and continues as soon as possible.
 @Suite(.timeLimit(.minutes(30))) struct WaitingTests {
     private func play(_ body: @Sendable (VirtualHome, DavStore) async throws -> Void) async throws {
         let destination = "[upload.destinations.home]\nkind = \"webdav\"\nurl = \"\(VirtualHome.origin)/photos/\"\n"
@@ -16,7 +16,7 @@ import Testing
         }
     }
 
-    /// A file that is not a photo of a known kind. It has no location.
+    /// Writes a file that is not a photo of a known format and has no location.
     private func photo(_ home: VirtualHome) throws -> URL {
         let file = home.folder.appendingPathComponent("a.jpg")
         try Payload.pattern(2_000_000).data.write(to: file)
@@ -25,7 +25,7 @@ import Testing
 
     /// Lets virtual time pass until a transfer waits for its next attempt.
     ///
-    /// - Parameter attempts: The transfer has made more attempts than these.
+    /// - Parameter attempts: The number of attempts that the transfer has to exceed.
     private func waitingTransfer(_ home: VirtualHome, after attempts: Int = -1) async throws -> TransferReport {
         var found: TransferReport?
         for _ in 0..<200 where found == nil {
@@ -96,7 +96,7 @@ import Testing
         }
     }
 
-    @Test func `an action that does nothing for a transfer that was named fails`() async throws {
+    @Test func `an action without an effect on a named transfer fails`() async throws {
         try await play { home, _ in
             try await home.stormy("upload", "--wait", try photo(home).path)
             let id = try #require(try await home.rows("transfers").first?["id"] as? String)
@@ -108,7 +108,7 @@ import Testing
                 #expect(unknown.status == 66 && unknown.errors.contains("no transfer has the id 99"), "\(unknown)")
                 #expect(try await home.stormy("transfers", action, "99", id).status == 66)
             }
-            // Photos of the store have numbers of their own.
+            // The store numbers its photos separately.
             let sent = try await home.stormy("transfers", "cancel", "photo-1")
             #expect(sent.status == 69 && !sent.errors.contains("only cancel"), "\(sent)")
         }

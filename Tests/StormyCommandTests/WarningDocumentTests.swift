@@ -4,7 +4,7 @@ import ServerScripts
 import StormyFixtures
 import Testing
 
-/// Documents and answers of warning services as real publishers write them, from the request to the screen.
+/// Tests documents and responses of warning services in the forms of real publishers, from the request to the screen.
 @Suite(.timeLimit(.minutes(30))) struct WarningDocumentTests {
     /// Plays a test with a calm forecast, and without an agent unless the test needs one.
     func play(
@@ -118,7 +118,7 @@ import Testing
             let row = try await home.rows("check").first
             let reason = try #require((row?["reasons"] as? [[String: Any]])?.first)
             #expect(reason["openEnd"] as? Bool == true)
-            // Long after its message has expired, and days after it has begun.
+            // The warning began days ago, and its message expired long ago.
             for _ in 0..<3 {
                 home.serveCalm()
                 #expect(try await home.nextCheck().outcome == .completed)
@@ -214,7 +214,7 @@ import Testing
         }
     }
 
-    @Test func `a feed that is asked by its date has the same rules`() async throws {
+    @Test func `a feed with a date is requested on condition of the date`() async throws {
         try await play { (home) async throws in
             let date = "Fri, 06 Jun 2025 08:49:37 GMT"
             serve(home, "/cap/a.xml", document(home, "1"))
@@ -308,7 +308,7 @@ import Testing
             try await home.stormy("schedule")
             #expect(try await home.check().outcome == .crashed, "it is repeated")
             #expect(try await home.stormy("status").output.contains("of its documents were not requested yet"))
-            // The launch that follows requests the others.
+            // The next launch requests the other documents.
             let said = try await home.stormy("check", "--exit-code")
             #expect(said.status == 10 && !said.errors.contains("not requested"), "\(said)")
             #expect(home.server.requests(matching: "/cap/*").count == names.count, "each once")
@@ -359,7 +359,7 @@ import Testing
         }
     }
 
-    @Test func `an answer of which a part is not used counts as an answer`() async throws {
+    @Test func `a response with a part that is not used counts as a response`() async throws {
         try await play { (home) async throws in
             serve(home, "/feed.xml", feed([("a.xml", "1"), ("b.xml", "2")]))
             serve(home, "/cap/a.xml", document(home, "1"))
@@ -375,7 +375,7 @@ import Testing
         }
     }
 
-    // MARK: Sources that are taken away
+    // MARK: Sources that are removed
 
     @Test(arguments: [true, false])
     func `a storm is called off when its feed is removed from the configuration`(_ hasForecast: Bool) async throws {

@@ -2,9 +2,9 @@ import Foundation
 import ServerScripts
 import Testing
 
-/// The texts and the kinds of official warnings in commands and notifications.
+/// Tests the texts and the kinds of official warnings in commands and notifications.
 @Suite(.timeLimit(.minutes(30))) struct WarningTextTests {
-    /// Plays a test in Miami, where the US service is asked for warnings. The forecast is calm.
+    /// Plays a test in Miami with a calm forecast. Stormy requests warnings from the US service there.
     private func play(_ warnings: [[String: Any]], _ body: @Sendable (VirtualHome) async throws -> Void) async throws {
         let answer = try JSONSerialization.data(withJSONObject: ["features": warnings.map { ["properties": $0] }])
         let list = String(decoding: answer, as: UTF8.self)

@@ -4,7 +4,7 @@ import ServerScripts
 import StormyFixtures
 import Testing
 
-/// Weather services in the shape of their recorded answers, asked by the daily check and by hand.
+/// Tests the daily check and manual checks with responses in the format of each weather service.
 @Suite(.timeLimit(.minutes(30))) struct WeatherServiceTests {
     private func play(
         _ provider: String, at place: String, _ configuration: String = "",
@@ -102,7 +102,7 @@ import Testing
         }
     }
 
-    @Test func `each service that fails is named if none answers`() async throws {
+    @Test func `each service that fails is named if no service responds`() async throws {
         try await play("open-meteo", at: "59.91,10.75") { home in
             home.serve(.status(403, body: "Forbidden"))
             let said = try await home.stormy("check")
@@ -110,7 +110,7 @@ import Testing
         }
     }
 
-    /// Thunder alone is not enough: a second service has to forecast it too.
+    /// Thunder alone does not count. A second service also has to forecast thunder.
     @Test(arguments: [true, false]) func `a second service confirms thunder or refutes it`(_ agrees: Bool) async throws {
         try await play("open-meteo", at: "59.91,10.75") { home in
             home.serve(.json(Weather.forecast(from: home.now).replacing("2.4", with: "0.1")))
@@ -173,7 +173,7 @@ import Testing
             let said = try await home.stormy("check").output
             #expect(said.contains("Because: warning: severe thunderstorm, severe: Deutscher Wetterdienst."), "\(said)")
             #expect(try await home.stormy("check", "--offline", "--exit-code").status == 10)
-            // An update has another identifier at this service: the same storm.
+            // At this service an update has another identifier, but belongs to the same storm.
             home.server.route("GET", BrightSkyAnswer.warningsPath, Self.warning(home, id: "2.49.0.0.276.2"))
             #expect(try await home.check().outcome == .completed)
             home.server.route("GET", BrightSkyAnswer.warningsPath, Self.none)
@@ -187,7 +187,7 @@ import Testing
         }
     }
 
-    @Test func `a storm seen by hand is not shown if the forecast is calm at noon`() async throws {
+    @Test func `a storm found by a manual check is not shown if the forecast is calm at noon`() async throws {
         try await play(
             "open-meteo", at: "52.52,13.4", "[alerts]\ncap_feeds = [\"\(VirtualHome.origin)/feed.xml\"]\n"
         ) { home in
@@ -203,7 +203,7 @@ import Testing
         }
     }
 
-    /// An earlier check saw a storm at hours that the newest forecast does not have.
+    /// An earlier check found a storm at hours that are missing in the newest forecast.
     @Test(arguments: [true, false])
     func `only the storm of the newest forecast is shown`(_ byHand: Bool) async throws {
         try await play("open-meteo", at: "1,1") { home in
@@ -322,7 +322,8 @@ import Testing
         }
     }
 
-    /// A feed of documents: a warning whose area covers the place alerts, is fetched once, and goes with its cancellation.
+    /// A warning in a feed of documents alerts if its area contains the place. Its document is fetched once, and its cancellation
+    /// withdraws the notification.
     @Test func `a feed warns of what is drawn around the place`() async throws {
         try await play("open-meteo", at: "1,1", "[alerts]\ncap_feeds = [\"\(VirtualHome.origin)/feed.xml\"]\n") { home in
             let (server, cap) = (home.server, CAPAnswer(home))
@@ -352,10 +353,10 @@ import Testing
             server.route("GET", "/feed.xml", cap.feed("here", "there", "end"))
             #expect(try await home.check().outcome == .completed)
             #expect(home.shown.last == "No longer expected: storm in Here")
-            // A feed that cannot be read takes nothing back.
+            // A feed that cannot be read does not withdraw a warning.
             server.route("GET", "/feed.xml", .status(500))
             let unread = try await home.stormy("check")
-            #expect(unread.errors.contains("/feed.xml: the weather service answered with status 500"), "\(unread)")
+            #expect(unread.errors.contains("/feed.xml: the weather service responded with status 500"), "\(unread)")
         }
     }
 
@@ -385,7 +386,7 @@ import Testing
         }
     }
 
-    /// The time of the check ends before the warnings are here.
+    /// The time of the check ends before the warnings arrive.
     @Test func `warnings are handed over and alert later`() async throws {
         try await play(
             "open-meteo", at: "52.52,13.4", "[background]\nrefresh_budget_seconds = 2\ngrace_seconds = 2\n"
@@ -417,11 +418,11 @@ import Testing
             try await home.stormy("schedule")
             try await home.check()
             #expect(home.shown == ["Storm expected in Here"])
-            #expect(try await home.stormy("place", "rename", "here", "There").output == "here is called There now.\n")
+            #expect(try await home.stormy("place", "rename", "here", "There").output == "Renamed here to There.\n")
             let moved = try await home.stormy("place", "move", "There", "-1.01,1.01")
-            #expect(moved.output.contains("There is at -1.01,1.01 now.") && moved.output.contains("There: stormy."), "\(moved)")
+            #expect(moved.output.contains("Moved There to -1.01,1.01.") && moved.output.contains("There: stormy."), "\(moved)")
             try await home.check()
-            // Its text has the new name, without a second alert.
+            // The text of the notification has the new name, without a second alert.
             #expect(
                 home.onScreen == ["Storm expected in There"]
                     && home.driver.notifications.history.filter { $0.showings == 1 }.count == 1)

@@ -28,14 +28,14 @@ import Testing
         }
     }
 
-    @Test func aMissingFileIsTheDefaults() throws {
+    @Test func `a missing file gives the defaults`() throws {
         #expect(try Configuration.load(path: folder.appending(path: "none/config.toml").path) == Configuration())
     }
 
     @Test(arguments: [
         ("password = \"x\"", 4), ("token = \"x\"", 4),
     ])
-    func aCredentialForEverybodyIsRefused(_ line: String, _ number: Int) throws {
+    func `a credential in a file that other users can read is an error`(_ line: String, _ number: Int) throws {
         let text = Data("[upload.destinations.home]\nkind = 'put'\nurl = 'https://a'\n\(line)\n".utf8)
         for mode in [0o644, 0o640, 0o604] {
             let path = try file(text, mode: mode)
@@ -53,7 +53,7 @@ import Testing
     }
 
     @Test(arguments: ["https://me:secret@example.org", "https://token@example.org"])
-    func userInfoInAnAddressIsACredential(_ url: String) throws {
+    func `user information in an address is a credential`(_ url: String) throws {
         let text = Data("[weather]\nbase_url = '\(url)'\n".utf8)
         let words = try #require(message(file(text, mode: 0o644)))
         #expect(words.contains("weather.base_url"))
@@ -81,7 +81,7 @@ import Testing
         #expect(message(path)?.contains("\(folder.path) belongs to another user") == true)
     }
 
-    /// Its addresses receive passwords and photos.
+    /// Passwords and photos are sent to the addresses in the file.
     @Test func `a file that other users can change is refused`() throws {
         let text = Data("[upload.destinations.home]\nkind = 'put'\nurl = 'https://a'\npassword_file = 'x'\n".utf8)
         let path = try file(text, mode: 0o666)
@@ -95,18 +95,18 @@ import Testing
         _ = try file(text, mode: 0o644)
         try FileManager.default.setAttributes([.posixPermissions: 0o777], ofItemAtPath: folder.path)
         #expect(message(path)?.contains("other users can write to \(folder.path);") == true)
-        // As /tmp.
+        // The permissions of /tmp.
         try FileManager.default.setAttributes([.posixPermissions: 0o1777], ofItemAtPath: folder.path)
         #expect(message(path) == nil)
     }
 
-    @Test func withoutACredentialAnybodyMayRead() throws {
+    @Test func `a file without a credential may be readable by all users`() throws {
         let path = try file(
             Data("[upload.destinations.home]\nkind = 'put'\nurl = 'https://a'\npassword_file = 'x'\n".utf8), mode: 0o644)
         #expect(try Configuration.load(path: path).upload.destinations["home"]?.passwordFile == "x")
     }
 
-    @Test func whatIsNoTextIsRefused() throws {
+    @Test func `a file that is not regular, not UTF-8 or larger than 1 MiB is an error`() throws {
         #expect(message(folder.path)?.contains("not a regular file") == true)
         #expect(message(try file(Data([0x61, 0xFF, 0xFE]), mode: 0o600))?.contains("UTF-8") == true)
         #expect(message(try file(Data(count: 1024 * 1024 + 1), mode: 0o600))?.contains("1 MiB") == true)

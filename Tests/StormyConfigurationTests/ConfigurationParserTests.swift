@@ -11,7 +11,7 @@ private func message(_ text: String) -> String? {
 }
 
 @Suite struct ConfigurationParserTests {
-    @Test func anEmptyTextIsTheDefaults() throws {
+    @Test func `a file with only a comment gives the defaults`() throws {
         let configuration = try Configuration.parse(text: "# nothing\n", path: "c")
         #expect(configuration == Configuration())
         #expect(configuration.weather.provider == .openMeteo)
@@ -24,7 +24,7 @@ private func message(_ text: String) -> String? {
         #expect(configuration.upload.destination() == nil)
     }
 
-    @Test func theDocumentedFileIsTheDefaults() throws {
+    @Test func `the documented values are the defaults`() throws {
         let configuration = try Configuration.parse(
             text: """
                 [weather]
@@ -50,12 +50,12 @@ private func message(_ text: String) -> String? {
                 keep_location = false
                 """, path: "c")
         var expected = Configuration()
-        // The line has the value that holds without it, and counts as a choice.
+        // The line has the default value, but also counts as a choice of the user.
         expected.upload.keepLocation = false
         #expect(configuration == expected)
     }
 
-    @Test func readsEveryKey() throws {
+    @Test func `keys in dotted, inline and named tables are read`() throws {
         let configuration = try Configuration.parse(
             text: """
                 weather.provider = "nws"
@@ -144,7 +144,7 @@ private func message(_ text: String) -> String? {
         #expect(message(text)?.contains("config.toml:4:1: \"upload.destinations.a.user\" cannot be") == true)
     }
 
-    @Test func feedsAreAListEachOnce() throws {
+    @Test func `duplicate feeds are removed, and more than 20 feeds are an error`() throws {
         func feeds(_ list: String) throws -> [String] {
             try Configuration.parse(text: "[alerts]\ncap_feeds = \(list)\n[storm]\ngusts_kmh = 80", path: "c").alerts.capFeeds
         }
@@ -169,7 +169,7 @@ private func message(_ text: String) -> String? {
         ),
         ("[storm]\nb = 1\na = 1", #"config.toml:2:1: unknown key "storm.b"; the nearest known key is "storm.gusts_kmh""#),
     ])
-    func anUnknownKeyIsNamedWithTheNearest(_ text: String, _ expected: String) {
+    func `an unknown key is reported with its place and the nearest known key`(_ text: String, _ expected: String) {
         #expect(message(text) == expected)
     }
 
@@ -208,7 +208,7 @@ private func message(_ text: String) -> String? {
         ),
         ("[weather]\nprovider = 2026-01-01", #"config.toml:2:1: "weather.provider" must be a text in quotes, not a date"#),
     ])
-    func aWrongTypeIsNamed(_ text: String, _ expected: String) {
+    func `a value of a wrong type or range is reported with its place and the expected form`(_ text: String, _ expected: String) {
         #expect(message(text) == expected)
     }
 
@@ -222,13 +222,13 @@ private func message(_ text: String) -> String? {
         "[weather]\nprovider = 'open-meteoo'", "[weather]\nprovider = 'met-norway'", "[weather]\nbase_url = 'ftp://a'",
         "[weather]\ngeocoding_url = 'a.example'", "[weather]\ncontact = \"a\\r\\nX: y\"", "[upload]\ndefault = 'home'",
     ])
-    func aValueThatCannotBeIsRefusedAtItsLine(_ text: String) throws {
+    func `an invalid value is reported with its line`(_ text: String) throws {
         let words = try #require(message(text))
         #expect(words.hasPrefix("config.toml:2:1: "))
         #expect(!words.contains("\n"))
     }
 
-    @Test func refusalsSayWhatToDo() {
+    @Test func `an error message contains the correction and no password`() {
         #expect(
             message("[weather]\nprovider = 'openmeteo'")
                 == #"config.toml:2:1: "weather.provider" cannot be "openmeteo"; did you mean "open-meteo"? write one of open-meteo, met-norway, nws, bright-sky"#
@@ -243,29 +243,31 @@ private func message(_ text: String) -> String? {
                 "keep one") == true)
     }
 
-    /// Met by an assertion of the library, which would end the process; an assertion knows no place but the line that we find.
+    /// In these lines an assertion of the library fails, which would end the process. An assertion does not report a place, so
+    /// Stormy finds the line.
     @Test(arguments: [
         ("[/a]", 1), ("[[/a]]", 1), ("x = \"[/\"\n  [ =\"x\"]", 2), ("[é]", 1), ("a = [ # [\n]\n[<a]", 3),
         ("a = 'it\\'\n[<a]", 2),
         ("[\n[weather]", 1), ("[\u{487}t", 1), ("\u{FEFF}[/a]", 1), ("[storm]\n\nnds =2024-06-10T%2:00\n[weather]\n", 3),
         ("a = \"\"\"\n[/in a text]\n\"\"\"\n[/a]", 4), (String(repeating: "# a comment\n", count: 40_000) + "[/a]", 40_001),
     ])
-    func aLineThatCannotBeUnderstoodIsNamed(_ text: String, _ line: Int) {
+    func `a line that cannot be parsed is reported by its number`(_ text: String, _ line: Int) {
         #expect(message(text) == "config.toml:\(line): not valid TOML: this line cannot be understood")
     }
 
-    /// Deeper than anybody writes: refused before the stack is at its end.
-    @Test(arguments: ["[", "{ a = "]) func nestingHasAnEnd(_ opening: String) {
+    /// Such nesting is deeper than in any real file, and is an error before the stack overflows.
+    @Test(arguments: ["[", "{ a = "]) func `nesting that is too deep is an error`(_ opening: String) {
         let words = message("a = " + String(repeating: opening, count: 100_000))
         #expect(words?.hasPrefix("config.toml:1:") == true && words?.contains("not valid TOML") == true)
     }
 
-    /// The library sets no limit to those.
-    @Test(arguments: [("", ""), ("[", "]"), ("a = {", "}")]) func keysHaveAnEnd(_ opening: String, _ closing: String) {
+    /// The library does not limit the parts of a key.
+    @Test(arguments: [("", ""), ("[", "]"), ("a = {", "}")])
+    func `more than 4000 dots are an error`(_ opening: String, _ closing: String) {
         let key = String(repeating: "a.", count: 400_000) + "a"
         let text = opening + key + (opening == "[" ? "" : " = 1") + closing
         #expect(message(text) == "config.toml: not valid TOML: more than 4000 dots are in it; this is not a configuration")
-        // Hidden behind what looks like a comment, inside a text.
+        // The key follows a mark in a string that looks like the beginning of a comment.
         #expect(message("x = [\"\"\"\n#\"\"\", {\(key) = 1}]")?.contains("more than 4000 dots") == true)
         let deep = String(repeating: "a.", count: 3_990) + "a = "
         #expect(message(deep + "1")?.hasPrefix("config.toml:1:1: unknown key") == true)
@@ -273,13 +275,14 @@ private func message(_ text: String) -> String? {
     }
 
     @Test(arguments: ["a = \"", "a = '''", "[weather", "a = \"\\u12\"", "a = 1\na = 2", "\u{1}"])
-    func whatIsNoTOMLIsRefused(_ text: String) { #expect(message(text)?.contains("not valid TOML") == true) }
+    func `text that is not TOML is an error`(_ text: String) { #expect(message(text)?.contains("not valid TOML") == true) }
 
-    /// Brackets that are no headers.
     @Test(arguments: ["# [/a]\n", "[weather] # [/\n", "[ weather ]\n", "[\"weather\"]\n"])
-    func otherBracketsAreLeftAlone(_ text: String) { #expect(message(text) == nil) }
+    func `brackets in comments and table headers with spaces or quotes are accepted`(_ text: String) {
+        #expect(message(text) == nil)
+    }
 
-    @Test func aSyntaxErrorHasAPlace() throws {
+    @Test func `a syntax error is reported with its line`() throws {
         let words = try #require(message("[weather]\nprovider = \n"))
         #expect(words.hasPrefix("config.toml:2:"))
         #expect(words.contains("not valid TOML"))
@@ -288,7 +291,7 @@ private func message(_ text: String) -> String? {
         #expect(message("[storm]\n\0gusts_kmh = 1")?.contains("NUL") == true)
     }
 
-    @Test func quietHoursGoOverMidnight() throws {
+    @Test func `quiet hours may cross midnight and do not include their end`() throws {
         let night = try #require(Configuration.QuietHours(parsing: "22:00 - 7:00"))
         #expect(night.contains(minute: 22 * 60) && night.contains(minute: 0) && !night.contains(minute: 7 * 60))
         let siesta = try #require(Configuration.QuietHours(parsing: "13:00-15:30"))

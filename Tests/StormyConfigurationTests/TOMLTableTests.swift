@@ -4,7 +4,7 @@ import Testing
 @Suite struct TOMLTableTests {
     private func at(_ line: Int, _ column: Int) -> TOMLTable.Place { .init(line: line, column: column) }
 
-    /// Where keys stand, by their path.
+    /// Returns the places of all keys, by the path of the key.
     private func places(_ text: String) throws -> [[String]: TOMLTable.Place] {
         var found: [[String]: TOMLTable.Place] = [:]
         func walk(_ table: TOMLTable, _ path: [String]) {
@@ -17,7 +17,7 @@ import Testing
         return found
     }
 
-    @Test func findsKeysBesideStringsAndComments() throws {
+    @Test func `keys are found between strings and comments`() throws {
         let positions = try places(
             #"""
             # a = 1
@@ -55,14 +55,14 @@ import Testing
         #expect(positions[["upload", "destinations", "my home", "dotted", "key", "x y"]] == at(17, 14))
     }
 
-    @Test func countsLinesWithCarriageReturns() throws {
+    @Test func `lines that end with carriage returns are counted`() throws {
         let positions = try places("\u{FEFF}a = 1\r\n\r\n[b]\r\nc = 'ü' \r\nd = 2")
         #expect(positions[["a"]] == at(1, 1))
         #expect(positions[["b", "c"]] == at(4, 1))
         #expect(positions[["b", "d"]] == at(5, 1))
     }
 
-    @Test func endsOnAnyText() {
+    @Test func `reading random text ends without a crash`() {
         let pieces = ["a", "=", "[", "]", "{", "}", "\"", "'", "\\", "\n", ".", ",", "#", " ", "\"\"\"", "'''", "]]", "1"]
         for _ in 0..<5000 {
             _ = try? TOMLTable.read((0..<Int.random(in: 0...30)).compactMap { _ in pieces.randomElement() }.joined())

@@ -1,6 +1,6 @@
 import Foundation
 
-// Answers in the shape of the other weather services.
+// Responses in the format of the other weather services.
 
 /// MET Norway, Locationforecast.
 package enum MetNorwayAnswer {

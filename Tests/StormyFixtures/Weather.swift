@@ -1,12 +1,12 @@
 import Foundation
 
-/// Answers in the shape of Open-Meteo's, for the hours around now.
+/// Responses in the format of Open-Meteo, for the hours around the present time.
 package enum Weather {
     /// - Parameters:
     ///   - thunder: Hours from now with thunderstorms.
-    ///   - padding: Bytes of an extra member, which makes the answer long.
+    ///   - padding: The number of bytes of an additional member that makes the response long.
     ///   - gusts: Gusts in the hours with thunderstorms, in km/h.
-    ///   - start: The hour of this moment is the first one.
+    ///   - start: A time in the first hour.
     package static func forecast(
         thunder: Set<Int> = [4, 5, 6], padding: Int = 0, gusts: Double? = nil, from start: Date = Date()
     ) -> String {

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Stormy
 
-/// What is kept of a forecast, whatever the clock said when it came.
+/// Stored forecasts and checks, also if they were stored under a wrong clock.
 @Suite final class CheckTests {
     private let folder: URL
     private let store: StormyStore
@@ -32,8 +32,9 @@ import Testing
             now: now)
     }
 
-    /// By a day, and by a year: what was fetched then gives way to what is fetched under the right clock.
-    @Test(arguments: [86_400, 365 * 86_400] as [Double]) func aClockThatWasAheadHoldsNoForecast(_ ahead: Double) throws {
+    /// The clock was ahead by a day or by a year.
+    @Test(arguments: [86_400, 365 * 86_400] as [Double])
+    func `a forecast that was fetched under a clock that was ahead is replaced`(_ ahead: Double) throws {
         let place = try store.addPlace("Here", Coordinates(latitude: 1, longitude: 1))
         try take(0, of: place, fetchedAt: noon + ahead, now: noon + ahead)
         try take(95, of: place, fetchedAt: noon, now: noon)
@@ -77,15 +78,15 @@ import Testing
         #expect(try store.checks().map(\.isStormy) == [false])
     }
 
-    @Test func aLateAnswerReplacesNoFresherOne() throws {
+    @Test func `a late response does not replace a fresher forecast`() throws {
         let place = try store.addPlace("Here", Coordinates(latitude: 1, longitude: 1))
         try take(95, of: place, fetchedAt: noon, now: noon)
         try take(0, of: place, fetchedAt: noon - 60, now: noon + 60)
         #expect(try store.lastForecast(of: place)?.fetchedAt == noon)
     }
 
-    /// Storms and given photos stay; what was written under a clock that was ahead, too.
-    @Test func whatIsLongOverIsForgotten() throws {
+    /// Records that were written under a clock that was ahead are also kept.
+    @Test func `old forecasts and cancelled photo requests are removed, storms and photos are kept`() throws {
         let (old, place) = (noon - 31 * 86_400, try store.addPlace("Here", Coordinates(latitude: 1, longitude: 1)))
         try take(95, of: place, fetchedAt: old, now: old)
         let storm = try #require(try store.storms().first)
@@ -105,8 +106,8 @@ import Testing
         #expect(try store.checks().count == 1)
     }
 
-    /// Of a later version, or damaged: it keeps nothing else back, and is asked for anew.
-    @Test func aRowThatCannotBeReadHoldsUpNothing() throws {
+    /// Such a row is damaged or comes from a later version. The other rows are still read.
+    @Test func `a row that cannot be read is skipped and replaced by the next response`() throws {
         let (here, there) = (
             try store.addPlace("Here", Coordinates(latitude: 1, longitude: 1)),
             try store.addPlace("There", Coordinates(latitude: 2, longitude: 1))
@@ -133,8 +134,8 @@ import Testing
         #expect(try store.warnings(of: here).count == 1)
     }
 
-    /// A storm that was called off, and is expected again, may have its photo.
-    @Test func aStormThatComesBackHasItsPhotoJob() throws {
+    /// A storm that was called off and is expected again can have a photo.
+    @Test func `a storm has one photo request, and another after the first is cancelled`() throws {
         let place = try store.addPlace("Here", Coordinates(latitude: 1, longitude: 1))
         try take(95, of: place, fetchedAt: noon, now: noon)
         let storm = try #require(try store.storms().first)
@@ -145,8 +146,8 @@ import Testing
         #expect(try store.photos().map(\.state) == [.cancelled, .awaitingPhoto])
     }
 
-    /// What a service confirms to be its newest is as old as it was made.
-    @Test func nothingNewerMakesNothingYounger() async throws {
+    /// The age of a forecast counts from the time when the service issued the forecast, not from the time of the response 304.
+    @Test func `a response without a newer forecast does not make an old forecast fresh`() async throws {
         let place = try store.addPlace("Here", Coordinates(latitude: 60, longitude: 10), provider: .metNorway)
         let source = try #require(WeatherSource(.metNorway, place, StormySettings(dataFolder: folder)))
         var old = forecast(0, from: noon)
@@ -164,12 +165,12 @@ import Testing
             return asked
         }
         #expect(try await ask(at: noon) == [stored.lastModified])
-        // Without the date by which it would say so.
+        // For a stored forecast that is too old, the request has no `If-Modified-Since`, so a response 304 is an error.
         await #expect(throws: WeatherError.self) { _ = try await ask(at: noon + 30 * 3600) }
     }
 }
 
-/// Storms that an earlier version stored.
+/// Tests storms that an earlier version stored.
 @Suite struct StormMigrationTests {
     private static let earlier = [
         "1: places, forecasts, storms, photos", "2: photos can be given again", "3: where photos went",

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Stormy
 
-/// The row of the daily check.
+/// Tests the row of the daily check in the store.
 @Suite final class DailyCheckTests {
     private let folder: URL
     private var path: String { folder.appendingPathComponent(StormyStore.fileName).path }
@@ -17,7 +17,7 @@ import Testing
 
     deinit { try? FileManager.default.removeItem(at: folder) }
 
-    /// Makes a store of the version before, with these settings and one that is not about the check.
+    /// Makes a store of the previous version with these settings and with one setting that does not belong to the check.
     private func makeEarlierStore(_ settings: [String: String]) throws {
         let queue = try DatabaseQueue(path: path)
         try StormyStore.migrator.migrate(queue, upTo: "16: the processes that queue a photo")
@@ -45,7 +45,7 @@ import Testing
         #expect(try StormyStore(folder: folder).dailyCheck() == check)
     }
 
-    /// `nil` is the mark of a store that replaced a lost one: its daily check reports that the places are gone.
+    /// `nil` marks a store that replaced a lost store. The daily check of such a store reports that the places are lost.
     @Test(arguments: [[:], ["at": "09:00", "exact": "true", "wake": "true"]] as [[String: String]])
     func `a check that was never turned on or off has no row`(_ settings: [String: String]) throws {
         try makeEarlierStore(settings)

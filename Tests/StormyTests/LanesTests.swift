@@ -25,7 +25,7 @@ import Testing
         var done: [Int] { state.withLock { $0.done } }
     }
 
-    @Test func aFewAtATimeAndAllOfThem() async {
+    @Test func `at most four items run at once, and all items are completed`() async {
         let work = Work()
         await Lanes(count: 4, patience: .seconds(600)).forEach(of: Array(0..<100)) { number in
             work.begin()
@@ -36,8 +36,8 @@ import Testing
         #expect(work.done.sorted() == Array(0..<100))
     }
 
-    /// As many as there are lanes stall until all others are done.
-    @Test func whatStallsHoldsBackNobody() async {
+    /// One item for each lane stalls until all other items are completed.
+    @Test func `stalled items do not delay other items`() async {
         let work = Work()
         await Lanes(count: 4, patience: .milliseconds(20)).forEach(of: Array(0..<50)) { number in
             if number < 4 {
@@ -48,8 +48,8 @@ import Testing
         #expect(Set(work.done.suffix(4)) == [0, 1, 2, 3])
     }
 
-    /// None is left out when the time is up: each sees that it is cancelled.
-    @Test func whoIsCancelledBeginsAllAtOnce() async {
+    /// When the time of a task is up, each remaining item starts and can observe the cancellation.
+    @Test func `a cancelled task starts all items`() async {
         let work = Work()
         let task = Task {
             await Lanes(count: 2, patience: .seconds(600)).forEach(of: Array(0..<50)) { number in

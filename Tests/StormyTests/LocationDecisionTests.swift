@@ -4,7 +4,7 @@ import TransferMachines
 
 @testable import Stormy
 
-/// Which setting decides whether a photo keeps its location.
+/// Tests which setting decides whether a photo keeps its location.
 @Suite struct LocationDecisionTests {
     private static func decision(_ option: Bool?, _ destination: Bool?, _ configuration: Bool?) throws -> LocationDecision {
         let place = PhotoDestination(

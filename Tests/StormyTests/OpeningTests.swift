@@ -7,7 +7,7 @@ import Testing
 
 @testable import Stormy
 
-/// What is seen of an opening, on a virtual network.
+/// The states of an opening on a virtual network.
 private final class Seen: Sendable {
     private let states = Mutex<[OpenState]>([])
 
@@ -46,7 +46,7 @@ private final class Seen: Sendable {
 
         var server: VirtualServer { driver.network.server(OpeningTests.service) }
 
-        /// - Parameter broken: no answer to what has this in its address.
+        /// - Parameter broken: The server responds with 503 if the address contains this text.
         func serve(_ code: Int, but broken: String? = nil) {
             let start = Int(driver.clock.date.timeIntervalSince1970 / 3600) * 3600
             let hours = (0..<48).map { start + $0 * 3600 }
@@ -71,7 +71,7 @@ private final class Seen: Sendable {
             AutoOpen(store, behavior, timeout: timeout, settings: settings)
         }
 
-        /// Listens, from now on.
+        /// Collects the states of an opening, from now on.
         func listen(_ opening: some AsyncSequence<OpenState, Never> & Sendable) -> Seen {
             let seen = Seen()
             Task {
@@ -80,7 +80,7 @@ private final class Seen: Sendable {
             return seen
         }
 
-        /// Lets virtual time pass until it is over.
+        /// Lets virtual time pass until the opening has ended.
         func end(of opening: some AsyncSequence<OpenState, Never> & Sendable) async throws -> Seen {
             let seen = listen(opening)
             while !seen.isOver { try await driver.advance(by: .milliseconds(100)) }
@@ -102,7 +102,7 @@ private final class Seen: Sendable {
         }
     }
 
-    @Test func alwaysAsksEachTime() async throws {
+    @Test func `with the policy always, each opening requests all forecasts`() async throws {
         try await play { world in
             for name in ["A", "B", "C"] { try world.add(name) }
             world.serve(95)
@@ -115,7 +115,7 @@ private final class Seen: Sendable {
         }
     }
 
-    @Test func onceAsksForWhatIsNotThereYet() async throws {
+    @Test func `with the policy once, an opening requests only missing forecasts`() async throws {
         try await play { world in
             try world.add("A")
             world.serve(0)
@@ -129,8 +129,7 @@ private final class Seen: Sendable {
         }
     }
 
-    /// Nobody is asked, and what was never fetched is unknown.
-    @Test func neverAsksNobody() async throws {
+    @Test func `with the policy never, an opening sends no request and reports the missing forecast`() async throws {
         try await play { world in
             try world.add("A")
             let seen = try await world.end(of: world.asyncOpen(.never))
@@ -140,8 +139,8 @@ private final class Seen: Sendable {
         }
     }
 
-    /// The network is gone: one form fails, the other opens the copy on this device, and says why.
-    @Test func oneFormFailsOfflineAndOneFallsBack() async throws {
+    /// `autoOpen` also reports the error of the network.
+    @Test func `without a network, asyncOpen fails and autoOpen opens the stored forecast`() async throws {
         try await play { world in
             try world.add("A")
             world.serve(95)
@@ -160,8 +159,7 @@ private final class Seen: Sendable {
         }
     }
 
-    /// One place's service is broken: the answers of the others are stored all the same.
-    @Test func aPlaceThatFailsTakesNoOtherAlong() async throws {
+    @Test func `forecasts of other places are stored if one place fails`() async throws {
         try await play { world in
             try world.add("A")
             world.serve(0, but: "latitude=2")
@@ -173,11 +171,11 @@ private final class Seen: Sendable {
         }
     }
 
-    @Test func aSlowServiceIsWaitedForNoLongerThanAsked() async throws {
+    @Test func `a slow service is reported after the given timeout`() async throws {
         try await play { world in
             try world.add("A")
             world.serve(0)
-            // So far away that nothing arrives.
+            // With this latency no response arrives in time.
             world.driver.network.latency = 1_000_000
             let failed = try await world.end(of: world.asyncOpen(timeout: .milliseconds(200)))
             #expect(failed.error == "the weather service did not answer within 200 ms")
@@ -187,8 +185,8 @@ private final class Seen: Sendable {
         }
     }
 
-    /// A service may answer with years of hours: what nobody asks about is not kept, whatever is judged stays the same.
-    @Test(arguments: [-3_000, 0, 3_000]) func aForecastKeepsTheHoursThatAreAskedAbout(_ shift: Int) throws {
+    /// The response of a service may contain years of hours. Hours that are not used are not stored.
+    @Test(arguments: [-3_000, 0, 3_000]) func `a trimmed forecast leads to the same assessment`(_ shift: Int) throws {
         let now = Date(timeIntervalSince1970: 1_800_000_000)
         let hours = (-2_000..<2_000).map {
             ForecastHour(start: now + Double(($0 + shift) * 3600), weatherCode: 95, precipitationMM: 3, cape: 900)
@@ -199,20 +197,20 @@ private final class Seen: Sendable {
         #expect(StormRule().assess(kept, now: now) == StormRule().assess(forecast, now: now))
     }
 
-    /// The first place is added while somebody looks.
-    @Test func itGoesOnWhenThereIsAPlace() async throws {
+    /// The opening waits because the store has no place.
+    @Test func `the opening continues when another process adds the first place`() async throws {
         try await play { world in
             world.serve(0)
             let seen = world.listen(world.asyncOpen())
             while seen.words.last != "waitingForUser" { await Task.yield() }
-            // By another process: another connection, which GRDB knows nothing of.
+            // A separate connection simulates another process, because GRDB does not observe such a connection.
             try StormyStore(folder: world.settings.dataFolder).addPlaceForTest("A")
             while !seen.isOver { try await world.driver.advance(by: .milliseconds(100)) }
             #expect(seen.words == ["connecting", "waitingForUser", "connecting", "0 of 1", "1 of 1", "open"])
         }
     }
 
-    @Test func aNewerOpeningCancelsTheOlder() async throws {
+    @Test func `a newer opening cancels the older one`() async throws {
         try await play { world in
             try world.add("A")
             world.serve(0)
@@ -222,13 +220,12 @@ private final class Seen: Sendable {
             while !older.isOver { await Task.yield() }
             #expect(older.words.last == "cancelled")
             #expect(newer.words.last == "open")
-            // Nothing is said of the one that was left.
+            // The check has no error of the cancelled opening.
             #expect(try world.store.checks().map(\.trouble) == [nil])
         }
     }
 
-    /// What another process commits is seen, and each change once.
-    @Test func changesOfOtherProcessesAreSeen() async throws {
+    @Test func `each change from another connection is delivered once`() async throws {
         try await play { world in
             var looks = world.store.looks().makeAsyncIterator()
             #expect(try await looks.next()?.places == [])
@@ -242,8 +239,8 @@ private final class Seen: Sendable {
         }
     }
 
-    /// What another process commits while the watching begins is seen, too, however the two fall.
-    @Test func changesAtTheBeginningAreSeen() async throws {
+    /// The other connection commits before, during or after the start.
+    @Test func `changes during the start of the observation are delivered`() async throws {
         try await play { world in
             let other = try StormyStore(folder: world.settings.dataFolder)
             for round in 1...100 {

@@ -19,7 +19,7 @@ import Testing
         return batch.words(left: left).map { [$0.title, $0.body] }
     }
 
-    @Test func oneThatCountsAndOneThatEnds() {
+    @Test func `the notification counts the photos, and then shows their results`() {
         let one = photo("a.jpg", .completed, url: "https://h/a.jpg")
         let two = photo("b.jpg", .completed, url: "https://h/b.jpg")
         let bad = photo("c.jpg", .failed, "The server is full.")
@@ -36,7 +36,7 @@ import Testing
         #expect(words([photo("d.jpg", .cancelled)], left: 0) == nil)
     }
 
-    @Test func theBatchOutlivesTheProcessAndEndsOnce() throws {
+    @Test func `a batch is stored for later processes and closed once`() throws {
         let folder = URL(fileURLWithPath: NSTemporaryDirectory()).appendingPathComponent(UUID().uuidString)
         defer { try? FileManager.default.removeItem(at: folder) }
         let store = try StormyStore(folder: folder)
@@ -51,36 +51,37 @@ import Testing
         #expect(try end(ids[0]).left == 1)
         let both = try end(ids[1])
         #expect(both.left == 0 && both.batch.uploaded == ["a", "b"])
-        // Told again: its process died before that counted.
+        // The end of an upload is delivered again if the process died during the first delivery.
         #expect(try end(ids[1]).batch == both.batch)
-        // The next photo is in it, too, as long as nobody has said how it ended.
+        // The next photo belongs to the same batch until the result of the batch is notified.
         let next = try begin("c")
         #expect(try end(next, as: .failed).batch.failures.map(\.name) == ["c"])
         #expect(try !store.closePhotoBatch(both.batch))
-        // Tried again, and there.
+        // The photo was retried and arrived.
         let all = try end(next)
         #expect(all.batch.failures.isEmpty && all.batch.uploaded == ["a", "b", "c"])
         #expect(try store.closePhotoBatch(all.batch))
         #expect(try store.photoBatch().batch == PhotoBatch())
-        // Nobody has seen that yet, and nothing ended since: it stays as it was said.
+        // The user has not seen the notification, and no photo ended since, so the notification does not change.
         let said = try #require(try store.saidPhotoBatch())
         try store.reopenPhotoBatch(said)
         #expect(try store.photoBatch().batch == PhotoBatch() && store.saidPhotoBatch() == all.batch)
-        // Something did: one notification for all of it.
+        // Another photo ended, so one notification has all photos.
         let last = try begin("d")
         _ = try end(last, as: .failed)
         try store.reopenPhotoBatch(said)
         let joined = try store.photoBatch().batch
         #expect(joined.uploaded == ["a", "b", "c"] && joined.failures.map(\.name) == ["d"] && joined.mark == said.mark)
-        // The person has what failed tried again before anybody has seen it: the others are told with how that ends.
+        // The user retries the failed photo before the notification was seen. The other photos are notified with the result of
+        // the retry.
         #expect(try store.closePhotoBatch(joined))
         try store.reopenPhotoBatch(joined, isOpened: true) { $0.failures = [] }
         let rest = try store.photoBatch().batch
         #expect(rest.uploaded == ["a", "b", "c"] && rest.failures.isEmpty)
     }
 
-    /// Its session goes on delivering while the batch is told: nobody comes after such an end to tell it.
-    @Test func anEndThatComesWhileTheBatchIsToldIsToldWithIt() async throws {
+    /// The session can deliver ends after the batch notification. No later call reports such an end.
+    @Test func `a photo that ends after the batch notification leads to another notification`() async throws {
         let folder = URL(fileURLWithPath: NSTemporaryDirectory()).appendingPathComponent(UUID().uuidString)
         defer { try? FileManager.default.removeItem(at: folder) }
         let told = Mutex(0)
@@ -96,7 +97,7 @@ import Testing
                 continuation.resume()
             }
         }
-        // Before the end counts as told.
+        // `noted` returns after the notification, and only then the end counts as reported.
         #expect(told.withLock { $0 } == 2)
     }
 }

@@ -4,8 +4,8 @@ import Testing
 @testable import Stormy
 
 @Suite struct PhotoFormatTests {
-    /// Whoever would write into it may never come.
-    @Test func aNamedPipeIsNoPhotoAndIsNotWaitedFor() {
+    /// A pipe may never have a writer.
+    @Test func `a named pipe is not a photo and does not block`() {
         let file = FileManager.default.temporaryDirectory.appendingPathComponent("pipe-" + UUID().uuidString)
         mkfifo(file.path, 0o600)
         defer { unlink(file.path) }

@@ -4,7 +4,8 @@ import Testing
 
 @testable import Stormy
 
-/// Never sent uncleaned in silence: every verdict × kind × look.
+/// Tests that no photo is uploaded with its location unless the user is informed, for each verdict, format and result of the
+/// search.
 @Suite struct PhotoPrivacyTests {
     private func ends(_ format: PhotoFormat?, _ verdict: PhotoCleaner.Verdict, _ looksLocated: Bool) -> PhotoPrivacy {
         PhotoPrivacy(format: format, verdict: verdict, looksLocated: looksLocated)
@@ -15,13 +16,15 @@ import Testing
         return false
     }
 
-    @Test(arguments: PhotoFormat.allCases + [nil]) func whatStillLooksLocatedIsHeld(_ format: PhotoFormat?) {
+    @Test(arguments: PhotoFormat.allCases + [nil])
+    func `a photo that still appears to contain a location is held`(_ format: PhotoFormat?) {
         for verdict in [PhotoCleaner.Verdict.unreadable("x"), .notCleaned("x"), .interrupted] {
             #expect(isHeld(ends(format, verdict, true)))
         }
     }
 
-    @Test(arguments: PhotoFormat.allCases) func whatCouldNotBeLookedAtOrCleanedIsHeld(_ format: PhotoFormat) {
+    @Test(arguments: PhotoFormat.allCases)
+    func `a photo that cannot be cleaned is held, an unreadable one depends on its format`(_ format: PhotoFormat) {
         #expect(isHeld(ends(format, .notCleaned("the program photo-cleaner is not installed"), false)))
         #expect(
             ends(format, .clean(["GPS directory of Exif"]), false) == .send(removed: ["GPS directory of Exif"], note: nil))
@@ -37,7 +40,7 @@ import Testing
         }
     }
 
-    /// The program gets a folder in the spool, which cannot be made here.
+    /// The cleaner needs a folder in the spool, which cannot be created here.
     @Test func `a photo is not judged if its cleaner cannot be started`() throws {
         let copy = URL(fileURLWithPath: "/nowhere/spool/copy")
         let error = try #require(throws: PhotoUploadError.self) { try PhotoCleaner(program: "/bin/true").clean(copy) }
@@ -61,7 +64,7 @@ import Testing
     }
 
     /// For example a program that was killed while it was idle, or a system without memory for sockets.
-    @Test(arguments: [ENOBUFS, EPIPE]) func `a photo is cleaned if its cleaner can be asked at the second attempt`(
+    @Test(arguments: [ENOBUFS, EPIPE]) func `a photo is cleaned if its cleaner can be reached at the second attempt`(
         _ number: Int32
     ) throws {
         try withCleaner { program, photo throws -> Void in
@@ -81,7 +84,7 @@ import Testing
         }
     }
 
-    @Test func `a photo is not judged if its cleaner cannot be asked`() throws {
+    @Test func `a photo has no verdict if its cleaner cannot be reached`() throws {
         try withCleaner { program, photo throws -> Void in
             let cleaner = PhotoCleaner(program: program) { _, _ in
                 errno = ENOBUFS
@@ -103,7 +106,7 @@ import Testing
     @Test func `a cleaner that rarely gets a processor has time until it is done`() {
         var patience = CleanerPatience(forBytes: 6_000_000, used: 100)
         var used = 100.0
-        // An hour, with a bit of processor time every half minute.
+        // In one hour the cleaner gets a little processor time every 30 seconds.
         for second in 1...3_600 {
             if second % 30 == 0 { used += 0.02 }
             let isOver = patience.isOver(used: used)
@@ -123,7 +126,7 @@ import Testing
         #expect(looks.firstIndex(of: true) == 66)
     }
 
-    @Test func anythingElseIsSaidToBeThat() {
+    @Test func `a file of an unknown format is uploaded with a note`() {
         guard case .send([], let note?) = ends(nil, .unreadable("not a photo or film of a known format"), false) else {
             Issue.record("sent in silence")
             return
@@ -139,23 +142,25 @@ import Testing
         #expect(ends(nil, .clean(["box loci"]), false) == .send(removed: ["box loci"], note: nil))
     }
 
-    // MARK: What looks located
+    // MARK: Search for locations
 
     @Test(arguments: [
         "<x photoshop:City='Z'/>", "exif:GPSLatitude", "<Iptc4xmpExt:LocationShown>", "com.apple.quicktime.location.ISO6709",
         "drone-dji:GpsLatitude='1'", "drone-dji:GpsLongtitude='1'", "<photo:longitude>", "geo:lat='52'", "brobExif", "brobxml ",
-    ]) func wordsOfPlaces(_ words: String) { #expect(PhotoLocation.isPresent(in: Data([0xFF, 0xD8]) + Data(words.utf8))) }
+    ])
+    func `names of location fields are found`(_ words: String) {
+        #expect(PhotoLocation.isPresent(in: Data([0xFF, 0xD8]) + Data(words.utf8)))
+    }
 
-    /// XMP in UTF-16, in either order.
-    @Test(arguments: [String.Encoding.utf16LittleEndian, .utf16BigEndian]) func wordsOfTwoBytesALetter(
-        _ encoding: String.Encoding
-    ) {
+    /// XMP can be in UTF-16.
+    @Test(arguments: [String.Encoding.utf16LittleEndian, .utf16BigEndian])
+    func `names of location fields in UTF-16 are found in either byte order`(_ encoding: String.Encoding) {
         let text = "<x exif:GPSLatitude='1'/>".data(using: encoding)!
         #expect(PhotoLocation.isPresent(in: Data([0xFF, 0xD8]) + text))
     }
 
-    /// A GPS directory hides behind many other marks, or as the last of many entries.
-    @Test func nothingHidesBehindMuch() {
+    /// A photo with more TIFF headers than the search reads counts as a photo with a location.
+    @Test func `a GPS directory after many entries is found, and too many headers count as a location`() {
         let many = Data(repeatElement([0x49, 0x49, 0x2A, 0x00], count: 10_001).joined())
         #expect(PhotoLocation.isPresent(in: many), "nobody can say")
         func directory(_ tags: [UInt16], value: UInt32) -> Data {
@@ -175,19 +180,19 @@ import Testing
         }
     }
 
-    /// A picture with a film behind it, and a film alone.
-    @Test func aFilmThatSaysWhere() {
+    /// The film follows a picture in the same file.
+    @Test func `the place of a film after a picture is found only if the film has a valid header`() {
         let place = Data([0xA9]) + Data("xyz\u{0}\u{12}+48.1+011.5/".utf8)
         #expect(
             PhotoLocation.isPresent(
                 in: Data([0xFF, 0xD8, 0xFF, 0xD9]) + Data("\u{0}\u{0}\u{0}\u{18}ftypmp42....moov".utf8) + place))
-        // By chance such bytes stand in every large picture.
+        // Every large picture contains such bytes by chance.
         #expect(!PhotoLocation.isPresent(in: Data([0xFF, 0xD8, 0xFF, 0xD9]) + place))
         #expect(!PhotoLocation.isPresent(in: Data([0xFF, 0xD8, 0xFF, 0xD9]) + Data("....ftypmp42....moov".utf8) + place))
     }
 
-    /// It is looked at in stretches; nothing hides where they meet.
-    @Test func wherePiecesMeet() {
+    /// A photo is searched in windows, which have to overlap.
+    @Test func `a location across the border of two windows is found`() {
         let word = Data("exif:GPSLatitude".utf8)
         var left: [Range<Int>] = []
         for shift in [-word.count, -8, -1, 0, 1] {

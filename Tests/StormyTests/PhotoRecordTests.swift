@@ -4,7 +4,7 @@ import Testing
 
 @testable import Stormy
 
-/// Which photo fills which job, and what becomes of it when its process dies half-way.
+/// Tests which photo fulfils which request, and the records of a process that died before it queued a photo.
 @Suite final class PhotoRecordTests {
     private let folder: URL
     private let store: StormyStore
@@ -32,7 +32,7 @@ import Testing
         try store.endPhoto(try #require(photo.submission), as: end, message: end == .completed ? nil : "no", remoteURL: url)
     }
 
-    /// A storm's wish for a photo.
+    /// Stores the photo request of a storm.
     @discardableResult
     private func job(_ storm: Int64) throws -> Int64 {
         try store.queue.write { database in
@@ -44,21 +44,21 @@ import Testing
 
     private func photo(_ id: Int64?) throws -> PhotoRecord { try #require(try store.photos().first { $0.id == id }) }
 
-    @Test func aPhotoFillsTheOldestJob() throws {
+    @Test func `a photo fulfils the oldest open request`() throws {
         let (first, second) = (try job(1), try job(2))
         #expect(try begin().photo.id == first)
         #expect(try begin("/b.jpg", digest: "bb").photo.id == second)
         #expect(try begin("/c.jpg", digest: "cc").before == nil, "no job is left: a photo of its own")
     }
 
-    @Test func aButtonFillsItsOwnStormsJob() throws {
+    @Test func `a photo for a storm fulfils the request of that storm`() throws {
         let (first, second) = (try job(1), try job(2))
         #expect(try begin(storm: 2).photo.id == second)
         #expect(try photo(first).state == .awaitingPhoto)
     }
 
-    /// The app died behind the button and was told of the press again.
-    @Test func theSamePhotoForTheSameStormIsTheSameRecord() throws {
+    /// The app died after the button was pressed, and the press was delivered again.
+    @Test func `the same photo for the same storm is one record`() throws {
         let mine = try job(1)
         try job(2)
         let once = try begin(storm: 1).photo
@@ -69,20 +69,20 @@ import Testing
         #expect(try store.photos().count == 2)
         #expect(once.submission != nil && again.submission == once.submission)
         try end(once)
-        // A ledger from a backup knows nothing of that, and its copy is gone.
+        // A ledger from a backup does not contain the completed upload, and its copy of the photo is missing.
         #expect(try end(once, as: .failed) == nil)
         #expect(try begin(storm: 1).photo.state == .completed)
         #expect(try begin(storm: 1).photo.submission == once.submission)
     }
 
-    @Test func anotherPhotoForTheSameStormIsAnother() throws {
+    @Test func `another photo for the same storm is another record`() throws {
         try job(1)
         let once = try begin(storm: 1).photo
         #expect(try begin("/b.jpg", digest: "bb", storm: 1).photo.id != once.id)
     }
 
     @Test(arguments: [PhotoRecord.State.failed, .cancelled])
-    func aPhotoThatDidNotArriveMayBeGivenAgain(_ end: PhotoRecord.State) throws {
+    func `a failed or cancelled photo may be given again`(_ end: PhotoRecord.State) throws {
         try job(1)
         let once = try begin(storm: 1).photo
         try self.end(once, as: end)
@@ -90,7 +90,7 @@ import Testing
         #expect(again.id != once.id && again.submission != once.submission)
     }
 
-    @Test func aHeldPhotoIsFoundAgainByItsFile() throws {
+    @Test func `a held photo that is given again is the same record and is queued`() throws {
         let held = try begin(as: .held).photo
         #expect(held.submission == nil)
         let sent = try begin()
@@ -106,7 +106,7 @@ import Testing
         let other = try begin("/b.jpg", digest: "bb", at: "home", as: .held)
         let again = try begin(at: "home")
         #expect(again.photo.id == known.photo.id)
-        #expect(try photo(held.photo.id).message == "the photo is there already")
+        #expect(try photo(held.photo.id).message == "the photo is already uploaded")
         #expect(try photo(other.photo.id).state == .held)
     }
 
@@ -118,7 +118,7 @@ import Testing
         #expect(try store.photos().count == 1)
     }
 
-    @Test func whatCouldNotBeQueuedIsWhatItWas() throws {
+    @Test func `the records are restored if a photo cannot be queued`() throws {
         let mine = try job(1)
         let filled = try begin()
         try store.giveBack(filled)
@@ -155,7 +155,7 @@ import Testing
         mine.state = .failed
         try store.change([mine], from: .queued)
         #expect(try photo(mine.id).state == .completed)
-        // Its record has another transfer by now.
+        // The record now belongs to another transfer.
         let other = try begin("/b.jpg", digest: "bb").photo
         var late = other
         (late.state, late.submission) = (.failed, "key:other")
@@ -223,7 +223,7 @@ import Testing
 
     // MARK: Known photos
 
-    @Test func aPhotoThatIsThereFulfilsOnlyTheStormItIsGivenTo() throws {
+    @Test func `an uploaded photo fulfils only the request of the storm that it is given for`() throws {
         let there = try begin(at: "home")
         try end(there.photo)
         let (first, second) = (try job(1), try job(2))
@@ -235,13 +235,13 @@ import Testing
         #expect(try [first, second].map { try photo($0).state } == [.awaitingPhoto, .awaitingPhoto])
         try again(2)
         #expect(try [first, second].map { try photo($0).state } == [.awaitingPhoto, .completed])
-        // Somewhere else it is not there.
+        // The photo is not known at another destination.
         #expect(try begin(at: "work").photo.id != there.photo.id)
     }
 
     // MARK: Upgrade
 
-    @Test func aStoreOfTheFirstVersionIsBroughtUp() throws {
+    @Test func `a store of the first version is migrated`() throws {
         let old = folder.appendingPathComponent("old")
         do {
             let store = try StormyStore(folder: old)

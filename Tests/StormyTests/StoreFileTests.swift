@@ -3,7 +3,7 @@ import Testing
 
 @testable import Stormy
 
-/// The file of the store is made only if nothing has its name.
+/// Tests that the store's file is created only if no other file has its name.
 @Suite final class StoreFileTests {
     private let folder: URL
     private var path: String { folder.appendingPathComponent(StormyStore.fileName).path }
@@ -15,7 +15,7 @@ import Testing
 
     deinit { try? FileManager.default.removeItem(at: folder) }
 
-    /// The second link is a loop, so the system answers each look at it with an error that does not mean "missing".
+    /// The second link is a loop, so the system reports an error that does not mean "missing".
     @Test(arguments: ["/nowhere/stormy.sqlite", "stormy.sqlite"])
     func `a link that cannot be followed is reported and stays`(_ target: String) throws {
         try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: target)

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Stormy
 
-/// Warnings in the store if a service answers with old data, and the last answer of each service.
+/// Tests stored warnings if a service sends old data, and the stored time of the last response of each service.
 @Suite final class WarningDataTests {
     private let folder: URL
     private let store: StormyStore
@@ -28,8 +28,9 @@ import Testing
     }
 
     /// - Parameters:
-    ///   - hours: hours after noon of the request, and of the service's data.
-    /// - Returns: the number of warnings that were kept.
+    ///   - hours: The time of the request, in hours after noon.
+    ///   - data: The time of the service's data, in hours after noon.
+    /// - Returns: The number of warnings that were kept.
     private func take(_ messages: [AlertMessage], at hours: Double, data: Double?, hasOwnTime: Bool = true) throws -> Int {
         try store.takeWarnings(
             messages, dataTime: data.map { noon + $0 * 3600 }, hasOwnTime: hasOwnTime, by: "nws", of: place, rule: StormRule(),
@@ -43,7 +44,7 @@ import Testing
 
     @Test func `a warning that disappears is kept while the service's data is not newer`() throws {
         #expect(try take([warning()], at: 1, data: 1) == 0)
-        // The service is back, with data from before its outage.
+        // The service responds again, with data from before its outage.
         #expect(try take([], at: 2, data: 0.5) == 1 && standing == 1)
         #expect(try take([], at: 3, data: 1) == 1 && standing == 1)
         #expect(try take([warning("b")], at: 3.5, data: 1) == 1 && standing == 2, "a new warning counts at once")
@@ -51,7 +52,7 @@ import Testing
         #expect(try take([warning()], at: 5, data: 3) == 0 && standing == 0, "old data brings nothing back")
     }
 
-    @Test func `without a time an answer counts as before`() throws {
+    @Test func `a response without a time ends warnings as before`() throws {
         #expect(try take([warning()], at: 1, data: 1) == 0)
         #expect(try take([], at: 2, data: nil) == 0 && standing == 0)
     }
@@ -61,14 +62,14 @@ import Testing
         #expect(try take([], at: 2, data: 1.5) == 0 && standing == 0)
     }
 
-    @Test func `a clock of this machine that was wrong holds no warning`() throws {
-        // It was a month ahead, and the service's data looked right.
+    @Test func `a wrong clock of this machine does not keep a warning`() throws {
+        // The clock was a month ahead, so the service's data did not seem to be in the future.
         #expect(try take([warning()], at: 720, data: 720) == 0)
         #expect(try take([warning()], at: 1, data: 0.9) == 0)
         #expect(try take([], at: 2, data: 1.9) == 0 && standing == 0)
     }
 
-    /// Bright Sky: the time is requested only when a warning disappears.
+    /// The time of the data from Bright Sky is requested only when a warning disappears.
     @Test func `a separate time is compared with the last request`() throws {
         #expect(try take([warning()], at: 5, data: nil, hasOwnTime: false) == 0)
         #expect(try store.hasUnlisted([], by: "nws", of: place, now: noon + 6 * 3600))
@@ -78,7 +79,7 @@ import Testing
         #expect(try take([], at: 7, data: 6.5, hasOwnTime: false) == 0 && standing == 0)
     }
 
-    @Test func `an incomplete answer does not set the time`() throws {
+    @Test func `an incomplete response does not set the time`() throws {
         #expect(try take([warning()], at: 1, data: 1) == 0)
         try store.takeWarnings(
             [], isComplete: false, dataTime: noon + 2 * 3600, by: "nws", of: place, rule: StormRule(), now: noon + 2 * 3600)
@@ -86,7 +87,7 @@ import Testing
         #expect(try take([], at: 3, data: 2) == 0 && standing == 0)
     }
 
-    @Test func `each service of a place has its last answer`() throws {
+    @Test func `the last response of each service of a place is stored`() throws {
         var settings = StormySettings(dataFolder: folder)
         settings.warningFeeds = ["https://cap.example/feed"]
         let coverage = try #require(settings.warningCoverage(of: place))
@@ -107,7 +108,7 @@ import Testing
         #expect(try answers(at: 4)[0].outcome == .answered)
     }
 
-    @Test func `a service whose answer may lack warnings needs a substitute and a remark alone does not`() throws {
+    @Test func `a response that may lack warnings needs a substitute, but a remark does not`() throws {
         func failing() throws -> Bool { try store.failingServices(at: place) == [.nws] }
         _ = try take([warning()], at: 1, data: 1)
         #expect(try !failing())
@@ -120,7 +121,7 @@ import Testing
         #expect(try failing())
     }
 
-    @Test func `a hazard that the own service and the service in its place warn of counts once`() throws {
+    @Test func `a hazard in warnings of a service and of its substitute counts once`() throws {
         _ = try take([warning()], at: 1, data: 1)
         var same = warning("m")
         same.infos[0].until = noon + 12 * 3600
@@ -131,7 +132,7 @@ import Testing
         let events = try store.warnings(of: place)
         #expect(Set(events.map(\.messages)) == [["a", "m"], ["n"]] && events.allSatisfy { $0.infos.count == 1 }, "\(events)")
         #expect(events.first { $0.messages.contains("a") }?.infos.first?.until == noon + 12 * 3600)
-        // The own service answers again, without the warning.
+        // The service of the place responds again, without the warning.
         #expect(try take([], at: 3, data: 3) == 0)
         let left = try store.warnings(of: place).filter { $0.state == .standing }
         #expect(Set(left.map(\.messages)) == [["m"], ["n"]], "\(left)")
@@ -155,7 +156,7 @@ import Testing
         }
         for hours in [1.0, 2] { #expect(try severities(documents, at: hours) == [.severe, .extreme]) }
         #expect(try severities([documents[1]], at: 3) == [.severe, .extreme], "a feed may list its newest alone")
-        // A service that lists all its warnings has taken back what it does not list.
+        // A service that lists all its warnings has withdrawn the warnings that are not listed.
         for (count, listed) in [documents, [documents[0]]].enumerated() {
             try store.takeWarnings(
                 listed, by: "meteoalarm/germany", of: place, rule: StormRule(), now: noon + Double(4 + count) * 3600)
@@ -176,7 +177,7 @@ import Testing
             ])
     }
 
-    @Test func `warnings of a version that stored one answer of all countries belong to their country`() throws {
+    @Test func `stored warnings of all countries are assigned to their countries by the migration`() throws {
         let valga = try store.addPlace("Valga", Coordinates(latitude: 57.775, longitude: 26.032))
         let annecy = try store.addPlace("Annecy", Coordinates(latitude: 45.8992, longitude: 6.1294))
         func message(_ country: String) -> AlertMessage {

@@ -6,7 +6,7 @@ import TransferMachines
 
 @testable import Stormy
 
-/// The stored lists of feeds of warnings, the stored documents, and when both are requested again.
+/// Tests the stored feeds of warnings and the stored documents, and when they are requested again.
 @Suite final class WarningFeedTests {
     private let folder: URL
     private let store: StormyStore
@@ -121,7 +121,7 @@ import TransferMachines
             WarningDocument(link: link, message: nil, seenAt: noon, updated: updated, validator: Self.tag, checkedAt: checkedAt))
     }
 
-    /// The documents that are due, of those in the store.
+    /// Returns the addresses of stored documents that are due.
     private func due(_ links: [FeedLink], changedAt: Date? = nil, now: Date? = nil) throws -> [String] {
         try store.knownDocuments(links, changedAt: changedAt ?? .distantPast, now: now ?? noon).due.map(\.address)
     }
@@ -138,7 +138,8 @@ import TransferMachines
         #expect(try store.document("old")?.validator == Self.tag)
     }
 
-    /// The clocks go forward, and a check may be seconds earlier than the day before.
+    /// Two daily checks are less than 24 hours apart if daylight saving time begins, or if the second check starts some seconds
+    /// earlier.
     @Test func `each daily check requests a document again`() throws {
         for age in [23 * 3600.0, 86_390, 86_400] {
             try keep("\(age)", updated: "x", checkedAt: noon - age)
@@ -155,7 +156,7 @@ import TransferMachines
         #expect(try due(links, changedAt: noon - 1) == [] && due(links, changedAt: noon) == [])
         #expect(try due(links, changedAt: noon + 1, now: noon + 1) == ["timeless"])
         #expect(try due(links, changedAt: noon + 60, now: noon + 1) == [], "a change in the future is a wrong clock")
-        // The time of the feed comes from the store at the next check.
+        // The next check reads the time of the feed from the store.
         try store.keep(feed([part(["timeless"])]))
         let changedAt = try store.warningFeed("meteoalarm", "https://a.example/feed")?.changedAt
         #expect(try due(links, changedAt: changedAt) == [])

@@ -2,7 +2,7 @@ import Foundation
 import StormyWeather
 import Testing
 
-/// Shapes that publishers draw beside simple polygons.
+/// Tests shapes of areas that are not simple polygons.
 @Suite struct AlertAreaTests {
     private func at(_ latitude: Double, _ longitude: Double) -> Coordinates {
         guard let place = try? Coordinates(latitude: latitude, longitude: longitude) else { preconditionFailure("no place") }
@@ -54,7 +54,7 @@ import Testing
         for ring in [square + square, square + [(0, 0)] + square + [(0, 0)]] {
             #expect(area(ring).contains(at(1, 1)) && !area(ring).contains(at(3, 1)) && !area(ring).contains(at(1, 3)))
         }
-        // Twice over the date line, and twice around a pole.
+        // The first outline is drawn twice across the date line, and the second one twice around a pole.
         let fiji = [(-20.0, 176.0), (-20, -178), (-15, -178), (-15, 176)]
         #expect(area(fiji + fiji).contains(at(-17, 179)) && !area(fiji + fiji).contains(at(-17, 170)))
         let arctic = [(70.0, 0.0), (70, 120), (70, -120)]
@@ -64,7 +64,7 @@ import Testing
     }
 
     @Test func `an area that overlaps itself around a pole has no gap`() {
-        // Twice around, further south on the second turn.
+        // The outline goes twice around the pole, further south on the second turn.
         let ring = [(70.0, 0.0), (70, 120), (70, -120), (60, 0), (60, 120), (60, -120)]
         for ring in [ring, ring.reversed()] {
             #expect(area(ring).contains(at(80, 20)) && area(ring).contains(at(65, 60)) && area(ring).contains(at(75, 100)))

@@ -48,7 +48,7 @@ import Testing
             #expect(joined.count == 2 && joined.flatMap(\.infos).count { $0.noDanger == nil } == 1)
         }
         #expect(AlertEvent.joined([clear], standIn: [warning]).flatMap(\.infos).count { $0.noDanger == nil } == 1)
-        // In two languages of one message.
+        // The message has two languages.
         var english = warning.infos[0]
         english.language = "en"
         let message = AlertMessage(identifier: "m", sent: Self.start, infos: clear.infos + [english])

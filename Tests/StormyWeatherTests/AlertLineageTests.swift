@@ -2,7 +2,7 @@ import Foundation
 import StormyWeather
 import Testing
 
-/// The messages that count among messages that refer to each other.
+/// Tests which messages count among messages that refer to each other.
 @Suite struct AlertLineageTests {
     private let noon = Date(timeIntervalSince1970: 1_782_907_200)
 
@@ -22,7 +22,7 @@ import Testing
         return message
     }
 
-    /// The events that stand, by the identifiers of their messages, whatever the order in which they arrive.
+    /// Returns the identifiers of the messages of valid events. The messages may arrive in any order.
     private func standing(_ messages: [AlertMessage], now: Date = .distantFuture) -> Set<String> {
         func seen(_ messages: [AlertMessage]) -> Set<String> {
             var book = AlertBook()
@@ -59,13 +59,13 @@ import Testing
         #expect(AlertBook([later, same]).events(at: nil, language: nil).flatMap(\.infos).map(\.event) == ["same time"])
     }
 
-    /// Updates of one time, because an update does not replace what was sent after it.
+    /// All updates have one time, because an update does not replace messages that were sent after it.
     @Test func `a circle leaves its newest`() {
         let pair = [message("a", 0, .update, of: ["b"]), message("b", 0, .update, of: ["a"])]
         #expect(standing(pair) == ["b"])
         #expect(unused(pair) == ["2 updates replace each other, and the newest of them counts (b)"])
         for step in [1, 2] {
-            // Each refers to the next but one, or to the one before it.
+            // In the first step each message refers to the message two after it, and in the second step to the message before it.
             let circle = (0..<5).map { message("\($0)", 0, .update, of: ["\((($0 + step * 2) + 5) % 5)"]) }
             #expect(standing(circle) == ["4"])
             #expect(unused(circle).count == 1)
@@ -153,7 +153,7 @@ import Testing
         #expect(seen("Wind advisory", .wind, .minor) == ["Tornado", "Wind advisory"], "less severe, with another name")
         #expect(seen("Wind advisory", .wind, nil) == ["Tornado", "Wind advisory"])
         #expect(seen("Weather", .weather, .minor) == ["Tornado", "Weather"])
-        // The same warning, and one that is at least as severe.
+        // The update has the same warning, or a warning that is at least as severe.
         #expect(seen("tornado", .wind, .minor) == ["tornado"])
         #expect(seen("Violent tornado", .wind, .extreme) == ["Violent tornado"])
         #expect(seen("Unwetter", .weather, .extreme) == ["Unwetter"])
@@ -205,7 +205,7 @@ import Testing
         let warning = message("a", 0, sender: "warn@met.example")
         #expect(standing([warning, message("c", 30, .cancel, of: ["a"], sender: "other@example")]) == ["a"])
         #expect(standing([warning, message("c", 30, .cancel, of: ["a"], sender: "Warn@Met.example")]).isEmpty)
-        // Services whose messages have no sender.
+        // The messages of some services have no sender.
         #expect(standing([warning, message("c", 30, .cancel, of: ["a"])]).isEmpty)
         #expect(standing([message("a", 0), message("c", 30, .cancel, of: ["a"], sender: "x")]).isEmpty)
         #expect(
@@ -237,7 +237,7 @@ import Testing
         func standing() -> [String] { book.events(at: nil, language: nil).flatMap(\.infos).map(\.event) }
         #expect(Set(standing()) == ["2", "other"])
         #expect(book.events(at: nil, language: nil).contains { $0.messages == ["1", "2"] }, "one event")
-        // Stored and read again.
+        // The messages are stored and read again.
         book = AlertBook(book.messages)
         #expect(Set(standing()) == ["2", "other"])
         book.note(message("3", 20, .cancel, of: ["2"], link: "/cancel"))
@@ -252,14 +252,14 @@ import Testing
             book = AlertBook(book.messages)
         }
         #expect(book.events(at: nil, language: nil).flatMap(\.infos).map(\.event) == ["1"])
-        // The same identifier with an earlier time: what is there now counts.
+        // The document now has the same identifier with an earlier time, and the present content counts.
         var earlier = message("1", -10, link: "/same")
         earlier.infos[0].event = "now"
         book.note(earlier)
         #expect(book.events(at: nil, language: nil).flatMap(\.infos).map(\.event) == ["now"])
     }
 
-    @Test func `a document that is a test now takes its warning back until it contains it again`() {
+    @Test func `a document that becomes a test withdraws its warning until it contains the warning again`() {
         var book = AlertBook()
         let warning = message("1", 0, link: "/same")
         book.note(warning)

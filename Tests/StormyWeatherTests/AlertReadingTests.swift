@@ -2,7 +2,7 @@ import Foundation
 import StormyWeather
 import Testing
 
-/// Documents that are not written like most.
+/// Tests documents in unusual forms.
 @Suite struct AlertReadingTests {
     private let noon = Date(timeIntervalSince1970: 1_782_907_200)
 
@@ -64,7 +64,7 @@ import Testing
             let infos = seen(heat, language: language)
             #expect(infos.map(\.event) == [event] && infos.map(\.hazard) == [.heat])
         }
-        // Two kinds, or another one in the same language: the kind stays unknown.
+        // The kind stays unknown if there are two known kinds, or if the known kind is in the same language.
         let two = try read(info("Heat", language: "en") + info("Fog", language: "en") + info("Abcdef", language: "te"))
         #expect(Set(seen(two).map(\.hazard)) == [.heat, .fog, .weather])
         let own = try read(info("Heat", language: "te") + info("Abcdef", language: "te"))
@@ -187,7 +187,7 @@ import Testing
         let coded = try area(shapes, code: "FR035")
         #expect(coded.polygons.isEmpty && !coded.isDrawn && !coded.hasUnreadableShape)
         #expect(try coded.holds(at: annecy) == true && coded.holds(at: at(48.69, 6.18)) == false)
-        // Without a known code only the shape is left, and the user is informed.
+        // Without a known code only the shape is used, and the user is informed.
         for code in [nil, "XX001"] {
             let area = try area(shapes, code: code)
             #expect(area.holds(at: annecy) == nil && area.hasUnreadableShape)
@@ -206,7 +206,7 @@ import Testing
 
     @Test(
         arguments: [
-            // Two metres, an eight, the Arctic by its circle of latitude, and a strip at the date line.
+            // The shapes are two metres wide, an eight, the Arctic by its circle of latitude, and a strip at the date line.
             ("47,8 47.00002,8 47.00002,8.00002 47,8.00002", 47.00001, 8.00001),
             ("47,8 47.000002,8 47.000001,8.000002", 47.000001, 8.000001),
             ("0,0 2,2 2,0 0,2", 0.3, 1), ("60,-180 60,-90 60,0 60,90 60,180", 80, 10),
@@ -251,7 +251,7 @@ import Testing
             #expect(read.from <= noon + 2 * 3600 && read.until >= noon + 10 * 3600, "\(times)")
             #expect(read.until <= noon + 41 * 3600, "\(times)")
         }
-        // It was over when it was sent.
+        // The warning had already ended when it was sent.
         let over = try read(info("Gale", times: "<expires>\(local(-3))</expires>"), sent: local(-2))
         #expect(over.infos[0].hasOpenEnd == nil)
     }
@@ -290,7 +290,7 @@ import Testing
 
     // MARK: Limits
 
-    @Test func `of a document with thousands of infos the most severe ones are read`() throws {
+    @Test func `the most severe infos of a document with thousands of infos are read`() throws {
         let minor = (0..<2000).map { info("Gale \($0)", "Minor") }.joined()
         let message = try read(minor + info("Flood", "Extreme") + info("Fog", "Severe"))
         #expect(message.infos.count == CAPDocument.mostInfos && message.hasTooManyInfos == true)

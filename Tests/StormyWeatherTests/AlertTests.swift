@@ -11,7 +11,7 @@ private func at(_ latitude: Double, _ longitude: Double) -> Coordinates {
     return place
 }
 
-/// A whole document, with what a test changes.
+/// A complete document with the parts that a test changes.
 private func document(
     _ identifier: String = "one", status: String = "Actual", kind: String = "Alert", references: String = "", info: String? = nil
 ) -> String {
@@ -32,7 +32,7 @@ private func document(
 @Suite struct AlertTests {
     // MARK: Documents
 
-    @Test func theRecordedDocumentIsRead() throws {
+    @Test func `a recorded document is read, and a truncated one is not`() throws {
         let folder = URL(filePath: #filePath).deletingLastPathComponent()
         let data = try Data(contentsOf: folder.appending(path: "Fixtures/dwd_gewitter.xml"))
         let message = try #require(try CAPDocument.parse(data))
@@ -45,7 +45,7 @@ private func document(
         #expect(info.event == "STARKES GEWITTER" && info.hazard == .thunderstorm && info.severity == .moderate)
         #expect(info.issuer == "Deutscher Wetterdienst" && info.language == "de-DE")
         #expect(info.from == message.sent && info.until == instant("2022-08-26T21:00:00Z"))
-        // The rest of its areas are municipalities, known by their codes alone.
+        // The other areas are municipalities that have only codes.
         #expect(info.areas[0].polygons[0].count == 4 && info.areas.dropFirst().allSatisfy { !$0.isDrawn })
         #expect(AlertBook([message]).events(at: at(48, 11), language: nil).first?.infos.isEmpty == true)
         let cuts = stride(from: 0, to: data.count - 20, by: 7).filter { length in
@@ -54,11 +54,12 @@ private func document(
         #expect(cuts.isEmpty, "whole at \(cuts.prefix(3))")
     }
 
-    @Test(arguments: ["Test", "Exercise", "Draft", "System"]) func whatIsNotActualIsNotShown(_ status: String) throws {
+    @Test(arguments: ["Test", "Exercise", "Draft", "System"])
+    func `a message with another status than Actual is not a warning`(_ status: String) throws {
         #expect(try CAPDocument.parse(Data(document(status: status).utf8)) == nil)
     }
 
-    @Test(arguments: ["Ack", "Error"]) func whatIsNoWarningIsNotShown(_ kind: String) throws {
+    @Test(arguments: ["Ack", "Error"]) func `an acknowledgement or an error message is not a warning`(_ kind: String) throws {
         #expect(try CAPDocument.parse(Data(document(kind: kind).utf8)) == nil)
     }
 
@@ -66,12 +67,12 @@ private func document(
         "", "{}", "<alert/>", "<html/>", "<alert><identifier>x</identifier></alert>",
         "<!DOCTYPE a [<!ENTITY e \"x\">]><alert><identifier>&e;</identifier></alert>",
         String(repeating: "<alert>", count: 40) + String(repeating: "</alert>", count: 40),
-    ]) func nonsenseIsNoWarning(_ text: String) {
+    ]) func `a text that is not a CAP document is an error`(_ text: String) {
         #expect(throws: WeatherError.notCAP) { try CAPDocument.parse(Data(text.utf8)) }
     }
 
-    /// When the message counts from, when the event begins, when the message and when the event ends.
-    @Test func fourTimesAreFour() throws {
+    /// A document has the times `effective`, `onset` and `expires`, and a parameter `eventEndingTime`.
+    @Test func `the times of effect, onset, expiry and event end are distinguished`() throws {
         func times(_ more: String) throws -> (Date, Date) {
             let text = document(
                 info: "<info><event>Storm</event><effective>2026-07-01T13:00:00Z</effective>\(more)</info>")
@@ -125,7 +126,7 @@ private func document(
         let content = try AlertFeed.parse(Data(feed("<![CDATA[\(latin)]]>").utf8), base: "https://a.example/")
         guard case .message(let message)? = content.entries.first else { throw WeatherError.noData }
         #expect(message.infos.map(\.event) == ["Sturm – Böen"])
-        // Other texts, and warnings that cannot be read: the link counts.
+        // For other texts and for warnings that cannot be read, the link counts.
         for text in ["<![CDATA[<p>An alert</p>]]>", "An alert", "<![CDATA[<alert/>]]>", "<![CDATA[<alert>]]>"] {
             #expect(try entries(feed(text)) == ["https://a.example/1"], "\(text)")
         }
@@ -143,7 +144,7 @@ private func document(
         #expect(cut.entries.count == 1 && cut.unusable == 1)
     }
 
-    @Test func feedsLeadToDocuments() throws {
+    @Test func `entries of Atom and RSS feeds become links and messages`() throws {
         let base = "https://alerts.example/feeds/all.xml"
         let atom = """
             <feed xmlns="http://www.w3.org/2005/Atom">
@@ -172,12 +173,12 @@ private func document(
 
     // MARK: Services
 
-    @Test func theRecordedAnswersOfServicesAreRead() throws {
+    @Test func `responses of warning services are read`() throws {
         let us = try #require(AlertService.nws.read(fixture("nws_alerts"), status: 200, now: .now).messages.first)
         #expect(us.kind == .update && us.references.count == 4 && us.references.contains("NWS-IDP-PROD-3963421-3367361"))
         let flood = try #require(us.infos.first)
         #expect(flood.event == "Flood Watch" && flood.hazard == .flood && flood.severity == .severe)
-        // Its end is the event's, and not the message's.
+        // The warning ends when the event ends, not when the message expires.
         #expect(flood.until == instant("2019-12-22T18:00:00Z") && flood.issuer == "NWS Portland OR")
         let german = try #require(AlertService.brightSky.read(fixture("brightsky_alerts"), status: 200, now: .now).messages.first)
         #expect(
@@ -209,7 +210,7 @@ private func document(
 
     private func ring(_ corners: [(Double, Double)]) -> [Coordinates] { corners.map { at($0.0, $0.1) } }
 
-    @Test func areasOverTheDateLineAndThePole() throws {
+    @Test func `areas across the date line and around a pole contain the right places`() throws {
         let fiji = AlertArea(name: "", polygons: [ring([(-20, 176), (-20, -178), (-15, -178), (-15, 176)])])
         #expect(fiji.contains(at(-17, 179)) && fiji.contains(at(-17, -179)) && !fiji.contains(at(-17, 170)))
         #expect(!fiji.contains(at(-17, 0)) && !fiji.contains(at(-25, 179)))
@@ -223,8 +224,8 @@ private func document(
         #expect(!AlertArea(name: "", polygons: [ring([(0, 0), (1, 1)])]).contains(at(0.5, 0.5)), "a line holds nothing")
     }
 
-    /// Against a plain rule for rectangles, wherever they lie.
-    @Test func rectanglesHoldWhatIsInThem() throws {
+    /// Random areas are compared with a simple rule for rectangles.
+    @Test func `a rectangle contains exactly the places inside it`() throws {
         var random = SystemRandomNumberGenerator()
         for _ in 0..<3000 {
             let (south, west) = (Double.random(in: -80...60, using: &random), Double.random(in: -180...180, using: &random))
@@ -239,7 +240,7 @@ private func document(
         }
     }
 
-    @Test func aFineCoastlineIsReadAndLookedAt() throws {
+    @Test func `a polygon of 50,000 corners is read, stored and searched`() throws {
         let corners = (0..<50_000).map { "\(50 + cos(Double($0) / 50_000 * 2 * .pi)),\(10 + sin(Double($0) / 50_000 * 2 * .pi))" }
         let text = document(
             info:
@@ -247,7 +248,7 @@ private func document(
         )
         let area = try #require(try CAPDocument.parse(Data(text.utf8))?.infos.first?.areas.first)
         #expect(area.polygons.first?.count == 50_000 && area.contains(at(50.9, 10)) && !area.contains(at(51.1, 10)))
-        // What a check reads and writes for each place.
+        // A check stores and reads the area for each place.
         let stored = try JSONEncoder().encode(area)
         #expect(stored.count < 12 * 50_000)
         let read = try JSONDecoder().decode(AlertArea.self, from: stored)
@@ -287,8 +288,8 @@ private func document(
         #expect(read.dropLast().map(\.latitude) == numbers.map { (Double($0) ?? .nan) + 0 })
     }
 
-    /// A part of the areas would hold for other places.
-    @Test func `a warning with too many corners is drawn nowhere and says so`() throws {
+    /// A warning with only some of its areas would not count at other places.
+    @Test func `a warning with too many corners has no drawn area and is marked`() throws {
         func corners(_ count: Int) -> String { "2,1 1,2 " + String(repeating: "1,1 ", count: count - 2) }
         let most = try polygon(corners(CAPDocument.mostCorners))
         #expect(most.cornerCount == CAPDocument.mostCorners && most.hasTooManyCorners == nil && !most.isCodedOnly)
@@ -300,7 +301,7 @@ private func document(
         #expect(try CAPDocument.parse(Data(text.utf8))?.hasTooManyCorners == true)
     }
 
-    @Test func `an answer of too many elements is not read`() {
+    @Test func `a response with too many elements is not read`() {
         let answer = Data("<feed>\(String(repeating: "<a/>", count: AnswerXML.maximumNodes))</feed>".utf8)
         #expect(throws: WeatherError.tooManyElements) { try MeteoAlarmFeed(reading: answer, status: 200) }
         #expect(WeatherError.tooManyElements.message == "the answer has more than 1048576 elements")
@@ -327,7 +328,7 @@ private func document(
         AlertBook(messages).events(at: nil, language: nil).map(\.state)
     }
 
-    @Test func referencesAreOneEventInWhateverOrder() {
+    @Test func `messages that refer to each other are one event in any order`() {
         let (first, second) = (message("a", 0), message("b", 10, .update, of: ["a"], from: 3, until: 6))
         let third = message("c", 20, .update, of: ["b"], from: 4, until: 7)
         let cancel = message("d", 30, .cancel, of: ["c"])
@@ -337,20 +338,19 @@ private func document(
             #expect(events[0].infos.first?.from == noon + 4 * 3600, "the newest counts")
             #expect(state(order + [cancel]) == [.cancelled] && state([cancel] + order) == [.cancelled])
         }
-        // One that names the first of the chain, and comes last; and one that names several events.
+        // The first cancellation names the first message of the chain and arrives last. The second one names several events.
         #expect(state([first, second, third, message("d", 30, .cancel, of: ["a"])]) == [.cancelled])
         #expect(state([first, message("x", 5), message("d", 30, .cancel, of: ["a", "x"])]) == [.cancelled])
-        // What was issued anew after a cancellation stands.
+        // An update that was issued after a cancellation is valid.
         #expect(state([first, message("d", 30, .cancel, of: ["a"]), message("e", 40, .update, of: ["d"])]) == [.standing])
-        // Sent again under its identifier it is the same.
+        // A message that is sent again under its identifier belongs to the same event.
         let again = AlertBook([first, message("a", 15, from: 9, until: 10)]).events(at: nil, language: nil)
         #expect(again.count == 1 && again[0].infos.first?.from == noon + 9 * 3600)
-        // What only refers to others says nothing yet.
+        // A cancellation without its warning contains no hazard.
         #expect(AlertBook([cancel]).events(at: nil, language: nil).map(\.infos) == [[]])
     }
 
-    /// Each part of a warning that was split stands until it is itself replaced or ended.
-    @Test func aSplitWarningStandsWhereItStands() {
+    @Test func `each part of a split warning is valid until it is replaced or ended`() {
         func moved(_ message: AlertMessage, _ latitude: Double) -> AlertMessage {
             var message = message
             for index in message.infos.indices {
@@ -367,23 +367,23 @@ private func document(
         }
         #expect(infos([first, here, elsewhere]).count == 1)
         #expect(infos([first, elsewhere]).isEmpty, "it moved away")
-        // At two times here.
+        // Both parts are for the place, at two times.
         let later = moved(message("b2", 10.2, .update, of: ["a"], from: 8, until: 9), 50)
         #expect(infos([first, here, later]).map(\.from) == [noon + 2 * 3600, noon + 8 * 3600])
-        // One part is brought up to date, or ended: the other stands. As whole chains are named, and as the last one is.
+        // One part is updated or ended, and the other part stays valid. The message names the last message or the complete chain.
         for references in [["b2"], ["a", "b2"]] {
             #expect(infos([first, here, elsewhere, moved(message("c", 60, .update, of: references), 20)]).count == 1)
             #expect(infos([first, here, later, message("c", 60, .cancel, of: references)]).map(\.from) == [noon + 2 * 3600])
         }
-        // Ended for a part, together with what goes on.
+        // The first message is cancelled for a part, at the time of the update that continues the warning.
         #expect(infos([first, here, message("c", 10, .cancel, of: ["a"])]).count == 1)
-        // All of it is ended, or replaced, by what names the first one alone, as some services do.
+        // All parts are ended or replaced by a message that names only the first message, as some services write.
         #expect(infos([first, here, later, message("c", 60, .cancel, of: ["a"])]).isEmpty)
         #expect(infos([first, here, message("c", 60, .update, of: ["a"], from: 6, until: 7)]).map(\.from) == [noon + 6 * 3600])
     }
 
-    /// What cannot be understood may be what is missing.
-    @Test func whatCannotBeReadIsCounted() throws {
+    /// An entry that cannot be read may be a missing warning.
+    @Test func `entries that cannot be read are counted`() throws {
         let list = "{\"features\":[null,1,{\"properties\":null},{},{\"properties\":{\"status\":\"Test\"}}]}"
         for service in [AlertService.nws, .metNorway] {
             let answer = try service.read(Data(list.utf8), status: 200, now: noon)
@@ -391,8 +391,7 @@ private func document(
         }
     }
 
-    /// Two senders may use one identifier.
-    @Test func anIdentifierIsItsSenders() throws {
+    @Test func `one identifier from two senders is two messages`() throws {
         func sent(by sender: String) throws -> AlertMessage {
             let text = document(info: "<info><event>Storm</event></info>").replacingOccurrences(
                 of: "<sender>[^<]*</sender>", with: "<sender>\(sender)</sender>", options: .regularExpression)
@@ -401,8 +400,8 @@ private func document(
         #expect(AlertBook([try sent(by: "a@a"), try sent(by: "b@b")]).messages.count == 2)
     }
 
-    /// Of a large feed the newest, in whatever order they stand, and how many are left out.
-    @Test func theNewestOfALargeFeedAreLookedAt() throws {
+    /// The entries of the feed can be in any order.
+    @Test func `the newest documents of a large feed are used, and the others are counted`() throws {
         let entries = (0..<1200).map { number in
             "<entry><link href=\"/\(number)\"/><updated>2026-07-\(10 + number / 100)T\(10 + number % 10):00:00Z</updated></entry>"
         }
@@ -428,13 +427,13 @@ private func document(
         #expect(links == ["new", "old", "unknown", "severe", "moderate", "minor"])
     }
 
-    /// Ten years are a mistake.
-    @Test func noWarningIsForYears() {
+    /// A warning for ten years is a mistake of the service.
+    @Test func `a warning lasts at most ten days`() {
         let info = message("a", 0, from: 0, until: 24 * 3_650).infos[0]
         #expect(info.until == noon + 10 * 86_400)
     }
 
-    @Test func severityAndHazardDecideWhatCounts() throws {
+    @Test func `severity, hazard and time decide whether a warning counts`() throws {
         let calm = Forecast(
             hours: (0..<30).map {
                 ForecastHour(start: noon + Double($0) * 3600, weatherCode: 3, precipitationMM: 0, gustsKMH: 10)
@@ -459,7 +458,7 @@ private func document(
         #expect(judged(message("a", 0), .off).isStormy == false)
         #expect(judged(message("a", 0, from: -5, until: -1)).unconfirmed == [], "over")
         #expect(judged(message("a", 0, from: 30, until: 31)).isStormy == false, "beyond the horizon")
-        // Thunder that somebody warns of counts, however mild the warning.
+        // Thunder with a warning counts, also if the warning is mild.
         var thunder = calm
         thunder.hours[3].weatherCode = 95
         var mild = message("a", 0, severity: .minor)
@@ -484,8 +483,8 @@ private func document(
         }
     }
 
-    /// Weaker, elsewhere, over early, or put off for days: what was told is untrue then, and taken back.
-    @Test func whatIsNoWarningAnyMoreIsTakenBack() {
+    /// An update makes the warning weaker, moves it to another area, ends it early, or delays it for days.
+    @Test func `the notification is withdrawn when its warning does not apply any more`() {
         var weaker = message("b", 10, .update, of: ["a"], severity: .moderate)
         let over = message("b", 10, .update, of: ["a"], from: -3, until: -1)
         let later = message("b", 10, .update, of: ["a"], from: 40, until: 42)
@@ -495,7 +494,7 @@ private func document(
             let desk = looks([[message("a", 0)], [update]])[0]
             #expect(desk.notices == 1 && !desk.isShown, "\(update)")
         }
-        // Thunder that a warning alone confirmed goes with it, also where the warning is too mild to count by itself.
+        // Thunder that only a warning confirmed is withdrawn with the warning, also if the warning is too mild to count alone.
         for severity in [CAPSeverity.severe, .minor] {
             weaker = message("a", 0, event: "Gewitter", severity: severity)
             weaker.infos[0].hazard = .thunderstorm
@@ -504,8 +503,8 @@ private func document(
         }
     }
 
-    /// A service that lists nothing for once has taken nothing back for ever.
-    @Test func whatIsListedAgainStandsAgain() {
+    /// A service may list no warning once, and list the warning again in the next response.
+    @Test func `a warning that is listed again after a gap is valid again`() {
         var book = AlertBook([message("a", 0)])
         func list(_ messages: [AlertMessage]) {
             let before = book.messages
@@ -520,8 +519,8 @@ private func document(
         #expect(book.events(at: nil, language: nil).map(\.state) == [.standing])
     }
 
-    /// Two hazards or times in one message are both said; thirteen messages of the same words are one.
-    @Test func eachHazardIsSaidOnce() {
+    /// Two hazards or times in one message are two reasons. Thirteen messages with equal words are one reason.
+    @Test func `each hazard is listed once as a reason`() {
         var twofold = message("a", 0)
         twofold.infos.append(message("x", 0, from: 8, until: 9, event: "Rain").infos[0])
         twofold.infos.append(message("x", 0, from: -3, until: -1, event: "Past", severity: .extreme).infos[0])
@@ -533,8 +532,8 @@ private func document(
         #expect(reasons((0..<13).map { message("m\($0)", 0) }) == ["Storm"])
     }
 
-    /// Of a feed, a message that draws nothing counts with one of its event that does.
-    @Test func whatDrawsNothingBelongsToWhatDoes() {
+    /// The messages come from a feed for all places.
+    @Test func `a message without a drawn area is kept if its event has a drawn area`() {
         func drawn(_ identifier: String) -> AlertMessage {
             var message = message(identifier, 0)
             message.infos[0].areas = [AlertArea(name: "Here", circles: [.init(center: at(50, 10), kilometres: 50)])]
@@ -554,8 +553,8 @@ private func document(
         #expect(book.messages.isEmpty)
     }
 
-    /// A gale in three languages, and frost in English alone.
-    @Test func theReadersLanguageCounts() {
+    /// The message has a gale in three languages, and frost only in English.
+    @Test func `texts in the language of the reader are preferred, then English texts`() {
         func info(_ language: String, _ event: String, _ hazard: AlertHazard, _ severity: CAPSeverity) -> AlertInfo {
             AlertInfo(
                 language: language, event: event, hazard: hazard, severity: severity, from: noon, until: noon + 3600, issuer: "X",
@@ -575,9 +574,9 @@ private func document(
         for language in ["en", "it", nil] { #expect(events(language) == ["frost", "gale"]) }
     }
 
-    /// A thousand events, each issued, sent again, updated and moved by hours, for several zones, in several languages and by two
-    /// sources, seen in pieces and in any order: one notice each where it holds, none outside, none after its cancellation.
-    @Test func oneNoticePerEvent() throws {
+    /// Each of a thousand events is issued, repeated, updated and moved by hours, for several zones, in several languages and by
+    /// two sources. The messages arrive in parts and in any order.
+    @Test func `each event leads to one notification inside its area and to none outside`() throws {
         let rule = StormRule(horizonHours: 168)
         for number in TableSample.rows(of: 0..<1000, in: "warnings") {
             var random = SplitMix(seed: 20_260_701 + UInt64(number))
@@ -589,7 +588,7 @@ private func document(
             }
             #expect(inside.notices == 1 && outside.notices == 0, "event \(number): \(inside.notices), \(outside.notices)")
             #expect(inside.isShown == !lineage.isCancelled, "event \(number)")
-            // Anybody who looks for the first time afterwards.
+            // Another user checks the warnings for the first time after all messages were sent.
             let late = Desk(rule, at(50, 10))
             late.look(lineage.steps.flatMap { $0 }.shuffled(using: &random), at: lineage.now(lineage.steps.last ?? []))
             #expect(late.notices == (lineage.isCancelled ? 0 : 1), "event \(number), late")
@@ -597,7 +596,7 @@ private func document(
     }
 }
 
-/// What a person sees who looks at warnings again and again: the book, the rule and the lives of the storms.
+/// A user who checks the warnings repeatedly, with the book of alerts, the rule and the lives of the storms.
 private final class Desk {
     private let rule: StormRule
     private let place: Coordinates
@@ -629,7 +628,7 @@ private final class Desk {
             let before = storms[id]?.shown?.alerted.begins
             let commands = storms[id]?.handle(.checked(StormAnswer(shown.contains(id) ? .visible : .none), now: now)) ?? []
             if commands.contains(.alert) {
-                // A warning that is drawn forward by three hours alerts again.
+                // A warning that begins three hours earlier than before alerts again.
                 let begins = storms[id]?.shown?.alerted.begins ?? now
                 let isEarlier = before.map { $0.timeIntervalSince(begins) >= StormLife.earlierStart } ?? false
                 if !isEarlier { notices += 1 }
@@ -640,9 +639,9 @@ private final class Desk {
     }
 }
 
-/// One event as its services tell of it: several chains that know nothing of each other, a county's and a zone's, say.
+/// One event in the messages of its services: several independent chains, for example one for a county and one for a zone.
 private struct Lineage {
-    /// What is new at each look.
+    /// The new messages at each check.
     private(set) var steps: [[AlertMessage]] = []
     let isCancelled: Bool
     private let noon: Date
@@ -677,12 +676,12 @@ private struct Lineage {
         steps.append(issue(.alert, { "\(number).\($0).0" }, { _ in [] }))
         for update in 0..<updates {
             clock += 60
-            // It is put off by up to a day and a half, or drawn forward.
+            // The event is delayed by up to 36 hours, or begins up to four hours earlier.
             from = max(2, from + Double.random(in: -4...36, using: &random))
             let known = newest
             newest = newest.indices.map { "\(number).\($0).\(update + 1)" }
             steps.append(issue(.update, { "\(number).\($0).\(update + 1)" }, { [known[$0]] }))
-            // It is split: a part of it goes on elsewhere, and is told of a moment before or after this one.
+            // The warning is split. A part of it continues in another area, with a message shortly before or after this message.
             if Int.random(in: 0..<3, using: &random) == 0 {
                 let moment = Bool.random(using: &random) ? 10.0 : -10
                 steps[steps.count - 1] += known.indices.map { chain in
@@ -691,13 +690,13 @@ private struct Lineage {
                         references: [known[chain]], infos: infos(-30))
                 }
             }
-            // Somebody asks again, and sees nothing new, or some of it.
+            // The user checks again, and receives only messages of the last check.
             if Bool.random(using: &random) { steps.append((steps.last ?? []).shuffled(using: &random)) }
         }
         guard isCancelled else { return }
         clock += 60
         let known = newest
-        // One for each chain, or one that names them all.
+        // One cancellation is sent for each chain, or one cancellation names all chains.
         if Bool.random(using: &random) {
             steps.append(issue(.cancel, { "\(number).\($0).end" }, { [known[$0]] }))
         } else {
@@ -705,6 +704,6 @@ private struct Lineage {
         }
     }
 
-    /// Minutes after it began: nothing has expired yet.
+    /// The time of a check, ten minutes after noon. No message has expired at this time.
     func now(_ step: [AlertMessage]) -> Date { noon + 600 }
 }

@@ -3,7 +3,7 @@ import StormyWeather
 import Testing
 
 @Suite struct CoordinatesTests {
-    @Test func readsWhatAPersonTypes() throws {
+    @Test func `coordinates are read as users type them`() throws {
         let sydney = try Coordinates(latitude: -33.87, longitude: 151.21)
         for text in ["-33.87,151.21", " -33.87 , +151.21 ", "\u{2212}33.87,151.21", "-33.870000,151.21"] {
             #expect(try Coordinates(parsing: text) == sydney)
@@ -16,11 +16,11 @@ import Testing
     @Test(arguments: [
         "", ",", "1", "1,2,3", "nan,1", "inf,1", "0x10,1", "1e1,1", "1;2", "33,87 151,21", "a,b", "1,", "-,+", "--1,2",
     ])
-    func refuses(_ text: String) {
+    func `malformed coordinates are an error`(_ text: String) {
         #expect(throws: CoordinateError.malformed(text)) { try Coordinates(parsing: text) }
     }
 
-    @Test func namesTheRange() {
+    @Test func `coordinates out of range or in the wrong order are errors`() {
         #expect(throws: CoordinateError.swapped(latitude: 151.21, longitude: -33.87)) {
             try Coordinates(parsing: "151.21,-33.87")
         }
@@ -31,7 +31,7 @@ import Testing
         #expect(CoordinateError.swapped(latitude: 151.21, longitude: -33.87).message.contains("did you mean -33.87,151.21?"))
     }
 
-    @Test func aStoredValueIsCheckedToo() throws {
+    @Test func `stored coordinates are validated`() throws {
         let place = try Coordinates(latitude: 1.5, longitude: 2)
         #expect(try JSONDecoder().decode(Coordinates.self, from: JSONEncoder().encode(place)) == place)
         #expect(throws: (any Error).self) {
@@ -39,7 +39,7 @@ import Testing
         }
     }
 
-    @Test func textIsReadBackWithinFourDecimals() throws {
+    @Test func `the text of coordinates is read back within four decimals`() throws {
         var random = SystemRandomNumberGenerator()
         for _ in 0..<2000 {
             let place = try Coordinates(

@@ -4,9 +4,9 @@ import Testing
 
 private let noon = Date(timeIntervalSince1970: 1_770_465_600)
 
-/// The time that a service gives its data, and what an answer from before an outage does not end.
+/// Tests the time of a service's data, and that a response from before an outage ends no warnings.
 @Suite struct DataTimeTests {
-    /// Hours from noon of the time in the answer and of the time before; whether the answer may end warnings.
+    /// The time in the response and the stored time, in hours after noon, and whether the response may end warnings.
     @Test(
         arguments: [
             (0, -1, true), (-1, -1, false), (-5, -1, false), (nil, -1, true), (0, nil, true), (nil, nil, true),
@@ -55,7 +55,7 @@ private let noon = Date(timeIntervalSince1970: 1_770_465_600)
         }
         #expect(list([], isNewer: false) == 2 && states() == [.standing, .standing])
         #expect(list([warning("b")], isNewer: true) == 0 && states() == [.cancelled, .standing])
-        // The old data lists what was ended since.
+        // The old data lists a warning that was ended since.
         #expect(list([warning("a"), warning("c")], isNewer: false) == 1 && states() == [.cancelled, .standing, .standing])
         #expect(list([warning("a"), warning("b"), warning("c")], isNewer: true) == 0)
         #expect(states() == [.standing, .standing, .standing])

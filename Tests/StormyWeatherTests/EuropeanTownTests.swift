@@ -10,9 +10,10 @@ private struct Town {
     let kind: String
     /// A part of the region's name, or "none".
     let expected: String
-    /// The codes of the regions that the table gives instead, joined by "+", or "none". Empty if the table gives what is expected.
+    /// The codes of the regions that the table gives instead, joined by "+", or "none". Empty if the table gives what is
+    /// expected.
     let found: String
-    /// Why the table differs.
+    /// The reason why the table differs.
     let note: String
 
     init?(_ line: String) {
@@ -25,7 +26,7 @@ private struct Town {
     }
 }
 
-/// Letters alone, without case and accents.
+/// Returns only the letters, without case and accents.
 private func folded(_ text: String) -> String {
     text.folding(options: [.caseInsensitive, .diacriticInsensitive], locale: Locale(identifier: "en")).filter(\.isLetter)
 }

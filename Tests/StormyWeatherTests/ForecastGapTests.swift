@@ -20,7 +20,7 @@ private func day(_ source: String = "One", hours: Range<Int> = 0..<48, _ change:
         }, source: source)
 }
 
-/// Hours just ahead that a forecast does not know, and how another service fills them.
+/// Tests unknown hours just ahead in a forecast, and how another service fills them.
 @Suite struct ForecastGapTests {
     private let rule = StormRule()
 
@@ -88,7 +88,7 @@ private func day(_ source: String = "One", hours: Range<Int> = 0..<48, _ change:
         #expect(rule.assess(filled, now: noon).reasons.map(\.peak) == [90])
     }
 
-    @Test func `a service that does not know the hours either fills nothing`() {
+    @Test func `a service that does not know the hours does not fill them`() {
         let filled = sixUnknown.filled([window(0, 6)], from: day("Two", hours: 3..<24) { _, hour in hour.temperatureC = 1 })
         #expect(rule.unknownHours(in: filled, now: noon) == [window(0, 3)])
         let blind = Forecast(hours: (0..<24).map { ForecastHour(start: noon + Double($0) * 3600) }, source: "Three")

@@ -3,7 +3,7 @@ import StormyWeather
 import Testing
 import TransferMachines
 
-/// What people look at: the coming hours in a terminal, and as a picture.
+/// Tests the plot of the next hours in a terminal and as a picture.
 @Suite struct ForecastPlotTests {
     private let noon = Date(timeIntervalSince1970: 1_770_465_600)
     private let rule = StormRule()
@@ -25,7 +25,7 @@ import TransferMachines
             units: WeatherUnits(region: Locale(identifier: locale).region?.identifier))
     }
 
-    @Test func aDayInEightyColumns() throws {
+    @Test func `twelve hours are plotted in eighty columns`() throws {
         let lines = ForecastPlot(try plotted(12, gusts: false), columns: 80, style: .plain).lines
         #expect(
             lines == [
@@ -35,8 +35,9 @@ import TransferMachines
             ])
     }
 
-    /// No line is wider than the terminal, nothing is lost, and where only ASCII is shown only that is written.
-    @Test(arguments: [20, 33, 40, 79, 80, 81, 200]) func itFitsTheTerminal(_ columns: Int) throws {
+    /// The ASCII style contains only ASCII characters.
+    @Test(arguments: [20, 33, 40, 79, 80, 81, 200])
+    func `no line is wider than the terminal, and up to 60 hours are shown`(_ columns: Int) throws {
         for (style, count) in [(ForecastPlot.Style.plain, 24), (.ascii, 72), (.coloured, 1)] {
             let lines = ForecastPlot(try plotted(count), columns: columns, style: style).lines
             let escape = try Regex("\u{1B}\\[[0-9;]*m")
@@ -49,17 +50,17 @@ import TransferMachines
         }
     }
 
-    @Test func hoursAreThoseOfThePlaceAndTheReader() throws {
+    @Test func `hours have the time zone of the place and the format of the reader`() throws {
         func first(_ plotted: PlottedHours) -> String { ForecastPlot(plotted, columns: 80, style: .plain).lines[0] }
         #expect(first(try plotted(3, zone: "Asia/Kolkata")) == "        17 18 19")
         let american = ForecastPlot(try plotted(13, locale: "en_US"), columns: 80, style: .plain).lines
         #expect(american[0] == "        pm                                  am" && american[1].hasPrefix("        12 1  2  3"))
-        // A service whose hours begin at half past.
+        // The hours of the service begin at the half hour.
         #expect(try plotted(3, offset: 1800).hours.map(\.gustsKMH) == [20, 21, 22])
         #expect(ForecastPlot(try plotted(0), columns: 80, style: .plain).lines == ["No hour of it is to come."])
     }
 
-    @Test func thePictureIsWholeAndSafe() throws {
+    @Test func `the picture is valid XML and escapes its texts`() throws {
         let picture = ForecastPicture(
             try plotted(), title: "<b>Sydney & \"Co\"\u{1B}[31m", summary: "Storm <script>alert(1)</script>", source: "Open-Meteo"
         )
@@ -71,7 +72,7 @@ import TransferMachines
             svg.components(separatedBy: "class=\"storm\"").count == 3 && svg.components(separatedBy: "class=\"doubt\"").count == 2
         )
         #expect(svg.utf8.count < 20_000)
-        // Of nothing, and of one hour.
+        // The forecast has no hour, or one hour.
         for count in [0, 1] {
             let small = ForecastPicture(try plotted(count), title: "", summary: "", source: "").svg
             #expect(AnswerXML.read(Data(small.utf8)) != nil)

@@ -4,7 +4,7 @@ import Testing
 
 private func instant(_ text: String) -> Date { (try? Date(text, strategy: .iso8601)) ?? .distantPast }
 
-/// The end of a hazard, from the times in its message.
+/// Tests the end of a hazard, which follows from the times in its message.
 @Suite struct HazardEndTests {
     private let sent = "2026-11-27T21:55:45+00:00"
     private let onset = "2026-11-28T17:55:45+00:00"
@@ -67,7 +67,7 @@ private func instant(_ text: String) -> Date { (try? Date(text, strategy: .iso86
         #expect(book.messages.isEmpty, "what was taken back is forgotten")
     }
 
-    @Test func `a service that does not answer for days lets an open end pass`() throws {
+    @Test func `a warning with an open end expires if its service does not respond for days`() throws {
         let message = try hurricane(expires: "2026-11-28T02:55:45Z")
         func end(_ listedAt: Date) -> Date? {
             AlertBook([message]).events(at: nil, language: nil, listedAt: listedAt).first?.infos.first?.until

@@ -3,7 +3,7 @@ import Testing
 
 @testable import StormyWeather
 
-/// Which kind of hazard a warning is about, by the codes, the category and the words of its publisher.
+/// Tests the kind of hazard of a warning, by the codes, the category and the words of its publisher.
 @Suite struct HazardTests {
     func info(
         _ event: String, category: String? = "Met", headline: String? = nil, codes: [(String, String)] = [],
@@ -37,7 +37,7 @@ import Testing
             ("x", "OET-091", .cold), ("x", "OET-018", .avalanche), ("x", "OET-217", .fire), ("x", "OET-189", .coastal),
             ("x", "OET-090", .marine), ("x", "OET-203", .ground), ("x", "OET-063", .drought), ("Storm", "OET-185", .space),
             ("Storm", "OET-174", .other), ("Strong winds", "oet-218", .wind),
-            // Codes that say nothing, or that this version does not know: the words decide.
+            // The words decide if the code is unspecific, or unknown to this version.
             ("Chuvas Intensas", "OET-216", .rain), ("Strong Wind Warning", "OET-300", .wind), ("Strong Wind", "OET-", .wind),
             ("Strong Wind", "OET-99999999999999999999", .wind), ("Aviso", "OET-000", .weather),
         ] as [(String, String, AlertHazard)]) func `a code of the OASIS list decides in every language`(

@@ -2,7 +2,7 @@ import Foundation
 import StormyWeather
 import Testing
 
-/// Documents of one feed that have one identifier, and documents whose content changes.
+/// Tests documents of one feed that have one identifier, and documents whose content changes.
 @Suite struct ListedWarningTests {
     private let noon = Date(timeIntervalSince1970: 1_782_907_200)
 
@@ -20,14 +20,14 @@ import Testing
         return message
     }
 
-    /// The events that stand after lists that were received one after the other.
+    /// Returns the valid events after lists that were received one after the other.
     private func standing(
         _ lists: [AlertMessage]..., keepsUnlisted: Bool = true, now: Date = .distantFuture, language: String? = nil
     ) -> [String] {
         var book = AlertBook()
         for list in lists {
             book.note(list, keepsUnlisted: keepsUnlisted, now: now)
-            // Stored and read again.
+            // The messages are stored and read again.
             book = AlertBook(book.messages)
         }
         return book.events(at: nil, language: language, now: now).flatMap(\.infos).map(\.event).sorted()
@@ -40,7 +40,7 @@ import Testing
         for list in [pair, pair.reversed()] {
             #expect(standing(list) == ["Tornado", "Wind"] && standing(list, list) == ["Tornado", "Wind"])
         }
-        // A feed may list its newest documents alone.
+        // A feed may list only its newest documents.
         #expect(standing(pair, [pair[1]]) == ["Tornado", "Wind"] && standing(pair, [pair[0]]) == ["Tornado", "Wind"])
         #expect(standing(pair, [pair[1]], keepsUnlisted: false) == ["Wind"])
         let changed = message("a", 40, at: "/2", "Gust")
@@ -63,7 +63,7 @@ import Testing
         #expect(standing(pair + [message("b", 60, .update, of: ["a"], at: "/3", "Hail")]) == ["Hail"])
         // The second one was sent after the cancellation.
         #expect(standing(pair + [message("c", 20, .cancel, of: ["a"], at: "/3")]) == ["Wind"])
-        // A cancellation or an update that has the identifier of its warning.
+        // A cancellation or an update may have the identifier of its warning.
         #expect(standing([pair[0], message("a", 60, .cancel, at: "/3")]).isEmpty)
         #expect(standing([pair[0], message("a", 60, .update, of: ["a"], at: "/3", "Hail")]) == ["Hail"])
     }

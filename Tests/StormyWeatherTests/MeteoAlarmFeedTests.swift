@@ -10,7 +10,7 @@ private func at(_ latitude: Double, _ longitude: Double) throws -> Coordinates {
 
 private let host = "https://feeds.meteoalarm.org/api/v1/warnings"
 
-/// An entry in the shape of MeteoAlarm's feeds.
+/// An entry in the format of MeteoAlarm's feeds.
 private struct Entry {
     var country = "france"
     var document = "one"
@@ -67,7 +67,7 @@ private func feed(_ entries: [Entry], updated: String = "<updated>2026-07-01T12:
         }
     }
 
-    // MARK: Which documents are meant
+    // MARK: Documents of a place
 
     @Test func `only the warnings of the place's regions are fetched`() throws {
         let codes = [
@@ -126,7 +126,7 @@ private func feed(_ entries: [Entry], updated: String = "<updated>2026-07-01T12:
         #expect(try documents(read(entries + [known]).content(at: at(45.8992, 6.1294))) == ["code", "empty"])
     }
 
-    @Test func `documents that may not be meant do not displace documents of the place`() throws {
+    @Test func `documents that may be for other places do not displace documents of the place`() throws {
         let unknown = (0..<AlertFeed.mostLinks).map {
             Entry(document: "u\($0)", area: Entry.code("WARNCELLID", "\($0)"), updated: "2026-07-01T13:00:00Z")
         }
@@ -154,7 +154,7 @@ private func feed(_ entries: [Entry], updated: String = "<updated>2026-07-01T12:
 
     @Test func `repeated and reordered entries change nothing`() throws {
         var entries = (0..<12).map { Entry(document: "\($0 % 6)", updated: "2026-07-01T1\($0 % 3):00:00Z") }
-        // The same document, in several languages and areas.
+        // The entries lead to the same document, in several languages and areas.
         entries += ["index_info=1", "index_area=1"].map { Entry(document: "0", updated: "2026-07-01T10:00:00Z", index: $0) }
         let place = try at(45.8992, 6.1294)
         let first = try read(entries).content(at: place)
@@ -244,7 +244,7 @@ private func feed(_ entries: [Entry], updated: String = "<updated>2026-07-01T12:
         #expect(try leftOut("") == [1, 1], "no area")
     }
 
-    // MARK: Answers that are not a feed
+    // MARK: Responses that are not a feed
 
     @Test func `a wrong slug and other refusals are errors`() {
         func error(_ status: Int, _ text: String = "") -> WeatherError? {
@@ -380,7 +380,7 @@ private func document(_ area: String, parameters: String = "", event: String = "
         let text = String(decoding: document(code("EMMA_ID", "FR035")), as: UTF8.self).replacing("+02:00<", with: "<")
         let message = try #require(try CAPDocument.parse(Data(text.utf8)))
         #expect(message.sent == instant("2026-07-01T12:00:00Z"))
-        // From 14:00 in the earliest time zone to 20:00 in the latest.
+        // The hazard lasts from 14:00 in the earliest time zone to 20:00 in the latest time zone.
         #expect(message.infos.map(\.from) == [instant("2026-07-01T00:00:00Z")])
         #expect(message.infos.map(\.until) == [instant("2026-07-02T08:00:00Z")])
     }

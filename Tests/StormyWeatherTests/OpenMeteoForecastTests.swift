@@ -12,7 +12,7 @@ private func parse(_ text: String, status: Int = 200) throws(WeatherError) -> Fo
 }
 
 @Suite struct OpenMeteoForecastTests {
-    @Test func readsTheRecordedLocalTimes() throws {
+    @Test func `local times of a recorded response are read`() throws {
         let forecast = try OpenMeteo.parseForecast(fixture("forecast_new_york_current_hourly_daily"), status: 200)
         #expect(forecast.hours.count == 168)
         #expect(forecast.utcOffsetSeconds == -18_000)
@@ -28,7 +28,7 @@ private func parse(_ text: String, status: Int = 200) throws(WeatherError) -> Fo
         #expect(StormRule().assess(forecast, now: now) == Assessment(verdict: .calm))
     }
 
-    @Test func theOldSpellingWithoutCodesIsUnknownNotCalm() throws {
+    @Test func `a response without weather codes is unknown, not calm`() throws {
         let forecast = try OpenMeteo.parseForecast(fixture("forecast_berlin_old_current_weather"), status: 200)
         #expect(forecast.hours.count == 168)
         #expect(forecast.hours[0] == ForecastHour(start: Date(timeIntervalSince1970: 1_770_418_800), temperatureC: 6.4))
@@ -36,7 +36,7 @@ private func parse(_ text: String, status: Int = 200) throws(WeatherError) -> Fo
         #expect(assessment.isStormy == nil)
     }
 
-    @Test func toleratesNullsUnequalLengthsAndNonsense() throws {
+    @Test func `invalid values are skipped, and valid values are kept`() throws {
         let forecast = try parse(
             """
             [{"utc_offset_seconds":3600,"timezone":"Europe/Berlin","hourly":{
@@ -55,7 +55,7 @@ private func parse(_ text: String, status: Int = 200) throws(WeatherError) -> Fo
     }
 
     @Test(arguments: [("km/h", 100.0), ("m/s", 360.0), ("mp/h", 160.9344), ("kn", 185.2)])
-    func convertsWind(_ unit: String, _ expected: Double) throws {
+    func `wind and rain are converted from the units of the response`(_ unit: String, _ expected: Double) throws {
         let forecast = try parse(
             """
             {"hourly_units":{"wind_gusts_10m":"\(unit)","precipitation":"inch","temperature_2m":"°F"},
@@ -66,8 +66,8 @@ private func parse(_ text: String, status: Int = 200) throws(WeatherError) -> Fo
         #expect(forecast.hours[0].temperatureC == nil, "boiling is beyond any weather")
     }
 
-    /// What says more about an hour makes none, and is of no more hours than there are.
-    @Test func readsWhatThunderHangsOn() throws {
+    /// An hour needs a weather code or another main value. Lists of additional values may be shorter than the list of hours.
+    @Test func `values that confirm thunder are read and add no hours`() throws {
         let forecast = try parse(
             """
             {"hourly_units":{"showers":"inch"},"hourly":{"time":[0,3600,7200],"weather_code":[95,96,null],"showers":[0.1,null],
@@ -82,7 +82,7 @@ private func parse(_ text: String, status: Int = 200) throws(WeatherError) -> Fo
             ])
     }
 
-    @Test func anUnknownUnitIsUnknown() throws {
+    @Test func `a value in an unknown unit is unknown`() throws {
         let forecast = try parse(
             #"{"hourly_units":{"wind_gusts_10m":"furlong"},"hourly":{"time":[0],"wind_gusts_10m":[9],"weather_code":[1]}}"#)
         #expect(forecast.hours == [ForecastHour(start: Date(timeIntervalSince1970: 0), weatherCode: 1)])
@@ -105,11 +105,11 @@ private func parse(_ text: String, status: Int = 200) throws(WeatherError) -> Fo
         #"{"hourly":{"time":["2026-02-06T00:00"],"weather_code":[1]},"timezone":"Europe/Berlin"}"#,
         "{}", "[]", "[{},{}]", #"{"hourly":[]}"#, #"{"hourly":{"time":"now"}}"#,
     ])
-    func withoutAUsableHourThereIsNoData(_ text: String) {
+    func `a response without a usable hour is an error`(_ text: String) {
         #expect(throws: WeatherError.noData) { try parse(text) }
     }
 
-    @Test func everyCutIsNoticed() throws {
+    @Test func `a truncated response is an error`() throws {
         let whole = try fixture("forecast_new_york_current_hourly_daily")
         for length in stride(from: 0, to: whole.count - 2, by: 97) {
             #expect(throws: WeatherError.truncated) { try OpenMeteo.parseForecast(whole.prefix(length), status: 200) }
@@ -119,7 +119,7 @@ private func parse(_ text: String, status: Int = 200) throws(WeatherError) -> Fo
         }
     }
 
-    @Test func tellsServiceErrorsFromStrangers() {
+    @Test func `errors of the service are distinguished from responses of other servers`() {
         let limit = "Minutely API request limit exceeded. Please try again in one minute."
         #expect(throws: WeatherError.rateLimited(reason: limit)) {
             try parse(#"{"error":true,"reason":"\#(limit)"}"#, status: 429)
@@ -140,7 +140,7 @@ private func parse(_ text: String, status: Int = 200) throws(WeatherError) -> Fo
         }
     }
 
-    @Test func survivesDeepNestingAndAByteOrderMark() throws {
+    @Test func `deep nesting is an error, and a byte order mark is skipped`() throws {
         #expect(throws: WeatherError.self) { try parse(String(repeating: "[", count: 100_000)) }
         #expect(throws: WeatherError.self) {
             try parse(String(repeating: "[", count: 5000) + String(repeating: "]", count: 5000))
@@ -149,7 +149,7 @@ private func parse(_ text: String, status: Int = 200) throws(WeatherError) -> Fo
     }
 
     @Test(arguments: ["true,", "{},", "\"a\",", "null,"])
-    func theLargestAnswerIsReadInTime(_ element: String) throws {
+    func `the largest response is read within ten seconds`(_ element: String) throws {
         let count = (ServiceAnswer.maximumBytes - 100) / element.utf8.count
         let codes = String(repeating: element, count: count) + "1"
         let duration = ContinuousClock().measure {
@@ -158,7 +158,7 @@ private func parse(_ text: String, status: Int = 200) throws(WeatherError) -> Fo
         #expect(duration < .seconds(10), "half a minute with a decoder that tries type after type")
     }
 
-    @Test func localTimesAgreeWithTheCalendar() throws {
+    @Test func `local times agree with the Gregorian calendar`() throws {
         var calendar = Calendar(identifier: .gregorian)
         calendar.timeZone = .gmt
         for day in stride(from: 0, to: 60_000, by: 17) {
@@ -170,7 +170,7 @@ private func parse(_ text: String, status: Int = 200) throws(WeatherError) -> Fo
         }
     }
 
-    @Test func readsGeocoding() throws {
+    @Test func `geocoding responses are read`() throws {
         let matches = try OpenMeteo.parseGeocoding(fixture("geocoding_goiania"))
         #expect(
             matches == [

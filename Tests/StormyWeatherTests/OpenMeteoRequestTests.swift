@@ -14,7 +14,7 @@ import Testing
 
     init() throws { sydney = try Coordinates(latitude: -33.86882, longitude: 151.20930) }
 
-    @Test func theSamePlaceGivesTheSameURL() throws {
+    @Test func `nearly equal coordinates give the same URL`() throws {
         #expect(try url(sydney) == "https://api.open-meteo.com/v1/forecast" + query)
         let again = try Coordinates(latitude: -33.868819, longitude: 151.209301)
         #expect(try url(again) == url(sydney))
@@ -28,16 +28,16 @@ import Testing
         ("https://mirror.example/v1/forecast", "https://mirror.example/v1/forecast"),
         ("", "https://api.open-meteo.com/v1/forecast"),
     ])
-    func aBaseReplacesTheOrigin(_ base: String, _ expected: String) throws {
+    func `a base address replaces the origin`(_ base: String, _ expected: String) throws {
         #expect(try url(sydney, base) == expected + query)
     }
 
     @Test(arguments: ["example.org", "ftp://example.org", "http://", "http://a/?key=1", "http://a/#x", "http://a b"])
-    func refusesABaseThatIsNoOrigin(_ base: String) {
+    func `an invalid base address is an error`(_ base: String) {
         #expect(throws: WeatherRequestError.invalidBaseURL(base)) { try url(sydney, base) }
     }
 
-    @Test func geocodingEscapesTheName() throws {
+    @Test func `geocoding escapes the name and limits the count`() throws {
         #expect(
             try OpenMeteo.geocodingURL(name: " São Paulo & Söhne+ ", count: 500, language: "de")
                 == "https://geocoding-api.open-meteo.com/v1/search?name=S%C3%A3o%20Paulo%20%26%20S%C3%B6hne%2B&count=100&language=de&format=json"

@@ -1,5 +1,6 @@
-/// How Open-Meteo's server computes thunder where a model gives no weather code of its own, written down from its source of
-/// 2026-07-03 (`WeatherCode.swift`): a weighted mean of what the hour has, and then what strengthens and weakens it.
+/// The thunder score that Open-Meteo's server computes if a weather model has no weather codes. It follows the server's source of
+/// 2026-07-03 (`WeatherCode.swift`). The score is a weighted mean of the values of an hour, which other values then increase or
+/// reduce.
 struct OpenMeteoScore {
     var cape: Double
     var liftedIndex: Double?
@@ -15,10 +16,10 @@ struct OpenMeteoScore {
     /// Metres.
     var boundaryLayer: Double?
 
-    /// 95 or 96; `nil`: no thunder, whatever the code is then.
+    /// The code 95 or 96; `nil` if the hour has no thunder.
     var thunderCode: Int? { score > 85 ? 96 : score > 60 ? 95 : nil }
 
-    /// 0...100.
+    /// The score, in 0...100.
     var score: Double {
         if cape <= 10 || cloudCover < 30 || inhibition ?? 0 > 250 || liftedIndex ?? 0 > 2 { return 0 }
         let tropics = 1 - min(abs(latitude), 30) / 30
@@ -41,6 +42,6 @@ struct OpenMeteoScore {
         return min(max(score * (1 - 0.2 * tropics), 0), 100)
     }
 
-    /// How far of the way it is, 0...1.
+    /// Returns the position of a value between two limits, in 0...1.
     private func part(_ value: Double, from: Double, to: Double) -> Double { min(max((value - from) / (to - from), 0), 1) }
 }

@@ -35,7 +35,7 @@ private struct TableWriter {
 
     /// - Parameters:
     ///   - polygons: rings in thousandths of a degree.
-    ///   - frame: west, south, east and north, if not those of the corners.
+    ///   - frame: west, south, east and north, if the frame differs from the corners.
     mutating func add(_ code: String, _ polygons: [[[Corner]]], frame: [Int]? = nil) {
         let corners = polygons.joined().joined()
         let edges =
@@ -106,7 +106,7 @@ private func at(_ latitude: Double, _ longitude: Double) throws -> Coordinates {
         for longitude in [179.1, 179.9, 180, -180, -179.9, -179.1] {
             #expect(try codes(table, 51, longitude) == ["XX001"], "\(longitude)")
         }
-        // 0.05 degrees are 3.5 km there.
+        // At this latitude 0.05 degrees are 3.5 km.
         for longitude in [178.95, -178.95] { #expect(try codes(table, 51, longitude) == ["XX001"], "\(longitude)") }
         for longitude in [178.8, -178.8, 0] { #expect(try codes(table, 51, longitude).isEmpty, "\(longitude)") }
     }
@@ -125,7 +125,7 @@ private func at(_ latitude: Double, _ longitude: Double) throws -> Coordinates {
         #expect(try codes(table, 2.05, 0.5) == ["XX002"])
         #expect(try codes(table, 2.054, 0.5).isEmpty)
         #expect(try codes(table, -0.05, 0.5).isEmpty)
-        // The nearest, and not the first.
+        // The nearest region counts, not the first region.
         writer.add("XX000", [[TableWriter.square(0, 2_050, 1_000)]])
         #expect(try RegionTable(writer.bytes).landRegions(at: at(2.035, 0.5)).map(\.code) == ["XX000"])
         #expect(try RegionTable(writer.bytes).landRegions(at: at(2.02, 0.5)).map(\.code) == ["XX002"])
@@ -243,7 +243,8 @@ private func at(_ latitude: Double, _ longitude: Double) throws -> Coordinates {
         }
     }
 
-    /// The table is read in a few milliseconds, so a look-up takes less than 1 ms. Both are measured in one run, because hosts differ.
+    /// The table is read in a few milliseconds, so a look-up takes less than 1 ms. Both are measured in one run, because hosts
+    /// differ.
     @Test func `a look-up takes a small part of the time that reading the table takes`() throws {
         let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
         let bytes = Array(try Data(contentsOf: root.appending(path: "Sources/C/CWarningRegions/regions.bin")))

@@ -3,7 +3,7 @@ import Testing
 
 @testable import StormyWeather
 
-/// Words for the sea, names of places and other words that are not the kind of a warning by themselves.
+/// Tests words for the sea, names of places and other words that do not decide the kind of a warning by themselves.
 @Suite struct SeaWordTests {
     private func kind(
         _ event: String, category: String? = "Met", headline: String? = nil, codes: [(String, String)] = [],
@@ -150,7 +150,7 @@ import Testing
         #expect(
             try kind("Xyzzy", codes: [("type", "Fog")]) == .fog
                 && kind("Xyzzy", codes: [("type", "Thunderstorm")]) == .thunderstorm)
-        // Known lists decide before words.
+        // Codes of known lists decide before words.
         #expect(try kind("Hurricane", codes: [("GROUP", "FOG")]) == .fog)
         #expect(try kind("Hurricane", codes: [("profile:CAP-CP:Event:0.4", "testMessage")]) == .other)
     }

@@ -2,7 +2,7 @@ import Foundation
 import StormyWeather
 import Testing
 
-/// The rule beside the score that Open-Meteo's server makes of an hour: over 20,000 kinds of air.
+/// Compares the storm rule with the thunder score of Open-Meteo's server, for more than 20,000 combinations of values.
 @Suite struct StormGridTests {
     private let rule = StormRule()
     private let noon = Date(timeIntervalSince1970: 1_770_465_600)
@@ -14,7 +14,7 @@ import Testing
             liftedIndex: air.liftedIndex)
     }
 
-    /// Each with how much of its rain falls as showers; `nil`: a model that does not say.
+    /// All combinations, each with shares of showers in the rain; `nil` if the model has no showers.
     private static let grid: [OpenMeteoScore] = {
         var grid: [OpenMeteoScore] = []
         for cape in [0, 11, 100, 300, 800, 1500, 2500, 4000] as [Double] {
@@ -39,8 +39,8 @@ import Testing
         return grid
     }()
 
-    /// Drizzle in unstable air has the code of a storm, and a squall of winter none.
-    @Test func theScoreIsTheServers() {
+    /// Drizzle in unstable air has the code of a thunderstorm, and a winter squall has no such code.
+    @Test func `the score gives the same thunder codes as the server`() {
         let drizzle = OpenMeteoScore(
             cape: 2000, liftedIndex: -5, inhibition: 0, precipitation: 0.2, showers: 0.2, gusts: 8, cloudCover: 100)
         #expect(drizzle.thunderCode == 95)
@@ -50,7 +50,7 @@ import Testing
         #expect(OpenMeteoScore(cape: 10, precipitation: 20, cloudCover: 100).score == 0)
     }
 
-    @Test func underTheLimitsThereIsNoStormAndOverThemThereIsOne() {
+    @Test func `values over the limits are a storm, and values under the limits are not`() {
         #expect(Self.grid.count >= 20_000, "\(Self.grid.count)")
         var (falseCodes, thunders, squalls) = (0, 0, 0)
         for air in Self.grid {
@@ -69,12 +69,12 @@ import Testing
                 #expect(isStormy, "\(air)")
             }
         }
-        // The grid reaches each of them.
+        // The grid contains enough combinations of each kind.
         #expect(falseCodes > 200 && thunders > 1000 && squalls > 1000, "\(falseCodes), \(thunders), \(squalls)")
     }
 
-    /// The page in the documentation. `WRITE_TABLES=1` writes it.
-    @Test func thePageSaysWhatTheRuleDoes() throws {
+    /// The test compares the page in the documentation. `WRITE_TABLES=1` writes the page.
+    @Test func `the documentation page contains the results of the rule`() throws {
         let airs: [(String, OpenMeteoScore)] = [
             ("drizzle in unstable air", air(cape: 2000, -5, 0, rain: 0.2, gusts: 8)),
             ("drizzle in very unstable air", air(cape: 4000, -8, 0, rain: 0.4, gusts: 5)),
@@ -101,18 +101,23 @@ import Testing
         let page = """
             # When it is a storm
 
-            What counts as a storm, beside what the weather code of Open-Meteo's server says of the same hour.
+            Which hours count as a storm, compared with the weather code of Open-Meteo's server for the same hour.
 
             ## Overview
 
-            Gusts and rain at their limits (`[storm]` in the configuration; here the defaults, \(Int(rule.gustsKMH)) km/h and \(Int(rule.rainMMPerHour)) mm per hour) count by
-            themselves. Thunder needs a second key, as its code is a score of how unstable the air is: rain or showers of at least
-            \(StormRule.confirmingRainMM) mm per hour, with a CAPE of at least \(Int(StormRule.confirmingCAPE)) J/kg where the service gives one, or gusts of at least half their limit.
-            Thunder without one is said by `stormy check` as not counted. Where the answer has no rain for an hour with thunder, the weather
-            is not known, and that is said. No code is called hail: the server computes 96 from the same score.
+            Gusts and rain count alone when they reach their limits. The limits are set in `[storm]` of the configuration; this page uses the
+            defaults of \(Int(rule.gustsKMH)) km/h and \(Int(rule.rainMMPerHour)) mm per hour. Thunder needs a confirming condition, because its code is only a score of how unstable the air is.
+            There are two confirming conditions:
 
-            Written by its test: `WRITE_TABLES=1 swift test --filter StormGridTests`. The test holds the rule over \(Self.grid.count) kinds of air: no storm
-            under the limits and without a second key, no squall over them missed.
+            - rain or showers of at least \(StormRule.confirmingRainMM) mm per hour, and a CAPE of at least \(Int(StormRule.confirmingCAPE)) J/kg if the service gives a CAPE
+            - gusts of at least half their limit
+
+            `stormy check` reports thunder without a confirming condition, and does not count it. If the response has no rain for an hour with
+            thunder, the weather is not known, and `stormy check` reports that. Code 96 is not shown as hail, because the server computes 96 from the
+            same score.
+
+            Written by its test: `WRITE_TABLES=1 swift test --filter StormGridTests`. The test checks \(Self.grid.count) kinds of air. No storm is shown below
+            the limits without a confirming condition, and every squall above the limits is shown.
 
             | Air | CAPE, J/kg | Rain, mm/h | Gusts, km/h | Thunder code | Told | Because |
             | --- | --- | --- | --- | --- | --- | --- |

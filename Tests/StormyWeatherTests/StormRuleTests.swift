@@ -22,11 +22,11 @@ private func why(_ assessment: Assessment) -> String? {
 @Suite struct StormRuleTests {
     private let rule = StormRule()
 
-    @Test func aQuietDayIsCalm() {
+    @Test func `a day without severe values is calm`() {
         #expect(rule.assess(day(), now: noon) == Assessment(verdict: .calm))
     }
 
-    @Test func groupsContiguousHours() {
+    @Test func `contiguous hours are one reason, and near reasons are one window`() {
         let forecast = day([
             5: hour(5, code: 95), 6: hour(6, code: 96, gusts: 92.4), 7: hour(7, code: 95, rain: 24), 9: hour(9, code: 99),
         ])
@@ -42,7 +42,7 @@ private func why(_ assessment: Assessment) -> String? {
         #expect(assessment.windows == [StormWindow(from: noon + 5 * 3600, until: noon + 10 * 3600)])
     }
 
-    @Test func theHorizonIsHalfOpen() {
+    @Test func `the horizon includes the present hour and excludes an hour that begins at its end`() {
         let now = noon + 1800
         #expect(rule.assess(day([-1: hour(-1, code: 95)]), now: now).isStormy == false)
         #expect(rule.assess(day([0: hour(0, code: 95)]), now: now).isStormy == true)
@@ -63,7 +63,7 @@ private func why(_ assessment: Assessment) -> String? {
         #expect(rule.assess(dry, alerts: [event], now: noon).isStormy == (noDanger == nil))
     }
 
-    @Test func limitsAreInclusive() {
+    @Test func `a value equal to its limit is a storm`() {
         #expect(rule.assess(day([1: hour(1, gusts: 75)]), now: noon).isStormy == true)
         #expect(rule.assess(day([1: hour(1, gusts: 74.9)]), now: noon).isStormy == false)
         #expect(rule.assess(day([1: hour(1, rain: 20)]), now: noon).isStormy == true)
@@ -71,7 +71,7 @@ private func why(_ assessment: Assessment) -> String? {
         #expect(StormRule(thunderstorm: false).assess(day([1: hour(1, code: 99)]), now: noon).isStormy == false)
     }
 
-    @Test func absenceOfDataIsNeverCalm() {
+    @Test func `too little data is unknown, not calm`() {
         let blind = Forecast(hours: (0..<48).map { hour(Double($0), code: nil, rain: nil, gusts: nil) })
         #expect(why(rule.assess(blind, now: noon)) == "the forecast has no weather values for the next 24 hours")
         #expect(why(rule.assess(Forecast(hours: []), now: noon)) == "the forecast has no hours")
@@ -88,11 +88,12 @@ private func why(_ assessment: Assessment) -> String? {
         #expect(why(rule.assess(gap, now: noon)) == "the forecast has no values for the present hour")
     }
 
-    @Test func aStormIsAStormHoweverLittleIsKnown() {
+    @Test func `one stormy hour is a storm although other data is missing`() {
         #expect(rule.assess(Forecast(hours: [hour(2, code: 95, gusts: nil)]), now: noon).isStormy == true)
     }
 
-    /// Rain in millimetres, showers, gusts in km/h, CAPE in J/kg; `true`: thunder counts with them; `nil`: nobody can say.
+    /// Rain and showers in millimetres, gusts in km/h, CAPE in J/kg, and whether thunder counts with these values; `nil` if
+    /// unknown.
     @Test(
         arguments: [
             (0.1, nil, 10, 2000, false), (0.4, 0.4, 37.4, 2000, false), (0.5, nil, 10, 2000, true), (0.5, nil, 10, nil, true),
@@ -100,7 +101,9 @@ private func why(_ assessment: Assessment) -> String? {
             (0.1, nil, 80, nil, true),
             (0, nil, nil, nil, false), (nil, nil, 10, 2000, nil), (nil, nil, nil, nil, nil), (nil, nil, 40, nil, true),
         ] as [(Double?, Double?, Double?, Double?, Bool?)])
-    func thunderNeedsASecondKey(_ rain: Double?, _ showers: Double?, _ gusts: Double?, _ cape: Double?, _ counts: Bool?) {
+    func `thunder counts only with a confirming condition`(
+        _ rain: Double?, _ showers: Double?, _ gusts: Double?, _ cape: Double?, _ counts: Bool?
+    ) {
         let thunder = hour(3, code: 95, rain: rain, gusts: gusts, showers: showers, cape: cape)
         let assessment = rule.assess(day([3: thunder]), now: noon)
         #expect(assessment.isStormy == counts)
@@ -115,7 +118,7 @@ private func why(_ assessment: Assessment) -> String? {
         #expect(StormRule(thunderstorm: false).assess(day([3: thunder]), now: noon).unconfirmed == [])
     }
 
-    @Test func itSaysWhySomethingCounts() {
+    @Test func `the explanation of a reason contains its values and its source`() {
         let forecast = day([
             3: hour(3, code: 95, rain: 0.9, cape: 400), 4: hour(4, code: 96, rain: 4.2, gusts: 80, cape: 900),
             8: hour(8, code: 95, rain: 0.1, gusts: 40),
@@ -128,12 +131,12 @@ private func why(_ assessment: Assessment) -> String? {
             ])
     }
 
-    @Test func missingGustsAreAllowed() {
+    @Test func `missing gusts do not make a forecast unknown`() {
         let forecast = Forecast(hours: (0..<24).map { hour(Double($0), gusts: nil) })
         #expect(rule.assess(forecast, now: noon).verdict == .calm)
     }
 
-    @Test func knowsTheWholeTableOfCodes() {
+    @Test func `all weather codes are known`() {
         #expect(
             WeatherCode.all == [
                 0, 1, 2, 3, 45, 48, 51, 53, 55, 56, 57, 61, 63, 65, 66, 67, 71, 73, 75, 77, 80, 81, 82, 85, 86, 95, 96, 99,
@@ -143,7 +146,7 @@ private func why(_ assessment: Assessment) -> String? {
         #expect((0...99).filter(WeatherCode.isThunderstorm) == [95, 96, 97, 98, 99])
     }
 
-    @Test func anAssessmentCanBeStored() throws {
+    @Test func `an assessment is equal after it is encoded and decoded`() throws {
         for assessment in [
             rule.assess(day([1: hour(1, code: 95)]), now: noon), rule.assess(Forecast(hours: []), now: noon),
             rule.assess(day(), now: noon),
@@ -152,7 +155,7 @@ private func why(_ assessment: Assessment) -> String? {
         }
     }
 
-    @Test func speaksInTheGivenZoneAndLocale() throws {
+    @Test func `texts use the given time zone, locale and units`() throws {
         let zone = try #require(TimeZone(identifier: "Australia/Sydney"))
         let reason = { (kind: StormReasonKind, peak: Double, from: Double, until: Double) in
             StormReason(kind: kind, peak: peak, from: noon + from * 3600, until: noon + until * 3600)
@@ -173,7 +176,7 @@ private func why(_ assessment: Assessment) -> String? {
         #expect(
             StormText.body([reason(.gusts, 80, 0, 24)], timeZone: .gmt, reader: .gmt, locale: british, units: .metric).contains(
                 "Sat 12:00–Sun 12:00"))
-        // Who reads it elsewhere has to know whose clocks these are.
+        // A reader in another time zone needs the time zone of the place.
         let elsewhere = TimeZone(identifier: "Europe/Berlin")!
         #expect(
             StormText.body(storm, timeZone: zone, reader: elsewhere, locale: british, units: .metric)
@@ -183,7 +186,7 @@ private func why(_ assessment: Assessment) -> String? {
                 storm, timeZone: TimeZone(identifier: "Europe/Paris")!, reader: elsewhere, locale: british, units: .metric
             ).contains(
                 "("))
-        // Each value in the reader's units, and the key with it.
+        // Each value and its limit have the units of the reader.
         let rain = StormReason(kind: .rain, peak: 24.5, from: noon, until: noon + 3600, key: .limit(20), source: "X")
         #expect(
             WeatherUnits.allCases.map { rain.explanation(in: $0) } == [
@@ -203,8 +206,8 @@ private func why(_ assessment: Assessment) -> String? {
         #expect(StormText.calledOff(place: "Sydney") == "No longer expected: storm in Sydney")
     }
 
-    /// Of what has begun only the end is news, and some desktops show one line.
-    @Test func whatHasBegunIsToldByItsEnd() {
+    /// If a storm has begun, only its end is news, and some desktops show one line.
+    @Test func `the text of a storm that has begun contains only its end`() {
         func words(_ from: Double, _ until: Double, at hour: Double) -> String {
             let gusts = StormReason(kind: .gusts, peak: 80, from: noon + from * 3_600, until: noon + until * 3_600)
             return StormText.body(
@@ -217,7 +220,7 @@ private func why(_ assessment: Assessment) -> String? {
         #expect(words(0, midnight + 48, at: 1).contains("until ") && !words(0, midnight + 48, at: 1).contains("midnight"))
     }
 
-    @Test func itsWorstReasonSaysHowBadItIs() {
+    @Test func `the severity of a storm is the severity of its worst reason`() {
         func severity(_ kind: StormReasonKind, _ peak: Double) -> StormSeverity {
             StormSeverity([StormReason(kind: kind, peak: peak, from: noon, until: noon + 3_600)])
         }

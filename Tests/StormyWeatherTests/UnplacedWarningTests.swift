@@ -36,7 +36,7 @@ import Testing
         let fips = code("017001", "FIPS6")
         #expect(try unplaced(info(north, fips)) == .some)
         #expect(try unplaced(info(fips, "")) == .all && unplaced(info()) == .all)
-        // In two parts, of which only the second one counts.
+        // The warning has two parts, and only the second part counts.
         #expect(try unplaced(info(north, severity: "Moderate"), info(fips, severity: "Extreme")) == .all)
         #expect(try unplaced(info(north, severity: "Severe"), info(fips, severity: "Extreme")) == .some)
         #expect(

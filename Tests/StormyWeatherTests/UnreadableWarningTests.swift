@@ -3,7 +3,7 @@ import Testing
 
 @testable import StormyWeather
 
-/// Warnings of which a part cannot be read. They count, or their earlier state stays, and the user is informed.
+/// Tests warnings with a part that cannot be read. They count, or their earlier state stays, and the user is informed.
 @Suite struct UnreadableWarningTests {
     /// 2026-07-01T12:00:00Z.
     private let noon = Date(timeIntervalSince1970: 1_782_907_200)

@@ -6,7 +6,7 @@ private func at(_ latitude: Double, _ longitude: Double) throws -> Coordinates {
     try Coordinates(latitude: latitude, longitude: longitude)
 }
 
-/// Which services warn at a place, and why others do not.
+/// Tests which services warn at a place, and the reasons why other services do not.
 @Suite struct WarningCoverageTests {
     private func coverage(
         _ latitude: Double, _ longitude: Double, least: CAPSeverity = .severe, hasContact: Bool = false, feeds: [String] = []
@@ -30,7 +30,7 @@ private func at(_ latitude: Double, _ longitude: Double) throws -> Coordinates {
         #expect(try coverage(59.91, 10.75, hasContact: true).sources == [WarningCoverage.Source(.metNorway)])
     }
 
-    @Test func `MeteoAlarm stands in for a service that fails`() throws {
+    @Test func `MeteoAlarm replaces a service that fails`() throws {
         let place = try at(52.52, 13.4)
         func services(_ failing: Set<AlertService>) -> [AlertService?] {
             WarningCoverage(at: place, least: .severe, hasContact: true, failing: failing).sources.map(\.service)

@@ -3,7 +3,7 @@ import Testing
 
 @testable import StormyWeather
 
-/// Which kinds of warnings count, and the texts of warnings.
+/// Tests which kinds of warnings count, and the texts of warnings.
 @Suite struct WarningKindTests {
     // MARK: The rule
 
@@ -38,13 +38,13 @@ import Testing
         #expect(StormRule().words(notCounting: reason, second: nil) == "moderate, where severe counts")
     }
 
-    /// The page in the documentation. `WRITE_TABLES=1` writes it.
+    /// The test compares the page in the documentation. `WRITE_TABLES=1` writes the page.
     @Test func `the page names the kinds that count`() throws {
         let rows = AlertHazard.allCases.map { "| \($0.name) | \($0.isStorm ? "**counts**" : "ignored") |" }
         let page = """
             # Which warnings count
 
-            Official warnings that are a storm by themselves, and how their kind is found.
+            Which official warnings are shown as a storm without a forecast, and how Stormy finds the kind of a warning.
 
             ## Overview
 
@@ -52,12 +52,12 @@ import Testing
 
             1. A warning whose areas all lie at sea is a warning at sea. A zone of the US service ("AMZ650"), a domain of MET Norway ("marine") or the
                name of an area ("Coastal waters") shows it. An area that also names land ("Grenada and its waters") is not at sea.
-            2. Codes, which are equal in every language: OASIS event terms ("OET-159"), SAME ("TOR") and P-VTEC ("SVW"), `awareness_type` of MeteoAlarm,
-               `II` and `GROUP` of the DWD, event types of the CMA, and the terms of Canada and Taiwan ("winterStorm").
-            3. The CAP category. In another category than "Met" the word "storm" alone does not count. An unknown category is ignored.
-            4. Words of the event, in about forty languages. A hazard of the land beside a word for the sea counts. Then words of the headline, which
-               only give kinds that count: the name of a place may contain a word such as "coast" or "hot".
-            5. A warning of the category "Met" that is left counts as "\(AlertHazard.weather.name)".
+            2. Codes are equal in every language. Known are OASIS event terms ("OET-159"), SAME ("TOR") and P-VTEC ("SVW"), `awareness_type` of MeteoAlarm,
+               and `II` and `GROUP` of the DWD. Event types of the CMA and the terms of Canada and Taiwan ("winterStorm") are also known.
+            3. The CAP category follows. In another category than "Met" the word "storm" alone does not count. An unknown category is ignored.
+            4. Words of the event follow, in about forty languages. A hazard of the land counts, also if the text contains a word for the sea. Words of
+               the headline follow, and only find kinds that count. The reason is that the name of a place may contain a word such as "coast" or "hot".
+            5. Any other warning of the category "Met" counts as "\(AlertHazard.weather.name)".
 
             Written by its test: `WRITE_TABLES=1 swift test --filter WarningKindTests`.
 

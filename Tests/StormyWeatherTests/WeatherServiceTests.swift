@@ -9,7 +9,7 @@ private func forecast(_ answer: WeatherAnswer) throws -> Forecast {
     return forecast
 }
 
-/// What services are asked and what their recorded answers mean.
+/// Tests the requests to weather services and the reading of their responses.
 @Suite struct WeatherServiceTests {
     private let oslo: Coordinates
     private let florida: Coordinates
@@ -28,7 +28,7 @@ private func forecast(_ answer: WeatherAnswer) throws -> Forecast {
 
     // MARK: MET Norway
 
-    @Test func metNorwayIsAskedWithFourDecimals() throws {
+    @Test func `requests to MET Norway have coordinates with four decimals`() throws {
         #expect(
             try MetNorway().request(for: oslo, now: .now).url
                 == "https://api.met.no/weatherapi/locationforecast/2.0/complete?lat=59.9139&lon=10.7522")
@@ -37,7 +37,7 @@ private func forecast(_ answer: WeatherAnswer) throws -> Forecast {
                 == "http://127.0.0.1:9/weatherapi/locationforecast/2.0/complete?lat=59.9139&lon=10.7522")
     }
 
-    @Test func metNorwaysRecordedAnswerIsRead() throws {
+    @Test func `a recorded response of MET Norway is read`() throws {
         let answer = try MetNorway().read(fixture("metno_oslo"), status: 203, to: nothing, now: .now)
         let found = try forecast(answer)
         #expect(found.source == "MET Norway" && found.issuedAt == instant("2026-02-06T20:27:06Z"))
@@ -45,13 +45,13 @@ private func forecast(_ answer: WeatherAnswer) throws -> Forecast {
             found.hours.first
                 == ForecastHour(
                     start: instant("2026-02-06T21:00:00Z"), weatherCode: 73, precipitationMM: 0.5, temperatureC: -5.8))
-        // The hours of two and a half days, and then each of six.
+        // The response has hours for two and a half days, followed by steps of six hours, which become hours.
         #expect(zip(found.hours, found.hours.dropFirst()).allSatisfy { $0.end == $1.start })
         #expect(found.hours.count > 200)
         #expect(StormRule().assess(found, now: instant("2026-02-06T21:10:00Z")).verdict == .calm)
     }
 
-    @Test func metNorwayInKilometresWithThunder() throws {
+    @Test func `thunder and gusts of MET Norway are read and converted`() throws {
         let found = try forecast(
             read(
                 MetNorway(),
@@ -69,8 +69,8 @@ private func forecast(_ answer: WeatherAnswer) throws -> Forecast {
         #expect(reasons.map { $0.explanation(in: .metric) } == ["thunderstorm (WMO 95) with rain of 6 mm per hour: MET Norway"])
     }
 
-    /// Each of the legend, with the two that are misspelt there.
-    @Test func everySymbolOfMetNorwayIsKnown() throws {
+    /// The test reads all symbols of the legend, which misspells two of them.
+    @Test func `each symbol of MET Norway is known`() throws {
         let folder = URL(filePath: #filePath).deletingLastPathComponent()
         let legend = try String(contentsOf: folder.appending(path: "Fixtures/metno_legend.csv"), encoding: .utf8)
         let symbols = legend.split(separator: "\n").dropFirst().map {
@@ -91,7 +91,7 @@ private func forecast(_ answer: WeatherAnswer) throws -> Forecast {
 
     // MARK: The US service
 
-    @Test func theUSServiceNamesWhereTheForecastIs() throws {
+    @Test func `the path of a forecast of the US service is requested at the base address`() throws {
         let service = NationalWeatherService(baseURL: "http://127.0.0.1:9")
         let request = try service.request(for: florida, now: .now)
         #expect(request.url == "http://127.0.0.1:9/points/30,-85")
@@ -105,7 +105,7 @@ private func forecast(_ answer: WeatherAnswer) throws -> Forecast {
     }
 
     @Test(arguments: ["https://evil.example/steal", "file:///gridpoints/x", "/gridpoints/../../x", "not an address"])
-    func anAnswerSendsNobodyElsewhere(_ place: String) {
+    func `a forecast address on another server is not requested`(_ place: String) {
         let text = #"{"properties":{"forecastHourly":"\#(place)"}}"#
         let answer = try? read(NationalWeatherService(), text)
         switch answer {
@@ -115,8 +115,9 @@ private func forecast(_ answer: WeatherAnswer) throws -> Forecast {
         }
     }
 
-    /// Its newest answer may be hours old, bound to what the question says: asked once more in other words, and then called old.
-    @Test func anOldForecastIsAskedForOnceMore() throws {
+    /// The service may send a forecast from a cache that is hours old. The cache depends on the request headers, so the second
+    /// request has another `Accept` header. If the second forecast is also old, it counts as old.
+    @Test func `an old forecast is requested once more with another media type`() throws {
         let service = NationalWeatherService()
         let (url, made) = ("https://api.weather.gov/gridpoints/TAE/58,65/forecast/hourly", instant("2019-10-14T23:16:24Z"))
         let first = WeatherRequest(url: url, headers: ["Accept": "application/geo+json"])
@@ -134,7 +135,7 @@ private func forecast(_ answer: WeatherAnswer) throws -> Forecast {
         #expect(old.isOld(for: service, now: late) && !old.isOld(for: service, now: made + 3600))
     }
 
-    @Test func theUSServicesWordsAndWindsAreRead() throws {
+    @Test func `conditions and gusts of the US service are read`() throws {
         let text = """
             {"periods":[
             {"startTime":"2026-07-01T14:00:00-04:00","shortForecast":"Slight Chance Showers And Thunderstorms","windGust":"35 mph"},
@@ -147,13 +148,13 @@ private func forecast(_ answer: WeatherAnswer) throws -> Forecast {
         #expect(hours.map(\.weatherCode) == [95, 95, 61])
         #expect(hours[0].gustsKMH.map { Int($0.rounded()) } == 56 && hours[1].gustsKMH == 80 && hours[2].gustsKMH == nil)
         #expect(hours[2].temperatureC == 20)
-        // It says no amounts of rain: thunder alone is not counted, and all the same the hours are known.
+        // The service has no amounts of rain. Thunder alone does not count, but the hours are known.
         let calm = Forecast(hours: (0..<24).map { ForecastHour(start: hours[0].start + Double($0) * 3600, weatherCode: 95) })
         let assessment = StormRule().assess(calm, now: hours[0].start)
         #expect(assessment.verdict == .calm && assessment.unconfirmed?.count == 1)
     }
 
-    @Test func outsideItsCountryItHasNone() throws {
+    @Test func `the US service has no forecast outside its country`() throws {
         #expect(throws: WeatherError.notCovered) {
             try read(NationalWeatherService(), #"{"title":"Data Unavailable For Requested Point"}"#, status: 404)
         }
@@ -166,7 +167,7 @@ private func forecast(_ answer: WeatherAnswer) throws -> Forecast {
 
     // MARK: Bright Sky
 
-    @Test func brightSkyIsAskedByTheDay() throws {
+    @Test func `requests to Bright Sky contain dates without times`() throws {
         let berlin = try Coordinates(latitude: 52.52, longitude: 13.405)
         let url = try BrightSky().request(for: berlin, now: instant("2026-03-06T23:59:00Z")).url
         #expect(
@@ -176,7 +177,7 @@ private func forecast(_ answer: WeatherAnswer) throws -> Forecast {
         #expect(BrightSky().covers(berlin) && !BrightSky().covers(oslo))
     }
 
-    @Test func brightSkysWordsAreRead() throws {
+    @Test func `conditions of Bright Sky are read`() throws {
         let text = """
             {"weather":[
             {"timestamp":"2026-07-01T12:00:00+00:00","condition":"thunderstorm","precipitation":3.2,"wind_gust_speed":61.2,"temperature":22},
@@ -196,18 +197,18 @@ private func forecast(_ answer: WeatherAnswer) throws -> Forecast {
         #expect(throws: WeatherError.notCovered) { try read(BrightSky(), #"{"detail":"No sources match"}"#, status: 404) }
     }
 
-    // MARK: All of them
+    // MARK: All services
 
     private func services() -> [any WeatherService] { WeatherProvider.allCases.map { $0.service() } }
 
-    /// Whatever is missing, of another type or cut off: an error, and no trap and no calm sky.
+    /// Missing, wrongly typed or truncated values must not crash the parser, and must not give a calm forecast.
     @Test(arguments: [
         "{}", "[]", "7", "null", "", "{", "<html>log in</html>", #"{"properties":[]}"#, #"{"properties":{"timeseries":{}}}"#,
         #"{"properties":{"periods":[null,7,{}]}}"#, #"{"weather":{"timestamp":1}}"#, #"{"weather":[[],{}]}"#,
         #"{"hourly":{"time":[1e999]}}"#,
         #"{"properties":{"timeseries":[{"time":"2026-07-01T12:00:00Z","data":[]}]}}"#, #"{"periods":[{"startTime":{}}]}"#,
         #"{"error":true}"#, "[[[[[[[[[[[[[[]]]]]]]]]]]]]]",
-    ]) func nonsenseIsNoForecast(_ text: String) {
+    ]) func `an invalid response is an error`(_ text: String) {
         for service in services() {
             for status in [200, 203] {
                 #expect(throws: WeatherError.self, "\(service.source)") { try read(service, text, status: status) }
@@ -215,8 +216,8 @@ private func forecast(_ answer: WeatherAnswer) throws -> Forecast {
         }
     }
 
-    /// The parser keeps its own stack and so do its readers; what is inside a value is stepped over.
-    @Test func nestingAndDoubleKeysAreNoMatter() throws {
+    /// The parser and its readers do not use recursion, and skip values that they do not need.
+    @Test func `deep nesting is an error, and the last of duplicate keys is used`() throws {
         let deep = String(repeating: #"{"a":["#, count: 200_000)
         let closed = deep + String(repeating: "]}", count: 200_000)
         for service in services() {
@@ -234,7 +235,7 @@ private func forecast(_ answer: WeatherAnswer) throws -> Forecast {
         #expect(try OpenMeteo.parseForecast(Data(twice.utf8)).hours.map(\.weatherCode) == [3])
     }
 
-    @Test func whatTheySayOfThemselvesIsTold() {
+    @Test func `status codes and reasons of the services become errors`() {
         for service in services() {
             #expect(throws: WeatherError.notModified) { try read(service, "", status: 304) }
             #expect(throws: WeatherError.rateLimited(reason: "")) { try read(service, "slow down", status: 429) }
@@ -245,7 +246,7 @@ private func forecast(_ answer: WeatherAnswer) throws -> Forecast {
         }
     }
 
-    @Test func everyCutOfARecordedAnswerIsNoticed() throws {
+    @Test func `a truncated recorded response is an error`() throws {
         for (service, name) in [(MetNorway() as any WeatherService, "metno_oslo"), (NationalWeatherService(), "nws_hourly")] {
             let whole = try fixture(name)
             for length in stride(from: 0, to: whole.count - 2, by: max(1, whole.count / 400)) {
@@ -256,7 +257,7 @@ private func forecast(_ answer: WeatherAnswer) throws -> Forecast {
         }
     }
 
-    @Test func whoCanBeAskedIsAskedInThisOrder() throws {
+    @Test func `the chosen service is first, followed by services that cover the place`() throws {
         let berlin = try Coordinates(latitude: 52.52, longitude: 13.405)
         func order(_ place: Coordinates, _ first: WeatherProvider, _ hasContact: Bool) -> [WeatherProvider] {
             WeatherProvider.candidates(for: place, first: first, hasContact: hasContact)
@@ -268,7 +269,7 @@ private func forecast(_ answer: WeatherAnswer) throws -> Forecast {
         #expect(order(berlin, .brightSky, true) == [.brightSky, .openMeteo, .metNorway])
     }
 
-    // MARK: Two of them
+    // MARK: Two services
 
     private let noon = instant("2026-07-01T12:00:00Z")
 
@@ -281,7 +282,7 @@ private func forecast(_ answer: WeatherAnswer) throws -> Forecast {
             }, source: source)
     }
 
-    @Test func thunderThatTwoForecastCounts() {
+    @Test func `thunder that two services forecast counts`() {
         let rule = StormRule()
         let one = day("One", thunder: [3, 9])
         let both = rule.assess(one, beside: day("Two", thunder: [4]), now: noon)
@@ -292,10 +293,10 @@ private func forecast(_ answer: WeatherAnswer) throws -> Forecast {
         #expect(both.unconfirmed?.map(\.from) == [noon + 9 * 3600] && both.second == "Two")
         let alone = rule.assess(one, beside: day("Two"), now: noon)
         #expect(alone.verdict == .calm && alone.unconfirmed?.count == 2 && alone.second == "Two")
-        // What the other sees by itself is a storm, too.
+        // A storm that only the second service forecasts also counts.
         let windy = rule.assess(one, beside: day("Two", gusts: 90), now: noon)
         #expect(windy.verdict == .stormy && windy.reasons.allSatisfy { $0.source == "Two" })
-        // Where the first cannot say, the second can.
+        // The second service decides if the first service has no rain value for the hour of thunder.
         var blind = one
         for index in blind.hours.indices where index == 3 { blind.hours[index].precipitationMM = nil }
         #expect(rule.assess(blind, now: noon).isStormy == nil)

@@ -1,12 +1,12 @@
 import Foundation
 
-/// The part of a large table that is tested: all rows, or one row in `TABLE_SAMPLE`. `SEED` chooses which: as many consecutive seeds as
-/// `TABLE_SAMPLE` test every row.
+/// The part of a large table that is tested: all rows, or one of `TABLE_SAMPLE` rows. `SEED` chooses the rows. `TABLE_SAMPLE`
+/// consecutive seeds test every row.
 package enum TableSample {
     private static let oneIn = number("TABLE_SAMPLE") ?? 1
     private static let seed = number("SEED") ?? 0
 
-    /// - Parameter column: the name of the table, or of its column. A seed chooses different rows in each.
+    /// - Parameter column: The name of the table or of its column. A seed chooses different rows for different names.
     package static func rows<Table: Sequence>(of table: Table, in column: String) -> [Table.Element] {
         let shift = column.utf8.reduce(seed) { $0 &* 31 &+ Int($1) }
         return table.enumerated().filter { (UInt(bitPattern: shift) &+ UInt($0.offset)).isMultiple(of: UInt(oneIn)) }.map(

@@ -1,7 +1,7 @@
 import Foundation
 import ServerScripts
 
-/// CAP 1.2 documents and a feed of them, around the moment at which it is made.
+/// CAP 1.2 documents and a feed of such documents. The times are relative to the time of creation.
 struct CAPAnswer: Sendable {
     private let now: Date
 
@@ -11,7 +11,7 @@ struct CAPAnswer: Sendable {
 
     /// - Parameters:
     ///   - kind: The `msgType`.
-    ///   - reference: The identifier of the document that this one refers to.
+    ///   - reference: The identifier of the document to which this document refers.
     ///   - area: The elements of the area.
     func document(
         _ id: String, _ kind: String = "Alert", of reference: String = "", area: String, status: String = "Actual"

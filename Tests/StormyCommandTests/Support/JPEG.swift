@@ -38,7 +38,7 @@ enum JPEG {
         return Data(block)
     }
 
-    /// An HDR photo with a position and a gain map: the XMP block is behind the index of its pictures.
+    /// An HDR photo with a position and a gain map. The XMP block follows the index of the pictures.
     static let withGainMap = Data(
         base64Encoded: """
             /9j/4QCaRXhpZgAASUkqAAgAAAACAA8BAgAFAAAAJgAAACWIBAABAAAALAAAAAAAAABUZXN0AAAEAAEAAgACAAAATgAAAAIABQADAAAAYgAAAAMAAgAC\
@@ -62,7 +62,7 @@ enum JPEG {
             DLv6GXf0Mu/pJ7LyJ2GXkTsMvInYZeROwy8idhl5E7P/2Q==
             """)!
 
-    /// Made with `convert -size 1x1 xc:gray -strip -quality 30`.
+    /// A gray pixel, made with `convert -size 1x1 xc:gray -strip -quality 30`.
     private static let pixel = Data(
         base64Encoded: """
             /9j/4AAQSkZJRgABAQAAAQABAAD/2wBDABsSFBcUERsXFhceHBsgKEIrKCUlKFE6PTBCYFVlZF9VXVtqeJmBanGQc1tdhbWGkJ6jq62rZ4C8ybqmx5mo\
@@ -77,7 +77,8 @@ enum OtherPicture {
             iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVQI12OoAwAAgAB/zkuMpAAAAABJRU5ErkJggg==
             """)!
     static let webP = Data(base64Encoded: "UklGRh4AAABXRUJQVlA4TBEAAAAvAAAAAAdQv/rVr/+BiOh/AAA=")!
-    /// The Exif item is inside of another item, which the photo cleaner does not change, so the photo is held back.
+    /// A HEIC picture whose Exif item is inside another item. The photo cleaner does not change such an item, so the photo is
+    /// held.
     static let heic: Data = {
         func box(_ type: String, _ content: Data) -> Data {
             withUnsafeBytes(of: UInt32(content.count + 8).bigEndian) { Data($0) } + Data(type.utf8) + content

@@ -14,7 +14,7 @@ enum PhotoHome {
         "[upload.destinations.\(name)]\nkind = \"\(kind)\"\nurl = \"\(url)\"\n"
     }
 
-    /// Plays a test with a server that has the folder `/photos` and answers 404 to requests outside of it.
+    /// Plays a test with a server that has the folder `/photos` and responds with 404 to requests outside the folder.
     ///
     /// - Parameters:
     ///   - configuration: The upload destinations.
@@ -45,7 +45,7 @@ extension VirtualHome {
     /// The folder with the user's photos.
     var camera: URL { folder.appendingPathComponent("camera") }
 
-    /// Writes a file below the home folder, and makes the folders above it.
+    /// Writes a file into the home folder or a folder in it. Missing folders are created.
     @discardableResult
     func write(_ bytes: Data, to name: String) throws -> URL {
         let file = folder.appendingPathComponent(name)
@@ -68,7 +68,8 @@ extension VirtualHome {
         try write(JPEG.picture(name, isLocated: isLocated), to: "camera/" + name)
     }
 
-    /// Writes files that are not photos of a known kind into the camera folder. Their names have to be encoded in an address.
+    /// Writes files that are not photos of a known format into the camera folder. The file names have to be encoded in an
+    /// address.
     ///
     /// - Returns: SHA-256 of the files, by name.
     func makePhotos(_ count: Int) throws -> [String: String] {
@@ -90,7 +91,7 @@ extension VirtualHome {
         #expect(driver.ledger.transfers.first?.state == state, "\(driver.ledger.transfers)")
     }
 
-    /// Changes Stormy's own store.
+    /// Changes Stormy's store.
     func changeStore(_ statement: String) throws {
         let store = directories.data.appendingPathComponent("stormy.sqlite").path
         let sqlite = ChildProcess(
@@ -99,7 +100,7 @@ extension VirtualHome {
         #expect(changed.code == 0, "\(changed)")
     }
 
-    /// Removes Stormy's own store. The agent's ledger remains.
+    /// Removes Stormy's store. The agent's ledger remains.
     func removeStore() throws {
         for name in try FileManager.default.contentsOfDirectory(atPath: directories.data.path)
         where name.hasPrefix("stormy.sqlite") {

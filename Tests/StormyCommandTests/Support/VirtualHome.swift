@@ -11,8 +11,8 @@ import Testing
 
 @testable import StormyCommand
 
-/// A throw-away home on a virtual desktop. Commands, launches and the agent run in this process, in virtual time, without a bus or a server.
-/// Only the photo cleaner is a process.
+/// A throw-away home on a virtual desktop. Commands, launches and the agent run in this process, in virtual time, without a bus
+/// or a server. Only the photo cleaner is a process.
 final class VirtualHome: Sendable {
     /// The origin of the weather service and of the upload server.
     static let origin = "http://service.test"
@@ -63,7 +63,7 @@ final class VirtualHome: Sendable {
         await driver.adopt(StormyTool.app)
     }
 
-    /// Programs built beside the tests.
+    /// The folder of the programs that were built with the tests.
     private static let products: URL = {
         var url = Bundle.main.executableURL ?? URL(fileURLWithPath: CommandLine.arguments[0])
         for argument in CommandLine.arguments where argument.hasSuffix(".xctest") { url = URL(fileURLWithPath: argument) }
@@ -87,7 +87,7 @@ final class VirtualHome: Sendable {
         chmod(file.path, 0o600)
     }
 
-    /// With `false` commands run as with `STORMY_NO_AGENT=1`.
+    /// Sets whether commands may start agents. `false` has the effect of `STORMY_NO_AGENT=1`.
     func setStartsAgents(_ starts: Bool) async {
         environment["STORMY_NO_AGENT"] = starts ? nil : "1"
         await driver.setStartsAgents(starts)
@@ -104,7 +104,8 @@ final class VirtualHome: Sendable {
     /// Runs a command to its end.
     @discardableResult
     func stormy(_ arguments: [String]) async throws -> Result {
-        // A user needs a moment to type. The store rounds to milliseconds, so a response of this instant could be ahead of the clock.
+        // A user needs a moment to type. The store rounds to milliseconds, so a response of this instant could be ahead of the
+        // clock.
         try await driver.advance(by: .milliseconds(50))
         let captured = CapturedOutput()
         let status = try await CapturedOutput.$current.withValue(captured) {
@@ -144,7 +145,7 @@ final class VirtualHome: Sendable {
 
     func status(_ part: String, _ key: String) async throws -> Any? { (try await status()[part] as? [String: Any])?[key] }
 
-    /// The outcomes of the history, "kind outcome" each, oldest first.
+    /// Returns the outcomes of the history, each as "kind outcome", oldest first.
     func history() async throws -> [String] {
         try await rows("history").map { "\($0["kind"] ?? "") \($0["outcome"] as? String ?? "running")" }
     }
@@ -155,20 +156,21 @@ final class VirtualHome: Sendable {
     @discardableResult
     func check() async throws -> LaunchReport { try await driver.finish(driver.simulateLaunch("StormyNoon")) }
 
-    /// Lets virtual time pass until the daily check was launched at its time, and has ended.
+    /// Lets virtual time pass until the daily check was launched at its time and has ended.
     @discardableResult
     func nextCheck() async throws -> LaunchReport { try await driver.finish(driver.advanceToNextLaunch()) }
 
     // MARK: The desktop
 
-    /// The titles of all notifications that were shown so far, in order. One that replaced another counts if its title was not shown before.
+    /// The titles of all notifications that were shown so far, in order. One that replaced another counts if its title was not
+    /// shown before.
     var shown: [String] {
         driver.notifications.history.reduce(into: []) { titles, notice in
             if notice.showings == 1 || !titles.contains(notice.title) { titles.append(notice.title) }
         }
     }
 
-    /// The titles on the screen.
+    /// The titles of the notifications on the screen.
     var onScreen: [String] { driver.notifications.shown.map(\.title) }
 
     func notification(_ identifier: String) -> NotificationReport? {

@@ -2,8 +2,8 @@ import Foundation
 
 @testable import StormyWeather
 
-/// Bugs that the judge has to find: three for each rule. A bug changes what a ``StormLife`` is given, or what becomes of its commands, so
-/// the life itself has no part for tests.
+/// Bugs that the judge has to find: three for each rule. A bug changes what a ``StormLife`` is given, or what becomes of its
+/// commands, so the life itself has no part for tests.
 enum StormBug: String, CaseIterable, Sendable {
     // A new storm alerts.
     case newIsNotShown, newAlertsOnlyIfSevere, newIsSilent
@@ -17,19 +17,19 @@ enum StormBug: String, CaseIterable, Sendable {
     case hazardIsDroppedAfterDismissal, hazardIsDroppedAfterSnooze, hazardAlertsOnScreen, hazardAlertsAgain
     // A start that moves earlier by three hours alerts once.
     case earlierIsDropped, oneHourEarlierAlerts, earlierAlertsAgain
-    // Called off by a fresh forecast that covers the hours, below 80 % of the limit.
+    // A fresh forecast that covers the hours calls the storm off below 80 % of the limit.
     case oldDataDeny, missingHoursDeny, ninetyPercentDenies
-    // Called off in words, silently, only if the user saw it.
+    // A call-off is shown silently, and only if the user saw the storm.
     case callOffIsDropped, callOffAlerts, callOffIsAdded
     // A snoozed notification is withdrawn, and a photo request without a photo closes.
     case snoozedStays, photoStaysOpen, photoIsForgotten
     // A storm that returns alerts, three times in a day.
     case returnIsDropped, returnsHaveNoLimit, oneReturnAlerts
-    // After its end it is withdrawn and closed.
+    // After its end a storm is withdrawn and closed.
     case endStaysOnScreen, endLeavesPhotoOpen, endIsNotChecked
     // A process may die between any two steps.
     case notificationIsNotRead, lifeIsStoredFirst, stepsDoNotGrow
-    // A clock that was ahead.
+    // The clock was ahead.
     case clockEndIsReal, clockEndIsFinal, clockReturnIsDropped
 
     func look(_ look: StormLook, _ forecast: Forecast, _ life: StormLife?) -> StormLook {
@@ -140,7 +140,7 @@ enum StormBug: String, CaseIterable, Sendable {
         }
     }
 
-    /// Another time at which the storm was closed.
+    /// Returns the life with another time of its end.
     private func ended(_ life: StormLife) -> StormLife {
         guard case .over(let phase, _) = life.memory.phase else { return life }
         var memory = life.memory

@@ -1,7 +1,7 @@
 import Foundation
 import StormyWeather
 
-/// Judges a sequence by what each check was given and by what the screen showed. It shares no rule with ``StormLife``.
+/// Judges a sequence by the input of each check and by the screen. The judge shares no rule with ``StormLife``.
 struct StormJudge {
     /// The showings since the storm came or returned.
     private struct Showing {
@@ -30,14 +30,14 @@ struct StormJudge {
     }
 
     private(set) var violations: [String] = []
-    /// Since the last denial that no reading of the rules doubts.
+    /// The showing since the last denial that every reading of the rules accepts.
     private var strict = Showing()
-    /// Since the last denial that the rules allow.
+    /// The showing since the last denial that at least one reading of the rules accepts.
     private var loose = Showing()
-    /// Since the beginning. A storm that returns has the warnings of earlier showings.
+    /// The showing since the beginning. A storm that returns has the warnings of earlier showings.
     private var ever = Showing()
     fileprivate var known: Known?
-    /// The same, as far as no data deny it, whatever else they lack.
+    /// The last known storm that no data deny, also if the data are incomplete.
     fileprivate var undenied: Known?
     private var end = Date.distantPast
     private var (mayBeOver, isDenied, isSurelyDenied) = (false, false, false)
@@ -46,10 +46,11 @@ struct StormJudge {
     private var wasWarnedBefore = false
     private var (wasSeen, isLostToClock) = (false, false)
     private var lastEnd = Date.distantPast
-    /// What is known. Data that deny a part of it and lack another may or may not count: the earlier beginning of both readings, and the later.
+    /// The known storm. Data that deny a part of the storm and are incomplete may or may not count, so there are two readings.
+    /// `begins` is the earlier beginning of both readings, and `latest` is the later one.
     private typealias Support = (level: Int, isWarned: Bool, begins: Date, latest: Date)
     private var support: Support?
-    /// The same for a notification that waits for a server: a process that died may have left it.
+    /// The support of a notification that waits for a server. A process that died may have left the notification.
     private var waiting: Support?
     /// The earliest beginning that a check has judged which died before it alerted. The next check may alert for it.
     private var owed: Date?
@@ -64,7 +65,7 @@ struct StormJudge {
         if before.photo == true, screen.photo != true { violations.append("photo: a given photo was forgotten") }
         if now >= lastEnd, !isAhead { (mayBeOver, isDenied) = (true, true) }
         if !isAhead, before.row?.state == .ended || screen.row?.state == .ended { mayBeOver = true }
-        // It left the screen at the end that it named.
+        // The notification left the screen at the end that its text contains.
         if !isAhead, let text = before.visible, text.until <= now { mayBeOver = true }
         guard let input else { return judge(news, nil, screen, isAhead, now) }
         if !isAhead { read(input) }
@@ -162,7 +163,8 @@ struct StormJudge {
         let isHigher = text.level > (loose.level ?? -1) || text.isWarned && !loose.isWarned
         let begins = min(support.begins, owed ?? support.begins)
         let isEarlier = loose.begins.map { $0.timeIntervalSince(begins) >= 3 * 3600 } ?? false
-        // On the screen, another hazard changes the text silently, unless it is extreme and all earlier extreme warnings are over.
+        // On the screen, another hazard changes the text silently, unless it is extreme and all earlier extreme warnings are
+        // over.
         let extremes = [text.hazards, loose.hazards].map { Set($0.filter { $0.value == 2 }.keys) }
         let isOtherExtreme = extremes.allSatisfy { !$0.isEmpty } && extremes[0].isDisjoint(with: extremes[1])
         let isOther = before.visible == nil && !loose.has(text.hazards) || isOtherExtreme

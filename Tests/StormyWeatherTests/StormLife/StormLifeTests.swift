@@ -19,7 +19,7 @@ private func seen(_ windows: [StormWindow], now: Date) -> StormLook {
         rule: StormRule(), now: now)
 }
 
-/// A storm of one window; `isShown`: it has alerted.
+/// Returns a storm of one window. If `isShown` is `true`, the storm has alerted.
 private func storm(_ id: Int64, _ window: StormWindow, isShown: Bool = true) -> (id: Int64, life: StormLife) {
     let reason = StormReason(kind: .thunderstorm, peak: 95, from: window.from, until: window.until)
     var life = StormLife(window: window, reasons: [reason])
@@ -39,7 +39,7 @@ private func changes(_ known: [(id: Int64, life: StormLife)], _ look: StormLook)
     }.sorted()
 }
 
-/// Which storm is which.
+/// Tests which storm of a new forecast is a known storm.
 @Suite struct StormMatchingTests {
     @Test func `windows within six hours are one storm`() {
         #expect(StormWindow.merge([window(0, 1), window(7, 8)]) == [window(0, 8)])
@@ -116,7 +116,7 @@ private func changes(_ known: [(id: Int64, life: StormLife)], _ look: StormLook)
     }
 }
 
-/// One storm by gusts, from 4 to 7 hours after noon, in the hands of its rules.
+/// The life of one storm with gusts from 4 to 7 hours after noon.
 private struct Story {
     var now = noon
     var life: StormLife?
@@ -189,7 +189,7 @@ private struct Story {
     }
 }
 
-/// The rules, one row of the page each.
+/// Tests the rules. Each rule is one row of the page.
 @Suite struct StormLifeTests {
     private struct Row {
         let before: String
@@ -330,7 +330,7 @@ private struct Story {
         return story
     }
 
-    /// The page in the documentation. `WRITE_TABLES=1` writes it.
+    /// The test compares the page in the documentation. `WRITE_TABLES=1` writes the page.
     @Test func `the page lists what each rule does`() throws {
         let names: [StormLife.Command: String] = [
             .alert: "alerts", .showSilently: "is shown silently", .update: "its text is updated silently",
@@ -350,13 +350,14 @@ private struct Story {
 
             ## Overview
 
-            ``StormLife`` is the one owner of these rules. A check gives the life what was judged and how far the notification is. The life
-            returns what is to be done. A cell without words means that nothing happens.
+            ``StormLife`` decides all of these rules. A check passes the judged forecast and the state of the notification to ``StormLife``, which
+            returns the actions. An empty cell means that nothing happens.
 
-            A fresh forecast arrived at most \(Int(StormLook.longestAge / 3600)) h ago, and its service made it at most \(Int(StormLook.longestIssue / 3600)) h ago. It denies a storm only if it has a value of
-            each kind (thunder, gusts, rain) that the storm was shown for, in each of its hours. Limits of this table: gusts of \(Int(StormRule().gustsKMH)) km/h.
-            The kind of an extreme warning is its hazard and its name.
-            A return alerts at most \(StormLife.alertingReturns) times in \(Int(StormLife.returnSpan / 3600)) h. The earliest start that alerted counts for "earlier".
+            A fresh forecast arrived at most \(Int(StormLook.longestAge / 3600)) h ago, and its service made it at most \(Int(StormLook.longestIssue / 3600)) h ago. A forecast denies a storm only if it is complete.
+            A complete forecast has values of each kind (thunder, gusts, rain) that the storm was shown for, in each hour of the storm.
+            This table uses a limit of \(Int(StormRule().gustsKMH)) km/h for gusts.
+            Two extreme warnings are of one kind if their hazard and name are equal.
+            A return alerts at most \(StormLife.alertingReturns) times in \(Int(StormLife.returnSpan / 3600)) h. "Earlier" means earlier than the earliest start that alerted.
 
             Written by its test: `WRITE_TABLES=1 swift test --filter StormLifeTests`.
 
@@ -388,7 +389,7 @@ private struct Story {
         #expect(story.commands == [.alert, .openPhotoRequest])
         story.warn(.visible, [Self.flood, Self.hurricane])
         #expect(story.commands == [.update])
-        // Each kind once, however often they take turns.
+        // Each kind alerts once, also if the kinds alternate.
         story.warn(.dismissed, [Self.flood, Story.warning("tornado 2", "Tornado", .extreme)], cancelled: ["hurricane"])
         #expect(story.commands == [])
         story.warn(.dismissed, [Self.flood, Story.warning("hurricane 2", "HURRICANE", .extreme)], cancelled: ["tornado 2"])
@@ -429,7 +430,7 @@ private struct Story {
         #expect(story.commands == [.alert, .openPhotoRequest])
         story.warn(.visible, [Self.flood])
         #expect(story.commands == [.update])
-        // Each hazard once, however often they take turns.
+        // Each hazard alerts once, also if the hazards alternate.
         story.warn(.dismissed, [Story.warning("wind 2", "Storm", .severe)], cancelled: ["flood"])
         #expect(story.commands == [])
         story.warn(.dismissed, [Story.warning("flood 2", "River Flood", .severe, hazard: .flood)], cancelled: ["wind 2"])

@@ -8,19 +8,19 @@ enum StormStep: Sendable {
         /// No service could be asked.
         case none
         case fresh
-        /// Fetched five hours ago.
+        /// The forecast was fetched five hours ago.
         case old
         /// One hour of the storm has no value.
         case gap
-        /// It ends in the middle of the storm.
+        /// The forecast ends in the middle of the storm.
         case short
-        /// From a service without gusts.
+        /// The forecast is from a service without gusts.
         case noGusts
     }
 
     /// A check. `crash`: the process dies after so many commands, before it stores the life.
     case check(Data, gusts: Double, from: Int, hours: Int, crash: Int?)
-    /// It replaces the standing warning of the same hazard.
+    /// A warning that replaces the valid warning of the same hazard.
     case warn(CAPSeverity, hours: Int, AlertHazard)
     case cancelWarning
     case dismiss, snooze, givePhoto
@@ -99,12 +99,12 @@ struct StormInput {
 struct StormScreen {
     enum Kind: Equatable { case storm, calledOff }
 
-    /// What a notification says.
+    /// The content of a notification.
     struct Text: Equatable {
         var kind: Kind
         var level: Int
         var isWarned: Bool
-        /// The levels of the official warnings that it names, by hazard.
+        /// The levels of the official warnings in the text, by hazard.
         var hazards: [AlertHazard: Int] = [:]
         var peak: Double
         var until: Date
@@ -182,7 +182,8 @@ struct StormScreen {
         snoozedUntil = date
     }
 
-    /// A snoozed notification is shown again; what names a time that is over leaves the screen, and returns if the clock was wrong.
+    /// Lets time pass. A snoozed notification is shown again. A notification whose end has passed leaves the screen, and returns
+    /// if the clock was wrong.
     mutating func pass(to now: Date) {
         if let due = snoozedUntil, due <= now {
             row?.state = .visible
