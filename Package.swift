@@ -9,7 +9,7 @@ let strict: [SwiftSetting] = [
     .treatAllWarnings(as: .error),
 ]
 
-// How `make release` links what a person runs; the object of ICU data is made by `Packaging/icu_data.py`. Not an author's concern: an app
+// How `make release` links the installed programs. `Packaging/icu_data.py` makes the object of ICU data. Authors of apps need none of this: an app
 // that builds on this package is linked as its author says.
 let icuData = Context.environment["ICU_DATA"]
 let shipped: [LinkerSetting] =
@@ -31,8 +31,8 @@ let grdb = Target.Dependency.product(name: "GRDB", package: "GRDB.swift")
 let sqlite = Target.Dependency.product(name: "GRDBSQLite", package: "GRDB.swift")
 let argumentParser = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
 
-// Where each module stands: `Sources/<floor>/<module>`, and the laboratory in `Tests`. A floor builds on those before it.
-let floors: [(name: String, modules: [String])] = [
+// The layer of each module: `Sources/<layer>/<module>`, and the laboratory in `Tests`. A layer depends on the layers before it.
+let layers: [(name: String, modules: [String])] = [
     (
         "C",
         [
@@ -264,10 +264,10 @@ let package = Package(
                 "UserNotifications",
             ], resources: [.copy("proving-ground-Info.plist")], swiftSettings: strict),
 
-        // Examples: somebody else's apps.
+        // Examples of apps.
         .executableTarget(
             name: "tide-example",
-            // What BackgroundScenes brings, too: SwiftPM builds anew what changed below a direct dependency alone.
+            // Also the modules that BackgroundScenes depends on, because SwiftPM rebuilds only after changes of direct dependencies.
             dependencies: [
                 "BackgroundCommands", "BackgroundScenes", "BackgroundTasks", "BackgroundTransfer", "UserNotifications",
             ],
@@ -397,7 +397,7 @@ let package = Package(
     cxxLanguageStandard: .cxx17
 )
 
-// The main function of these programs is the fuzzer's (`make fuzz`). Every other build compiles them as libraries that nobody links, so that a
+// The main function of these programs is the fuzzer's (`make fuzz`). Every other build compiles them as libraries without a user, so that a
 // change they do not follow is seen by the build of the tests.
 let fuzzed: [Target] = [
     .target(name: "fuzz-wire", dependencies: ["TransferMachines"], swiftSettings: strict),
@@ -414,9 +414,9 @@ package.targets += fuzzed.map { target in
 }
 
 for target in package.targets where target.type != .test && target.path == nil {
-    let floor = floors.first { $0.modules.contains(target.name) }
-    guard let floor else { fatalError("\(target.name) stands on no floor") }
-    target.path = "\(floor.name == "Laboratory" ? "Tests" : "Sources")/\(floor.name)/\(target.name)"
+    let layer = layers.first { $0.modules.contains(target.name) }
+    guard let layer else { fatalError("\(target.name) belongs to no layer") }
+    target.path = "\(layer.name == "Laboratory" ? "Tests" : "Sources")/\(layer.name)/\(target.name)"
 }
 
 // The tests of some modules and what they need, and nothing else: a sanitizer need not wait for the rest to be built.

@@ -1,14 +1,15 @@
-/// Holds the manifest and the sources against the house. Each finding is a sentence that names the file and the line.
+/// Compares the manifest and the sources with the designed architecture. Each finding is a sentence that names the file and the
+/// line.
 struct ArchitectureChecker {
     var house: House
 
     static let maximumLines = 400
-    /// The composition root of the agent stays readable at a glance.
+    /// The limit for the agent's composition root, which has to stay short.
     static let compositionRootLines = 120
 
-    // MARK: Arrows
+    // MARK: Dependencies
 
-    /// Libraries of modules that may not import them, and modules that build on a floor above their own.
+    /// Finds modules that depend on a library that they may not import, and modules that depend on a higher layer.
     func wrongArrows(in manifest: PackageManifest) -> [String] {
         let floors = manifest.floors.enumerated().flatMap { number, floor in floor.modules.map { ($0, number) } }
         let floorOf = Dictionary(floors) { first, _ in first }
@@ -39,10 +40,11 @@ struct ArchitectureChecker {
         "Foundation", "FoundationNetworking", "Glibc", "Dispatch", "Synchronization", "Observation",
     ]
 
-    // MARK: House rules
+    // MARK: Rules
 
-    /// Programs of ours end by `ProcessExit`, because `exit` runs the handlers of libraries beside threads. The photo cleaner has one
-    /// thread; examples and test programs end as their authors' do.
+    /// Finds calls of `exit`. Stormy's programs end with `ProcessExit`, because `exit` runs the handlers of libraries while other
+    /// threads run. The photo cleaner is exempt because it has one thread. Examples and test programs are exempt because app
+    /// authors use `exit`.
     func exits(in source: SourceText) -> [String] {
         guard let floor = source.floor, !["TestKit", "Examples", "Laboratory"].contains(floor), source.target != "photo-cleaner"
         else {
@@ -83,21 +85,22 @@ struct ArchitectureChecker {
         return findings
     }
 
-    /// A durable write that fails is tried again or said, never dropped in silence.
+    /// Finds durable writes whose errors are ignored. A durable write that fails has to be retried or reported.
     func swallowedWrites(in source: SourceText) -> [String] {
         guard source.floor == "API" || source.floor == "Stormy" else { return [] }
         return source.lines(with: "try? ").map { $0 - 1 }.filter { index in
             let code = SourceText.code(of: source.lines[index])
             guard let start = code.firstRange(of: "try? ") else { return false }
-            // The call may stand on the next line.
+            // The call may be on the next line.
             let next = index + 1 < source.lines.count ? SourceText.code(of: source.lines[index + 1]) : ""
             let rest = code[start.lowerBound...] + next
             return [".write {", ".commit {", ".commit(", "store.note", "store.end", "storing {"].contains { rest.contains($0) }
         }.map { "\(source.path):\($0 + 1): a durable write whose failure nobody hears of" }
     }
 
-    /// An `init` that fails once every property has its value runs `deinit`, too: what it closed itself is closed twice, and the number may be
-    /// another file's by then. So it works on a local constant of that name, and keeps it last.
+    /// Finds properties that are closed in `init` and in `deinit`. If an `init` fails after every property has a value, Swift
+    /// also runs `deinit`. A descriptor would then be closed twice, and its number may belong to another file the second time.
+    /// Such an `init` has to close a local constant with the name of the property, and to assign the property last.
     func closedTwice(in source: SourceText) -> [String] {
         func block(from start: Int) -> ArraySlice<String> {
             let indent = source.lines[start].prefix { $0 == " " }
@@ -106,7 +109,7 @@ struct ArchitectureChecker {
             return source.lines[start...end]
         }
         func starts(_ word: String) -> [Int] {
-            source.lines.indices.filter { source.lines[$0].contains(word) && !source.lines[$0].contains("///") }
+            source.lines.indices.filter { SourceText.code(of: source.lines[$0]).contains(word) }
         }
         let closed = starts("deinit {").flatMap { block(from: $0) }.flatMap { line in
             SourceText.code(of: line).matches(of: /\bclose\(([^()]+)\)/).map { String($0.1) }
@@ -121,27 +124,29 @@ struct ArchitectureChecker {
         }
     }
 
-    /// `link/..` is not the folder of the link, so `..` is not removed as text. Foundation removes `..` from a relative path.
+    /// Finds calls that remove `..` from a path as text. `link/..` is not the folder that contains the link. Foundation removes
+    /// `..` from a relative path.
     func shortenedPaths(in source: SourceText) -> [String] {
         let hasUserPaths = ["BackgroundCommands", "StormyCommand"].contains(source.target)
         return report(source, ["standardizingPath", ".standardized"], "use PathName")
             + (hasUserPaths ? report(source, ["URL(fileURLWithPath:", "URL(filePath:"], "use URL(exactPath:)") : [])
     }
 
-    /// Tests wait on events or virtual time.
+    /// Finds tests that sleep. Tests have to wait for events or for virtual time.
     func sleeps(in source: SourceText) -> [String] {
-        // Apps in the words of their authors, who wait between two tries; on the clock that a test gives them.
+        // These files are written as app authors write apps. They sleep between two attempts, on the clock of the test.
         guard !source.path.hasPrefix("Tests/APICompileTests/Apps/") else { return [] }
-        // Put together, so that this file does not find itself.
+        // The words are concatenated so that the check does not find this file.
         let calls = ["sl" + "eep(", "Task.sl" + "eep", "async" + "After", "Thread.sl" + "eep"]
-        // On the virtual clock it is no waiting.
+        // A sleep on the virtual clock takes no real time.
         let virtual = Set(source.lines(with: "driver.clock.sl" + "eep("))
         return Set(calls.flatMap { source.lines(with: $0) }).subtracting(virtual).sorted().map {
             "\(source.path):\($0): a test sleeps"
         }
     }
 
-    /// A limit ends a test that hangs. A shorter one measures how busy the machine is: tests share its threads.
+    /// Finds time limits that are too short. A time limit ends a test that hangs. Tests share threads, so a short limit would
+    /// fail on a busy machine.
     func shortLimits(in source: SourceText) -> [String] {
         (1..<30).flatMap { source.lines(with: ".time" + "Limit(.minutes(\($0)))") }.map {
             "\(source.path):\($0): a time limit under 30 minutes"

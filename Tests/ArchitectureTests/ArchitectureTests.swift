@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// The house as it stands, held against the house as drawn.
+/// Compares the sources of the project with the designed architecture.
 @Suite struct ArchitectureTests {
     private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
         .deletingLastPathComponent().deletingLastPathComponent()
@@ -22,14 +22,14 @@ import Testing
         }
     }
 
-    /// What modules are made of.
+    /// The sources of all modules, including the laboratory.
     private func sources() throws -> [SourceText] { try sources("Sources") + sources("Tests/Laboratory") }
 
     private func expectNone(_ findings: [String]) {
         #expect(findings.isEmpty, "\n\(findings.joined(separator: "\n"))")
     }
 
-    @Test func theManifestFollowsTheArrows() throws {
+    @Test func `dependencies follow the layers, and each source folder is in its layer`() throws {
         let manifest = try manifest()
         expectNone(checker.wrongArrows(in: manifest))
         let places = Set(try sources().compactMap { file in file.floor.map { [$0, file.target] } })
@@ -39,35 +39,39 @@ import Testing
         }
     }
 
-    @Test func everyImportIsDeclared() throws {
+    @Test func `each import is declared in the manifest and allowed in its module`() throws {
         let manifest = try manifest()
         let sources = try sources()
         #expect(sources.count > 100, "the sources were not found")
         expectNone(sources.flatMap { checker.wrongImports(in: $0, manifest: manifest) })
     }
 
-    @Test func everySourceKeepsTheHouseRules() throws {
+    @Test func `each source file follows the rules of the project`() throws {
         expectNone(try sources().flatMap(checker.brokenRules))
     }
 
-    @Test func everyFolderOfSourcesIsATarget() throws {
+    @Test func `each source folder is a target of the manifest`() throws {
         let declared = Set(try manifest().targets.map(\.name))
         #expect(Set(try sources().map(\.target)).subtracting(declared) == [])
-        // Real servers for the interop scripts, built as packages of their own; what only the thread sanitizer builds; GUI libraries that are
-        // none, a folder each.
+        // Interop has servers for scripts, which are separate packages. Only the thread sanitizer builds Sanitizers. StandIns has
+        // one folder for each test double of a GUI library.
         #expect(Set(try sources("Tests").map(\.target)).subtracting(declared) == ["Interop", "Sanitizers", "StandIns"])
         #expect(Set(try sources("Tests/StandIns").map(\.standIn)).subtracting(declared) == [])
     }
 
-    @Test func noDurableWriteIsSwallowed() throws { expectNone(try sources().flatMap(checker.swallowedWrites)) }
+    @Test func `no failure of a durable write is ignored`() throws { expectNone(try sources().flatMap(checker.swallowedWrites)) }
 
-    @Test func `no program of ours ends by exit`() throws { expectNone(try sources().flatMap(checker.exits)) }
+    @Test func `no program ends by a call of exit`() throws { expectNone(try sources().flatMap(checker.exits)) }
 
     @Test func `no path is shortened as text`() throws { expectNone(try sources().flatMap(checker.shortenedPaths)) }
 
-    @Test func nothingIsClosedTwice() throws { expectNone(try sources().flatMap(checker.closedTwice)) }
+    @Test func `no descriptor is closed both in init and in deinit`() throws {
+        expectNone(try sources().flatMap(checker.closedTwice))
+    }
 
-    @Test func noTestSleeps() throws { expectNone(try sources("Tests").filter { $0.floor == nil }.flatMap(checker.sleeps)) }
+    @Test func `no test sleeps`() throws { expectNone(try sources("Tests").filter { $0.floor == nil }.flatMap(checker.sleeps)) }
 
-    @Test func noTestEndsWhereTheMachineIsBusy() throws { expectNone(try sources("Tests").flatMap(checker.shortLimits)) }
+    @Test func `no time limit of a test is shorter than 30 minutes`() throws {
+        expectNone(try sources("Tests").flatMap(checker.shortLimits))
+    }
 }

@@ -1,6 +1,6 @@
 import Testing
 
-/// The checker itself: that it fails on what it is there for.
+/// Tests that the checker finds each kind of mistake.
 @Suite struct CheckerTests {
     private let checker = ArchitectureChecker(house: .asDesigned)
 
@@ -20,7 +20,7 @@ import Testing
 
     private func source(_ path: String, _ text: String) -> SourceText { SourceText(path: path, text: text) }
 
-    @Test func readsTargetsOfEveryKind() throws {
+    @Test func `targets of each kind are read from the manifest`() throws {
         let read = try manifest(
             """
             .systemLibrary(name: "CLibcurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
@@ -41,15 +41,15 @@ import Testing
             ])
     }
 
-    @Test func refusesWhatItDoesNotUnderstand() {
+    @Test func `a dependency of an unknown form is an error`() {
         #expect(throws: PackageManifest.Unreadable.self) {
             try manifest(#".target(name: "Stormy", dependencies: [somethingElse])"#)
         }
     }
 
-    @Test func findsAWrongArrowInTheManifest() throws {
+    @Test func `a dependency on a higher layer or on a restricted library is found`() throws {
         let floors = """
-            let floors: [(name: String, modules: [String])] = [
+            let layers: [(name: String, modules: [String])] = [
                 ("Core", ["BackgroundScheduling"]),
                 (
                     "Store", [
@@ -73,7 +73,7 @@ import Testing
             ])
     }
 
-    @Test func findsAWrongImport() throws {
+    @Test func `an import of a module that is not a declared dependency is found`() throws {
         let drawn = try manifest(
             """
             .target(name: "BackgroundAgent", dependencies: ["BackgroundLedger"]),
@@ -94,7 +94,7 @@ import Testing
     }
 
     @Test(arguments: ["Glibc", "CLinux", "Dispatch", "FoundationNetworking", "FoundationXML", "BackgroundLedger"])
-    func findsAnImpureImport(_ module: String) throws {
+    func `an impure import in a pure module is found`(_ module: String) throws {
         let found = checker.wrongImports(
             in: source("Sources/Core/TransferMachines/M.swift", "import \(module)"), manifest: try manifest(""))
         #expect(
@@ -103,7 +103,7 @@ import Testing
             ])
     }
 
-    @Test func findsBrokenRules() {
+    @Test func `files that are too long and forbidden code are found`() {
         func count(_ path: String, _ text: String) -> Int { checker.brokenRules(in: source(path, text)).count }
         let agent = "Sources/Agent/BackgroundAgent/A.swift"
         #expect(count(agent, String(repeating: "\n", count: 400)) == 0)
@@ -123,7 +123,7 @@ import Testing
         #expect(count("Sources/Core/BackgroundScheduling/A.swift", "let then = Date(timeIntervalSince1970: 0)") == 0)
     }
 
-    @Test func findsASwallowedWrite() {
+    @Test func `a durable write whose failure is ignored is found`() {
         func count(_ text: String) -> Int {
             checker.swallowedWrites(in: source("Sources/API/BackgroundTasks/A.swift", text)).count
         }
@@ -137,12 +137,13 @@ import Testing
         ("exit(0)", 1), ("Foundation.exit(code)", 1), ("guard let role else { exit(code) }", 1), ("_exit(code)", 0),
         ("process.exit(.exited(0))", 0), ("// exit(0)", 0),
     ])
-    func `finds an exit`(_ line: String, _ count: Int) {
+    func `a call of exit is found`(_ line: String, _ count: Int) {
         #expect(checker.exits(in: source("Sources/API/BackgroundTasks/A.swift", line)).count == count)
         #expect(checker.exits(in: source("Tests/Laboratory/simulate/main.swift", line)).isEmpty)
     }
 
-    @Test(arguments: ["", "let ", "var "]) func findsWhatIsClosedTwice(_ declaration: String) {
+    @Test(arguments: ["", "let ", "var "])
+    func `a property that is closed in init and in deinit is found unless a local value hides it`(_ declaration: String) {
         let text = """
             struct A: ~Copyable {
                 private let one: Int32
@@ -164,17 +165,17 @@ import Testing
         ("let file = URL(fileURLWithPath: path)", 1, 0), ("let file = URL(exactPath: path)", 0, 0),
         ("// standardizedFileURL", 0, 0),
     ])
-    func `finds a path that is shortened as text`(_ line: String, _ inCommand: Int, _ elsewhere: Int) {
+    func `a path that is shortened as text is found`(_ line: String, _ inCommand: Int, _ elsewhere: Int) {
         #expect(checker.shortenedPaths(in: source("Sources/Stormy/StormyCommand/A.swift", line)).count == inCommand)
         #expect(checker.shortenedPaths(in: source("Sources/API/BackgroundTransfer/A.swift", line)).count == elsewhere)
     }
 
-    @Test func findsASleep() {
+    @Test func `a sleep is found in code, but not in a string or a comment`() {
         let text = "try await Task.sl" + "eep(for: .seconds(1))\nusl" + "eep(3)\nlet text = \"sl" + "eep(3)\"  // sl" + "eep(3)\n"
         #expect(checker.sleeps(in: source("Tests/ATests/A.swift", text)).count == 2)
     }
 
-    @Test func findsAShortLimit() {
+    @Test func `a time limit under 30 minutes is found`() {
         let text = "@Suite(.time" + "Limit(.minutes(5)))\n@Suite(.time" + "Limit(.minutes(30)))\n"
         #expect(checker.shortLimits(in: source("Tests/ATests/A.swift", text)).count == 1)
     }

@@ -1,8 +1,8 @@
-/// The rules of ARCHITECTURE.md that Package.swift does not say.
+/// The rules of ARCHITECTURE.md that Package.swift does not contain.
 struct House {
     /// Libraries and the only modules that may import them.
     var doors: [String: Set<String>]
-    /// Modules that know no clock, disk, socket or process: Foundation and one another, and nothing else.
+    /// Modules without access to a clock, disk, socket or process. They import only Foundation and each other.
     var pure: Set<String>
     /// Modules that run inside the agent.
     var agentSide: Set<String>
@@ -26,7 +26,7 @@ struct House {
             "NIOCore": ["FaultyServer"],
             "NIOPosix": ["FaultyServer"],
             "NIOHTTP1": ["FaultyServer"],
-            // For a test's server.
+            // Only the server of a test imports this library.
             "NIOWebSocket": [],
         ],
         pure: [

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// The page of kill points names those that there are, in their order.
+/// Compares the page of kill points with the source.
 @Suite struct KillPointsPageTests {
     private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
         .deletingLastPathComponent().deletingLastPathComponent()
@@ -10,7 +10,7 @@ import Testing
         try String(contentsOf: Self.root.appendingPathComponent(path), encoding: .utf8)
     }
 
-    @Test func thePageNamesEveryPoint() throws {
+    @Test func `the page lists the kill points in the order of the source`() throws {
         let source = try text("Sources/Store/ProcessSupport/KillPoint.swift")
         let page = try text("Sources/TestKit/BackgroundTasksTesting/BackgroundTasksTesting.docc/KillPoints.md")
         let points = source.matches(of: /case \w+ = "([\w.]+)"/).map { String($0.1) }

@@ -1,15 +1,16 @@
 import Foundation
 import Testing
 
-/// `make check` is what runs after every change: it leaves out what needs a process, a bus or a server, by a list.
+/// Compares the tests with the list `EFFECTS` of the Makefile. `make check` runs after every change, and skips the tests in the
+/// list because they need a process, a bus or a server.
 @Suite struct MakefileTests {
     private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
         .deletingLastPathComponent().deletingLastPathComponent()
 
-    /// What starts one of them.
+    /// Code that starts a process, a bus or a server.
     private static let effects = ["Process()", "ChildProcess(", "FaultyServer.start", "exitsWith", "ProcessLauncher("]
 
-    @Test func checkLeavesOutWhatNeedsAProcessABusOrAServer() throws {
+    @Test func `tests that need a process, a bus or a server are in the list EFFECTS`() throws {
         let makefile = try String(contentsOf: Self.root.appendingPathComponent("Makefile"), encoding: .utf8)
             .replacing("\\\n", with: " ")
         let line = try #require(makefile.split(separator: "\n").first { $0.hasPrefix("EFFECTS = ") })
@@ -24,7 +25,7 @@ import Testing
         }
         #expect(texts.count > 10, "the tests were not found")
         for (target, files) in texts {
-            // Suites that are left out, and what only they use.
+            // A file is left out if it contains a suite of the list, or if such a suite uses it.
             let suites = leftOut.filter { $0.count == 2 && $0[0] == target }.map { $0[1] }
             let suiteTexts = files.values.filter { text in suites.contains { text.contains("struct \($0)") } }
             for suite in suites { #expect(suiteTexts.contains { $0.contains("struct \(suite)") }, "\(target) has no \(suite)") }

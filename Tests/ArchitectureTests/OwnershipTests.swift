@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// Every fact has one owner.
+/// Tests that each kind of change is made in one place of the sources.
 @Suite struct OwnershipTests {
     private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
         .deletingLastPathComponent().deletingLastPathComponent()
@@ -10,8 +10,8 @@ import Testing
         try String(contentsOf: Self.root.appendingPathComponent(path), encoding: .utf8)
     }
 
-    /// The state of a transfer changes by its machine, whose row is written in one file.
-    @Test func oneFileWritesTheStateOfATransfer() throws {
+    /// The state machine of a transfer decides its state, and one file writes its row.
+    @Test func `only TransferLife changes the state of a transfer`() throws {
         let columns = "state|isAdopted|adoptableUntil|nextAttemptAt|finishedAt|isSuspended|isFinishing|resumeToken|keptUntil"
         let assignment = try Regex("(transfer|record|known|earlier|old|new)\\.(\(columns)) = ")
         let sources = Self.root.appendingPathComponent("Sources").path
@@ -20,14 +20,15 @@ import Testing
             let text = try text("Sources/" + path)
             guard text.contains("TransferRecord") || text.contains("transaction.transfer(") else { continue }
             looked += 1
-            // Expressions are slow: most files have none of these.
+            // Regular expressions are slow, and most files contain none of these columns.
             guard columns.split(separator: "|").contains(where: { text.contains(".\($0) = ") }) else { continue }
             #expect(text.firstMatch(of: assignment) == nil, "\(path): only TransferLife changes a transfer's state")
         }
         #expect(looked > 10)
     }
 
-    /// What is true of many lives at once is written by a statement: moments that come, a clock that was wrong. It stands in these files.
+    /// One SQL statement changes many rows at once when a time is reached or after a clock was wrong. Only these files contain
+    /// such statements.
     @Test(
         arguments: [
             (
@@ -37,7 +38,7 @@ import Testing
             ("request", "\\w+", ["ClockMistakes.swift"]),
             ("launch", "startedAt|stopReason|result|outcome|detail", ["ClockMistakes.swift"]),
         ] as [(String, String, Set<String>)])
-    func `few files write many lives at once`(_ table: String, _ columns: String, _ files: Set<String>) throws {
+    func `only the listed files change many rows at once`(_ table: String, _ columns: String, _ files: Set<String>) throws {
         let statement = try Regex("UPDATE \(table) SET[^\"]*\\b(\(columns))\\b")
         let store = Self.root.appendingPathComponent("Sources/Store/BackgroundLedger").path
         var found: Set<String> = []
@@ -47,8 +48,8 @@ import Testing
         #expect(found == files)
     }
 
-    /// What the agent found out is the agent's to write; an app and its commands have verbs of their own.
-    @Test func onlyTheAgentRecords() throws {
+    /// The agent records its results with `record`. Apps and commands use other methods of a transaction.
+    @Test func `only the agent and the ledger record results in a transaction`() throws {
         let sources = Self.root.appendingPathComponent("Sources").path
         for path in try FileManager.default.subpathsOfDirectory(atPath: sources) where path.hasSuffix(".swift") {
             guard !path.hasPrefix("Agent/BackgroundAgent/"), !path.hasPrefix("Store/BackgroundLedger/") else { continue }
@@ -56,7 +57,8 @@ import Testing
         }
     }
 
-    /// Swift's list of arguments is empty if a file of the system cannot be opened for a moment. A command would then print its help.
+    /// Swift's list of arguments is empty if a file of the system cannot be opened for a moment. A command would then print its
+    /// help.
     @Test func `only ThisProcess has the arguments of the process`() throws {
         let sources = Self.root.appendingPathComponent("Sources").path
         for path in try FileManager.default.subpathsOfDirectory(atPath: sources) where path.hasSuffix(".swift") {
@@ -82,16 +84,16 @@ import Testing
         }
     }
 
-    /// A way of uploading is known by name in five files at the most: see "Adding a way" in Uploads.md.
+    /// See "Adding a way" in Uploads.md.
     @Test(arguments: ["multipart", "tus", "resumable", "s3", "nextcloud", "immich"])
-    func aWayOfUploadingIsNamedInFiveFiles(_ way: String) throws {
+    func `an upload protocol is named in at most five files`(_ way: String) throws {
         let sources = Self.root.appendingPathComponent("Sources").path
         let name = way.prefix(1).uppercased() + way.dropFirst()
         let mention = try Regex("(case |[( ,])\\.\(way)\\b|case \(way)$|(struct |rules = )\(name)Upload\\b")
             .anchorsMatchLineEndings()
         var files: Set<String> = []
         for path in try FileManager.default.subpathsOfDirectory(atPath: sources) where path.hasSuffix(".swift") {
-            // Test support plays servers, and desktops that use some of the ways.
+            // Test support simulates servers for the protocols, and desktops that use some of the protocols.
             guard !path.hasPrefix("TestKit/") else { continue }
             let text = try text("Sources/" + path)
             guard text.contains(way) || text.contains(name), text.firstMatch(of: mention) != nil else { continue }
@@ -101,8 +103,8 @@ import Testing
         #expect(files.count <= 5, "\(files.sorted())")
     }
 
-    /// A mutation whose text is gone catches nothing, and says so only hours later.
-    @Test func everyMutationFindsItsLine() throws {
+    /// A mutation whose text is missing tests nothing, and the mutation run reports that only after hours.
+    @Test func `the text of each mutation is in its file exactly once`() throws {
         struct Mutation: Decodable {
             let name: String
             let file: String
@@ -117,7 +119,7 @@ import Testing
         }
     }
 
-    /// A type that is spread over many files is read in none of them. The exempt types are split by table or by step.
+    /// A type in many files is difficult to read. The exempt types are split by table or by step.
     @Test func `a type is in at most three files`() throws {
         let exempt: Set<String> = ["LedgerTransaction", "StormyStore", "OrdinaryRun", "BackgroundSession"]
         let words = "(?:(?:@\\w+(?:\\([^)]*\\))?|public|package|private|fileprivate|final|indirect|open|nonisolated) )*"

@@ -1,6 +1,6 @@
 import Foundation
 
-/// What `Package.swift` declares, read from its text: targets, what each of them depends on, and the floor of each.
+/// The declarations in the text of `Package.swift`: the targets, their dependencies and their layers.
 struct PackageManifest {
     enum Kind: String {
         case systemLibrary
@@ -21,14 +21,14 @@ struct PackageManifest {
     }
 
     var targets: [Target] = []
-    /// Folders of `Sources`, lowest first, with their modules.
+    /// The layers, lowest first. Each layer is a folder of `Sources`, with its modules.
     var floors: [(name: String, modules: [String])] = []
 
-    /// - Throws: ``Unreadable`` rather than leave out what it does not understand.
+    /// - Throws: ``Unreadable`` if a part of the manifest has an unknown form.
     init(source: String) throws {
         let text = SourceText.withoutComments(source)
         let names = try Self.namedProducts(text)
-        if let start = text.firstMatch(of: /let floors: [^=]*= \[/) {
+        if let start = text.firstMatch(of: /let layers: [^=]*= \[/) {
             let (body, _) = try Self.balanced(text[start.range.upperBound...], "[", "]")
             floors = body.matches(of: /\(\s*"(\w+)",\s*\[([^\]]*)\]/).map { floor in
                 (String(floor.1), floor.2.matches(of: /"([^"]+)"/).map { String($0.1) })
@@ -41,7 +41,7 @@ struct PackageManifest {
         while let call = rest.firstMatch(of: /\.(systemLibrary|target|executableTarget|testTarget)\(/) {
             let (body, end) = try Self.balanced(rest[call.range.upperBound...], "(", ")")
             rest = rest[end...]
-            // Another kind of a target that is read already.
+            // This call makes another kind of target from a target that was read before.
             if body.contains("name: target.name, dependencies: target.dependencies") { continue }
             guard let kind = Kind(rawValue: String(call.1)), let name = body.firstMatch(of: /name:\s*"([^"]+)"/) else {
                 throw Unreadable(description: "a target without a name: \(body.prefix(60))")
@@ -53,7 +53,7 @@ struct PackageManifest {
 
     func target(_ name: String) -> Target? { targets.first { $0.name == name } }
 
-    /// Everything a target can see: its dependencies and theirs.
+    /// Returns the direct and indirect dependencies of a target.
     func closure(of name: String) -> Set<String> {
         var seen: Set<String> = []
         var open = target(name)?.dependencies ?? []
@@ -64,7 +64,8 @@ struct PackageManifest {
         return seen
     }
 
-    /// `let grdb = Target.Dependency.product(name: "GRDB", …)`
+    /// Returns the products that have a name in the manifest, for example `let grdb = Target.Dependency.product(name: "GRDB",
+    /// …)`.
     private static func namedProducts(_ text: String) throws -> [String: String] {
         var names: [String: String] = [:]
         for match in text.matches(of: /let (\w+) = Target\.Dependency\.product\(name:\s*"([^"]+)"/) {

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// What the pages at the top level name is there: files, modules, types, targets.
+/// Tests that files, modules, types and targets that the top-level pages name exist.
 @Suite struct PagesTests {
     private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
         .deletingLastPathComponent().deletingLastPathComponent()
@@ -14,7 +14,7 @@ import Testing
         FileManager.default.fileExists(atPath: Self.root.appendingPathComponent(path).path)
     }
 
-    /// All Swift of the package, in one text.
+    /// The text of all Swift files of the package.
     private static let code: String = ["Sources", "Tests"].flatMap { folder -> [String] in
         let base = root.appendingPathComponent(folder)
         let paths = (try? FileManager.default.subpathsOfDirectory(atPath: base.path)) ?? []
@@ -24,13 +24,13 @@ import Testing
     }.joined()
 
     @Test(arguments: ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md"])
-    func everyLinkLeadsSomewhere(_ page: String) throws {
+    func `each link of a page leads to an existing file`(_ page: String) throws {
         for link in try text(page).matches(of: /\]\(([^)#]+)\)/) where !link.1.hasPrefix("http") {
             #expect(exists(String(link.1)), "\(page): \(link.1)")
         }
     }
 
-    @Test func everyLinkOfTheDocumentationLeadsSomewhere() throws {
+    @Test func `each link of the documentation leads to an existing file`() throws {
         let sources = Self.root.appendingPathComponent("Sources").path
         var links = 0
         for path in try FileManager.default.subpathsOfDirectory(atPath: sources)
@@ -45,9 +45,9 @@ import Testing
     }
 
     @Test(arguments: ["ARCHITECTURE.md", "CONTRIBUTING.md", "README.md"])
-    func everyNameIsThere(_ page: String) throws {
+    func `each file and symbol that a page names exists`(_ page: String) throws {
         var names = 0
-        // Of the app that a reader makes: `Tests/Documentation/readme.py` looks at those.
+        // `Sources/tide/` belongs to the app that a reader makes. `Tests/Documentation/readme.py` tests these names.
         for name in try text(page).matches(of: /`([\w.\/+-]+)`/).map({ String($0.1) }) where !name.hasPrefix("Sources/tide/") {
             if name.contains("/"), name.hasSuffix(".swift") || name.hasPrefix("Sources/") || name.hasPrefix("Tests/") {
                 #expect(
@@ -65,12 +65,11 @@ import Testing
         #expect(names > 5)
     }
 
-    /// Every module has its place on the page.
-    @Test func thePageNamesEveryModule() throws {
+    @Test func `the architecture page names each module`() throws {
         let page = try text("ARCHITECTURE.md")
         let modules = try PackageManifest(source: text("Package.swift")).targets.filter { $0.kind != .testTarget }.map(\.name)
         for module in modules where !module.hasPrefix("fuzz-") && module != "SanitizedSynchronization" {
-            // Programs of a line stand beside the module that they start.
+            // The page names the module that a program of one line starts, not the program.
             let isThin = ["stormy"].contains(module)
             #expect(isThin || page.contains("`\(module)`"), "\(module)")
         }

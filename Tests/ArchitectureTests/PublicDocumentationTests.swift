@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// What an author imports is documented: every public symbol, and of what throws, the errors.
+/// Tests the documentation of the modules that app authors import.
 @Suite struct PublicDocumentationTests {
     private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
         .deletingLastPathComponent().deletingLastPathComponent()
@@ -12,7 +12,7 @@ import Testing
         "TestKit/BackgroundTasksTesting", "TestKit/ServerScripts", "TestKit/FaultyServer",
     ]
 
-    /// What has its documentation where it is asked for: in Swift's protocols, Apple's delegates, ArgumentParser's commands.
+    /// Declarations whose documentation is in protocols of Swift, delegates of Apple, or commands of ArgumentParser.
     private static let inherited = [
         "var body:", "static func ==", "func hash(into", "var description", "let rawValue", "init(rawValue:", "func encode(to",
         "init(from decoder", "static var errorDomain", "var errorCode", "var errorUserInfo", "var errorDescription",
@@ -20,7 +20,7 @@ import Testing
         "func userNotificationCenter(", "var effect: CommandEffect {",
     ]
 
-    @Test(arguments: modules) func everyPublicSymbolIsDocumented(_ module: String) throws {
+    @Test(arguments: modules) func `each public symbol is documented, including its errors`(_ module: String) throws {
         let base = Self.root.appendingPathComponent("Sources/" + module)
         let declaration =
             /^\s*(?:@\w+(?:\([^)]*\))?\s+)*(?:public|open) (?!extension|import)(?:\w+(?:\(set\))? )*?(?:struct|enum|class|protocol|actor|func|var|let|init|subscript|typealias)\b/
@@ -41,7 +41,7 @@ import Testing
         #expect(count > 0, "nothing public was found")
     }
 
-    /// Attributes may stand between the two.
+    /// Returns the documentation of a declaration. Attributes may be between the documentation and the declaration.
     private static func documentation(above index: Int, in lines: [String]) -> String {
         var place = index - 1
         func text(_ place: Int) -> String { lines[place].trimmingCharacters(in: .whitespaces) }
@@ -54,7 +54,7 @@ import Testing
         return found.joined(separator: "\n")
     }
 
-    /// Up to the body.
+    /// Returns the declaration without its body.
     private static func signature(from index: Int, in lines: [String]) -> String {
         var found = ""
         for line in lines[index..<min(index + 8, lines.count)] {

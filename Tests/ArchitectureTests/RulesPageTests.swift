@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// The page of rules names the tests that hold them; a test that was renamed or dropped must not stand there.
+/// Tests that the pages of rules name existing tests, so that no page names a test that was renamed or removed.
 @Suite struct RulesPageTests {
     private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
         .deletingLastPathComponent().deletingLastPathComponent()
@@ -11,9 +11,9 @@ import Testing
         ("Sources/API/BackgroundTransfer/BackgroundTransfer.docc/Sessions.md", 20),
         ("Sources/API/UserNotifications/UserNotifications.docc/Rules.md", 40),
     ])
-    func everyTestItNamesIsThere(_ path: String, _ least: Int) throws {
+    func `each test that the page names exists, and each rule has a test or a reason`(_ path: String, _ least: Int) throws {
         let page = Self.root.appendingPathComponent(path)
-        // A peer's own tests are below that heading, and not in this package.
+        // The tests below that heading belong to another package.
         let text = try String(contentsOf: page, encoding: .utf8).components(separatedBy: "\n## Beside ")[0]
         let links = text.matches(of: /\[([^\[\]]+)\]\(\.\.\/\.\.\/\.\.\/\.\.\/([\w\/]+\.swift)\)/)
         #expect(links.count > least)
@@ -23,7 +23,7 @@ import Testing
             let isThere = source.contains("func \(link.1)(") || source.contains("func `\(link.1)`(")
             #expect(isThere, "\(link.2) has no test \(link.1)")
         }
-        // Every rule is held by a test, or says why by none.
+        // Each rule names a test, or the reason why it has none.
         for row in text.split(separator: "\n")
         where row.hasPrefix("| ") && !row.hasPrefix("| ---") && !row.hasPrefix("| Apple's rule") {
             #expect(row.contains("](") || row.contains("(none: "), "\(row)")

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// Each promise of SECURITY.md names the tests that hold it.
+/// Tests that each promise of SECURITY.md names its tests.
 @Suite struct SecurityPageTests {
     private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
         .deletingLastPathComponent().deletingLastPathComponent()
@@ -21,13 +21,13 @@ import Testing
         text.matches(of: /^- .*?(?=\n- |\n\n|\n?\z)/.anchorsMatchLineEndings().dotMatchesNewlines()).map { String($0.0) }
     }
 
-    /// The tests behind the dash; empty: there is none.
+    /// Returns the tests after the dash; empty if the promise has no dash.
     private static func tests(of promise: String) -> [String] {
         guard let dash = promise.range(of: "—", options: .backwards) else { return [] }
         return promise[dash.upperBound...].matches(of: /`([^`]+)`/).map { String($0.1) }
     }
 
-    @Test func everyPromiseHasItsTests() throws {
+    @Test func `each promise names tests that exist`() throws {
         let promises = Self.promises(try String(contentsOf: Self.root.appendingPathComponent("SECURITY.md"), encoding: .utf8))
         #expect(promises.count > 20)
         for promise in promises {
@@ -37,7 +37,7 @@ import Testing
         }
     }
 
-    @Test func aPromiseWithoutATestIsFound() {
+    @Test func `a promise without a test is found`() {
         #expect(Self.tests(of: "- Nothing listens.") == [])
         #expect(Self.promises("- a\n  b\n- c — `d`\n\nend") == ["- a\n  b", "- c — `d`"])
     }

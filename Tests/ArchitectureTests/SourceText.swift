@@ -1,8 +1,8 @@
 import Foundation
 
-/// One file of the package, and what the rules look for in it.
+/// One file of the package, with the properties that the rules examine.
 struct SourceText {
-    /// From the package's folder on: "Sources/Stormy/Stormy/Places.swift".
+    /// The path in the package, for example "Sources/Stormy/Stormy/Places.swift".
     let path: String
     let lines: [String]
 
@@ -11,12 +11,12 @@ struct SourceText {
         lines = text.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
     }
 
-    /// The floor of a source: the folder under Sources, or the laboratory in Tests.
+    /// The layer of a source: the folder in `Sources`, or the laboratory in `Tests`.
     var floor: String? {
         path.hasPrefix("Sources/") || path.hasPrefix("Tests/Laboratory/") ? folders.dropFirst().first : nil
     }
 
-    /// The target that the file belongs to: the folder under its floor, or under Tests.
+    /// The target that contains the file: the folder in its layer, or in `Tests`.
     var target: String { folders.dropFirst(floor == nil ? 1 : 2).first ?? "" }
 
     /// The target of a file below `Tests/StandIns`.
@@ -24,7 +24,7 @@ struct SourceText {
 
     private var folders: [String] { path.split(separator: "/").map(String.init) }
 
-    /// A file that ends in a line break has no further line after it.
+    /// The number of lines. A line break at the end does not begin another line.
     var lineCount: Int { lines.last == "" ? lines.count - 1 : lines.count }
 
     struct Import: Hashable {
@@ -40,13 +40,14 @@ struct SourceText {
         }
     }
 
-    /// Lines of code that hold `word`, comments and string literals left out.
+    /// Returns the numbers of lines whose code contains `word`. Comments and string literals are ignored.
     func lines(with word: String) -> [Int] {
-        // Most lines do not hold it anywhere: without a look at each for its strings this is a minute faster.
+        // Most lines do not contain the word, so their strings are not examined. This saves a minute.
         lines.indices.filter { lines[$0].contains(word) && Self.code(of: lines[$0]).contains(word) }.map { $0 + 1 }
     }
 
-    /// Lines that hold `word` anywhere but give no reason on the line itself or the one before.
+    /// Returns the numbers of lines that contain `word` without a reason. A reason is on the line or in a comment on the line
+    /// before.
     func linesWithoutReason(_ word: String) -> [Int] {
         lines.indices.filter { index in
             guard lines[index].contains(word) else { return false }
@@ -57,14 +58,14 @@ struct SourceText {
 
     private static func isComment(_ line: String) -> Bool { line.drop { $0 == " " }.hasPrefix("//") }
 
-    /// A line without its comment and without what stands in its string literals.
+    /// Returns a line without its comment and without the content of its string literals.
     static func code(of line: String) -> String {
         let withoutStrings = line.replacing(/"(?:\\.|[^"\\])*"/, with: "\"\"")
         guard let comment = withoutStrings.range(of: "//") else { return withoutStrings }
         return String(withoutStrings[..<comment.lowerBound])
     }
 
-    /// Comments at the end of lines or on lines of their own are taken away; string literals stay.
+    /// Returns the text without comments. String literals stay.
     static func withoutComments(_ text: String) -> String {
         text.split(separator: "\n", omittingEmptySubsequences: false)
             .map { $0.replacing(/(^|\s)\/\/.*$/, with: "") }

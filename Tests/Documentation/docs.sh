@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Compiles the documentation of what authors import, with the toolchain's own docc; fails on a warning. Wants a debug build.
-# OUTPUT-FOLDER/site is the site: any server of static files shows it.
+# Compiles the documentation of the public modules with the toolchain's docc. Fails on a warning. Needs a debug build.
+# The result is a static site in OUTPUT-FOLDER/site.
 #
 # usage: docs.sh BUILD-FOLDER OUTPUT-FOLDER
 set -euo pipefail
 build="$1/debug" checkouts="$1/checkouts" output="$2"
 root="$(cd "$(dirname "$0")/../.." && pwd)"
 modules="BackgroundTasks BackgroundTransfer UserNotifications BackgroundScenes BackgroundCommands BackgroundTasksTesting ServerScripts FaultyServer"
-# A symbol graph is read out of a built module, which wants to see the C modules below it.
+# The symbol graph of a built module can only be extracted if the imported C modules are found.
 mapfile -t maps < <(find "$root/Sources" "$checkouts"/*/Sources -name module.modulemap; find "$build"/*.build -maxdepth 1 -name module.modulemap)
 flags=()
 for map in "${maps[@]}"; do flags+=(-Xcc "-fmodule-map-file=$map"); done
@@ -22,10 +22,10 @@ for module in $modules; do
   docc convert "$catalog" --additional-symbol-graph-dir "$output/graphs/$module" --warnings-as-errors \
     --fallback-display-name "$module" --fallback-bundle-identifier "stormy.$module" --output-path "$output/$module.doccarchive" \
     >"$output/$module.log" 2>&1 || failed=1
-  # Each is said where it is.
+  # Prints each warning or error with its place.
   grep -hE -A3 'warning|error' "$output/$module.log" || true
 done
-# One site of static files for all of them.
+# Merges the documentation of all modules into one static site.
 archives=()
 for module in $modules; do archives+=("$output/$module.doccarchive"); done
 [ "$failed" = 0 ] && docc merge "${archives[@]}" --synthesized-landing-page-name Stormy --output-path "$output/site"

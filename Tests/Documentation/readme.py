@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Does what README and the Swift guides show: types the quick start and compares its output, and builds, runs and launches the apps.
+"""Checks README and the Swift guides: types the quick start and compares the output, and builds, runs and launches the apps.
 
     readme.py [--quick-start | --ship]
 
---quick-start: only the quick start of README. --ship: also packages the app of the tutorial, which needs a release build.
-The quick start uses the programs in .build/debug, or in the folder that the variable STORMY_PROGRAMS names.
+--quick-start: check only the quick start of README. --ship: also package the app of the tutorial, which needs a release build.
+The quick start uses the programs in the folder STORMY_PROGRAMS (an environment variable), or in .build/debug if the variable is not set.
 """
 
 import datetime
@@ -33,7 +33,7 @@ PROGRAMS = os.environ.get("STORMY_PROGRAMS", os.path.join(ROOT, ".build/debug"))
 
 
 class Server(http.server.BaseHTTPRequestHandler):
-    """A tide, an episode of a podcast, a weather service with a storm from 12:00 to 15:00, and a WebDAV folder."""
+    """A fake server with a tide, a podcast episode, a weather service with a storm from 12:00 to 15:00, and a WebDAV folder."""
 
     asked: list[str] = []
     photos: dict[str, bytes] = {}
@@ -72,7 +72,7 @@ class Server(http.server.BaseHTTPRequestHandler):
 
 
 def forecast(offset: int) -> bytes:
-    """A response of Open-Meteo in a zone that is `offset` hours east of UTC, with a thunderstorm from the next 12:00 to 15:00."""
+    """Returns an Open-Meteo response for the zone `offset` hours east of UTC, with a thunderstorm from the next 12:00 to 15:00."""
     zone = datetime.timezone(datetime.timedelta(hours=offset))
     first = datetime.datetime.now(zone).replace(minute=0, second=0, microsecond=0) - datetime.timedelta(hours=1)
     hours = [first + datetime.timedelta(hours=hour) for hour in range(48)]
@@ -92,7 +92,7 @@ def forecast(offset: int) -> bytes:
 
 
 def zone_name(offset: int) -> str:
-    """The names of these zones count hours to the west."""
+    """Returns the name of the zone. The names of the Etc zones count hours to the west, so the sign is reversed."""
     return f"Etc/GMT{-offset:+d}"
 
 
@@ -121,7 +121,7 @@ class Desktop:
             command, env={**os.environ, **self.environment}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **options)
 
     def press(self) -> None:
-        """Presses the notification that is on the screen. Does nothing if there is none."""
+        """Presses the notification that is on the screen. Does nothing if the screen shows no notification."""
         environment = {**os.environ, **self.environment}
         count = subprocess.run(["dunstctl", "count", "displayed"], env=environment, capture_output=True, text=True).stdout
         if count.strip() not in ("", "0"):
@@ -134,7 +134,7 @@ class Desktop:
 
 
 def in_terminal(command: str, folder: str, environment: dict[str, str], while_it_runs) -> tuple[int, str]:
-    """Types the command in a terminal of 100 columns. Returns its exit code and what the terminal shows, without colours."""
+    """Types the command in a terminal of 100 columns. Returns the exit code and the text of the terminal without colours."""
     terminal, end = pty.openpty()
     fcntl.ioctl(end, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 100, 0, 0))
     process = subprocess.Popen(
@@ -156,7 +156,7 @@ def in_terminal(command: str, folder: str, environment: dict[str, str], while_it
 
 
 def comparable(text: str) -> str:
-    """The text without what differs between two runs: durations, sizes and the version of the notification server."""
+    """Returns the text without the parts that differ between two runs: durations, sizes, the version of the notification server."""
     text = re.sub(r"\(in \d[^)]*\)", "(in …)", text)
     text = re.sub(r"^ *\d+\.\d+ s ", "0.00 s ", text, flags=re.MULTILINE)
     text = re.sub(r"dunst [\d.]+ \([\d-]+\)", "dunst", text)
@@ -164,11 +164,11 @@ def comparable(text: str) -> str:
 
 
 def quick_start(place: str, port: int) -> None:
-    """Types each command of README's quick start and compares the output. A line "…" stands for at least one line."""
+    """Types each command of README's quick start and compares the output. A line "…" matches one or more lines."""
     text = open(README).read()
     configuration = re.search(r"^```toml\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)[1]
     session = re.search(r"^```console\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)[1]
-    # In this zone it is between 08:00 and 09:00.
+    # The time in this zone is between 08:00 and 09:00.
     Server.offset = (8 - datetime.datetime.now(datetime.timezone.utc).hour + 12) % 24 - 12
     configuration = configuration.replace("https://dav.example.org", f"http://127.0.0.1:{port}")
     home = os.path.join(place, "home")
@@ -230,7 +230,7 @@ def steps(text: str, before: str = "In a terminal, in that folder:") -> list[tup
 
 
 class Reader:
-    """Does what a page shows, in an empty folder beside the checkout, with an empty home."""
+    """Runs the commands of a page in an empty folder next to the checkout, with an empty home folder."""
 
     def __init__(self, place: str, port: int):
         self.app = os.path.join(place, "app")
@@ -267,7 +267,7 @@ class Reader:
             file.write(body)
 
     def type(self, lines: list[str]) -> str:
-        """Runs the lines, which have to succeed. Returns the output of the last line."""
+        """Runs the lines. Ends the script if a line fails. Returns the output of the last line."""
         printed = ""
         for line in lines:
             print(f"$ {line}", flush=True)
@@ -278,7 +278,7 @@ class Reader:
         return printed
 
     def run(self, line: str) -> subprocess.CompletedProcess:
-        # On standard input, because a search for processes by their arguments would otherwise find the shell.
+        # The line is passed on standard input. A search for processes by their arguments would otherwise find the shell.
         return subprocess.run(["sh"], input=line, cwd=self.app, env=self.environment, capture_output=True, text=True)
 
     def quietly(self, line: str) -> str:
