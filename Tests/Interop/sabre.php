@@ -1,5 +1,5 @@
 <?php
-// Sabre/DAV over the folder DAV_ROOT. With DAV_FORBIDDEN, names with one of these characters are refused as Nextcloud refuses them.
+// Sabre/DAV over the folder DAV_ROOT. Names with a character of DAV_FORBIDDEN are refused in the same way as by Nextcloud.
 error_reporting(E_ALL & ~E_DEPRECATED);
 ini_set('display_errors', '0');
 ini_set('memory_limit', '512M');

@@ -1,4 +1,4 @@
-"""Three of the real servers, one of each script, chosen by a seed: what there is time for after every change.
+"""Runs each of the three interop scripts with one real server, chosen by a seed. CI runs this sample because all servers take too long.
 
     python3 Tests/Interop/sample.py SEED
 """

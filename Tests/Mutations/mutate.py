@@ -1,11 +1,11 @@
-"""Injects the bugs of mutations.json, one at a time, and says which test catches each.
+"""Injects the bugs of mutations.json, one at a time, and prints which test catches each bug.
 
 usage: mutate.py [--quick] [--known-green] [NAME...]
 
-Each is built in a copy of the checkout with a build folder of its own. The suite is run in two steps, the quick targets first; the
-end-to-end tests only for what they do not catch; both must be green without any bug. Caught means that a test failed, or the process
-that ran it ended: a run that goes on too long is no catch. A bug that is not caught, or does not compile, is a failure. `--quick` is
-the first step alone; `--known-green` does not run the suite without any bug first.
+Each bug is built in a copy of the checkout with a separate build folder. The suite runs in two steps. The quick targets run first, and the
+end-to-end tests run only if the quick targets do not catch the bug. Both steps must pass without any bug. A bug is caught if a test fails or
+the test process crashes. A run that only exceeds its time limit does not catch the bug. The script fails if a bug is not caught, does not
+compile, or does not match the source exactly once. `--quick` runs only the first step. `--known-green` skips the run without any bug.
 """
 
 import json
@@ -22,15 +22,15 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 COPY = os.environ.get("MUTATE_FOLDER", os.path.join(ROOT, ".build-mutate"))
 BUILD = os.path.join(COPY, ".build")
-# The architecture reads sources as text: it would catch nothing that matters, or everything.
+# Architecture tests are skipped because they read sources as text and do not run the code with the bug.
 STEPS = (("^(?!EndToEndTests|ArchitectureTests|APICompileTests)", 900), ("EndToEndTests", 2400))
 SWIFT = os.environ.get("SWIFT", "swift")
-# One test that fails is enough.
+# The first line that reports a failed test ends a run of the first step.
 FAILED = re.compile(r'✘ Test (?:"[^"]+"|\S+?\()|error: \S+ : ')
 
 
 def run(arguments, seconds, until=None):
-    """The exit code and what was printed; -1 after `seconds`. Ends at the first line that `until` matches, with what it began."""
+    """Runs the command. Returns the exit code, or -1 after `seconds`, and the output. The first line that `until` matches ends the run."""
     process = subprocess.Popen(
         arguments, cwd=COPY, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", start_new_session=True
     )
@@ -51,7 +51,7 @@ def run(arguments, seconds, until=None):
 
 
 def stop(process):
-    """Kills its session: tests run in process groups of their own."""
+    """Kills all processes of the session, because tests run in separate process groups."""
     for name in filter(str.isdigit, os.listdir("/proc")):
         try:
             if os.getsid(int(name)) == process.pid:
@@ -61,7 +61,7 @@ def stop(process):
 
 
 def refresh(paths):
-    """SwiftPM looks at times: what was put back must count as changed, and so must whoever inlines it."""
+    """Sets the modification times of restored files, so that SwiftPM rebuilds the files and the code that inlines them."""
     now = time.time()
     for path in paths:
         os.utime(os.path.join(COPY, path), (now, now))
@@ -87,7 +87,7 @@ def judge(mutant, steps):
             errors = re.findall(r"error: ([^\n]*)", text)
             return "DOES NOT COMPILE", errors[0] if errors else text[-300:]
         for step, seconds in steps:
-            # What many processes do at once is judged by all of its tests: one may have failed by itself.
+            # The end-to-end step runs to its end: one test may have failed without the bug, because many processes run at once.
             until = FAILED if step == STEPS[0][0] else None
             code, text = run([SWIFT, "test", "--skip-build", "--filter", step], seconds, until)
             by = ", ".join(caught_by(text)[:3])
@@ -120,7 +120,7 @@ def main():
     for name in ("Package.swift", "Package.resolved", "README.md", "Makefile"):
         if os.path.exists(os.path.join(ROOT, name)):
             shutil.copy2(os.path.join(ROOT, name), os.path.join(COPY, name))
-    # A suite that is red by itself would catch everything.
+    # A suite that fails without any bug would seem to catch every bug.
     code, text = run([SWIFT, "build", "--build-tests"], 3000)
     for step, seconds in () if "--known-green" in options else steps:
         if code == 0:

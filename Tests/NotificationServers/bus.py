@@ -1,4 +1,4 @@
-"""A private session bus, and what notification servers and their clients said on it."""
+"""A private session bus with a record of the messages of notification servers and their clients."""
 import json
 import pathlib
 import shutil
@@ -6,7 +6,7 @@ import subprocess
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
-# Debian's own, for which its packages of D-Bus are.
+# The folder of Debian's D-Bus service files.
 SERVICES = pathlib.Path("/usr/share/dbus-1/services")
 NAME = "org.freedesktop.Notifications"
 
@@ -19,11 +19,11 @@ CONFIGURATION = """<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Con
 
 
 class No(Exception):
-    """A feature is not there; says why."""
+    """A feature is missing. The message is the reason."""
 
 
 def until(what, seconds, complaint):
-    """Waits for something true, and returns it; `complaint` says what did not come."""
+    """Waits until `what` returns a true value, and returns the value. Raises `No` with `complaint` after the given seconds."""
     end = time.monotonic() + seconds
     while True:
         found = what()
@@ -35,7 +35,7 @@ def until(what, seconds, complaint):
 
 
 class Notice:
-    """A call of Notify, the answer to it, and how it ended."""
+    """A call of Notify, its response, and the close of the notification."""
 
     def __init__(self, event, epoch):
         (self.app, self.replaces, self.icon, self.title, self.body, self.actions, self.hints, self.timeout) = event["arguments"]
@@ -49,7 +49,7 @@ class Notice:
 
 
 class Bus:
-    """A session bus in a folder. It starts no notification server by itself: the files that name one are not in its folder of services."""
+    """A session bus in a folder. The bus does not start a notification server, because its service files do not include one."""
 
     def __init__(self, folder, processes, services=(), environment=None):
         self.folder, self.processes, self.environment = folder, processes, environment
@@ -58,7 +58,7 @@ class Bus:
         self.process = self.recorder = None
         self.taken, self.epoch = 0, 0
         self.events, self.notices = [], []
-        # Connections of servers and their helpers: what these ask each other is no app's.
+        # Connections of servers and their helpers. Calls between them do not come from an app.
         self.servers = set()
         place = folder / "services"
         place.mkdir()
@@ -96,17 +96,17 @@ class Bus:
         return self.ask(method, *words, destination=NAME, path="/org/freedesktop/Notifications", interface=NAME)
 
     def owner(self):
-        """The connection that serves notifications; None: nobody does."""
+        """Returns the connection of the notification server, or None without a server."""
         answer = self.ask("GetNameOwner", NAME)
         return answer.stdout.split("'")[1] if answer.returncode == 0 else None
 
     def note_server_gone(self):
-        """The numbers of what it showed mean nothing any more."""
+        """Begins a new epoch, because the numbers of the last server's notifications are now invalid."""
         self.read()
         self.epoch += 1
 
     def read(self):
-        """Takes what was recorded since."""
+        """Reads the messages that were recorded since the last call."""
         if not self.record.exists():
             return
         with open(self.record, "rb") as file:
@@ -138,18 +138,18 @@ class Bus:
                     notice.closed_at, notice.reason = event["at"], event["arguments"][1]
 
     def said(self):
-        """Calls and signals of notifications, and the answers to them; not those to calls of other kinds."""
+        """Returns the calls and signals of notifications and the responses to these calls, without responses to other calls."""
         calls = {(event["sender"], event["serial"]) for event in self.events if event["kind"] == "call"}
         return [event for event in self.events
                 if event["kind"] in ("call", "signal") or event["kind"] in ("answer", "error") and (event["to"], event["answers"]) in calls]
 
     def calls(self, title=None):
-        """What was to be shown so far."""
+        """Returns all calls of Notify so far."""
         self.read()
         return [notice for notice in self.notices if title is None or notice.title == title]
 
     def standing(self, title=None):
-        """What the present server was given and has not closed, by its number; of one that was replaced the last."""
+        """Returns the notifications that the current server has and has not closed. A replaced number counts with its last content."""
         self.read()
         found = {}
         for notice in self.notices:

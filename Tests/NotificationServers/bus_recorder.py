@@ -1,7 +1,7 @@
-"""Writes everything that is said to and by notification servers on a bus into a file, a JSON object a line.
+"""Writes all messages to and from notification servers on a bus to a file, one JSON object for each line.
 
-A process of its own: it sees the bus as dbus-monitor does, also what is meant for one connection alone. Bytes are written as their
-number and their first ones.
+The recorder is a separate process that monitors the bus in the same way as dbus-monitor. It also sees messages for a single connection. A
+byte array is written as its length and its first bytes.
 
 usage: bus_recorder.py ADDRESS FILE
 """
@@ -21,7 +21,7 @@ RULES = ["interface='org.freedesktop.Notifications'", "type='method_return'", "t
 
 
 def plain(value):
-    """A value of the bus as JSON has it."""
+    """Converts a D-Bus value to a JSON value."""
     if isinstance(value, (dbus.ByteArray, bytes)):
         return {"bytes": len(value), "begin": bytes(value[:12]).hex()}
     if isinstance(value, bool):
@@ -50,7 +50,7 @@ def main():
                 "at": time.monotonic(), "kind": KINDS.get(message.get_type()), "member": message.get_member(),
                 "sender": message.get_sender(), "to": message.get_destination(), "serial": message.get_serial(),
                 "answers": message.get_reply_serial(), "error": message.get_error_name(), "arguments": arguments}) + "\n")
-            # Whoever only listens must not answer: the bus would end the connection.
+            # A monitor must not send responses. Otherwise, the bus would close the connection.
             return HANDLED
 
         connection.add_message_filter(note)

@@ -1,25 +1,26 @@
 #!/usr/bin/env python3
-"""Stormy's notifications on ten real notification servers, and without any server: pressed, restarted, frozen, killed.
+"""Tests Stormy's notifications on ten real notification servers, and without a server: pressed, restarted, frozen, killed.
 
-Each server runs on a private bus and a display without a screen (desks.py). For each feature (features.py) an app of its own, in a fresh
-home, shows what is to be shown; buttons are pressed with a mouse on the screen; what is judged is what the app's log, the bus and the
-pixels say. A "no" that is the server's own doing is in the table EXPECTED with its reason; every other "no" is a fault, of Stormy or of
-this test, and the exit code is 1.
+Each server runs on a private bus and a virtual display (desks.py). For each feature (features.py), a separate app in a new home shows
+notifications, and buttons are pressed with a mouse. The results come from the app's log, the bus and the pixels. A "no" that the server
+causes is in the table EXPECTED with its reason. Every other "no" is a fault of Stormy or of this test, and the exit code is 1.
 
-Packages that are missing are installed, and removed at the end: other tests look for a machine without a desktop. What the screens
-showed is in .build/notification-servers/.
+Missing packages are installed, and removed at the end, because other tests need a machine without a desktop. Pictures of the screens are
+stored in .build/notification-servers/.
 
 usage: conformance.py [SERVER... | --all | --seed N | --sample N] [--feature KEY]... [--write] [--keep]
 
     SERVER      dunst xfce4-notifyd mate notification-daemon lxqt notify-osd mako swaync gnome-shell plasma none
-    --seed N    dunst, and another one that N draws
-    --sample N  for CI: the same without those that bring a whole desktop, and of the features the few in SAMPLE. Beside other work on
-                two cores a fault is judged a second time, and both are printed. Where packages cannot be installed it is dunst alone.
-    --feature   only this one
-    --write     writes measured-servers.json, which doctor reads, and the page of the documentation, anew after each server; what is not measured stays as it was
-    --keep      leaves the packages installed
+    --seed N    tests dunst and one other server, which N chooses
+    --sample N  for CI: as --seed, but without complete desktops, and only with the features in SAMPLE. Because CI does other work on
+                two cores, a feature with a fault is tested again, and both results are printed. Only dunst is tested if packages cannot
+                be installed.
+    --feature   tests only this feature
+    --write     after each server, writes measured-servers.json, which doctor reads, and the page of the documentation. Results that were
+                not measured are kept.
+    --keep      keeps the packages installed
 
-BIN is the folder of the built programs, if it is another one than .build/debug.
+The environment variable BIN can name another folder of built programs than .build/debug.
 """
 import argparse
 import datetime
@@ -43,31 +44,31 @@ PICTURES = ROOT / ".build/notification-servers"
 MEASURED = HERE.parents[1] / "Sources/API/BackgroundCommands/Doctor/measured-servers.json"
 PAGE = ROOT / "Sources/API/UserNotifications/UserNotifications.docc/Servers.md"
 
-# What stands in the table where nobody knows yet whether the server, Stormy or this test is at fault; it counts as a fault.
+# The reason in the table if the cause is unknown: the server, Stormy or this test. The result counts as a fault.
 NOT_UNDERSTOOD = "not understood yet"
 # What a server does not do, and why: the reason in the table of the documentation.
-NO_FIELDS = {"reply": "has no fields; the button is left out"}
+NO_FIELDS = {"reply": "has no text fields; the button is not shown"}
 EXPECTED = {
     "dunst": NO_FIELDS,
-    "xfce4-notifyd": NO_FIELDS | {"body": "a press on it only closes it"},
-    "mate": NO_FIELDS | {"dismissal": "says that it left by itself"},
+    "xfce4-notifyd": NO_FIELDS | {"body": "a press on the notification only closes it"},
+    "mate": NO_FIELDS | {"dismissal": "reports an expiry"},
     "notification-daemon": NO_FIELDS | {
-        key: "says that it is closed, and leaves it on the screen" for key in ("takeoff", "progress-ends", "burst", "quit")},
+        key: "reports that the notification is closed, and keeps it on the screen" for key in ("takeoff", "progress-ends", "burst", "quit")},
     "lxqt": NO_FIELDS,
     "notify-osd": NO_FIELDS | {key: "draws no buttons" for key in ("buttons", "press", "again", "leaves")} | {
-        key: "nothing of it can be pressed" for key in ("body", "dismissal", "closed-stays-closed")} | {
-        "stays": "takes everything off by itself"},
+        key: "the notification cannot be pressed" for key in ("body", "dismissal", "closed-stays-closed")} | {
+        "stays": "removes every notification by itself"},
     "mako": NO_FIELDS,
-    "swaync": NO_FIELDS | {"stays": "moves it to its panel after 10 s"},
+    "swaync": NO_FIELDS | {"stays": "moves the notification to its panel after 10 s"},
     "gnome-shell": NO_FIELDS | {
-        "stays": "moves it to its list after 4 s", "agent-killed": "what is replaced while it is on the screen loses its buttons there"},
+        "stays": "moves the notification to its list after 4 s", "agent-killed": "a notification that is replaced on the screen loses its buttons"},
     "plasma": {},
     "none": {},
 }
-# What is judged in CI.
+# The features that CI tests.
 SAMPLE = ["shown", "press", "leaves", "takeoff", "server-restart", "agent-killed"]
 WHOLE_DESKTOPS = ["gnome-shell", "plasma"]
-# Features of one desk alone; the desk without a server has no others.
+# Features that only these desks have. The desk without a server has no other features.
 ONLY = {"waits": ["none"]}
 
 
@@ -76,7 +77,7 @@ def features_of(name):
 
 
 class Result:
-    """How one feature came out on one server."""
+    """The result of one feature on one server."""
 
     def __init__(self, key, why=None, note=None, expected=None, seconds=0.0):
         self.key, self.why, self.note, self.expected, self.seconds = key, why, note, expected, seconds
@@ -106,7 +107,7 @@ class Result:
 
 
 def judge(desk, key, attempt):
-    """One feature, in a home of its own. The server is started anew where something is left behind."""
+    """Tests one feature in a separate home. Restarts the server if notifications remain."""
     if not desk.is_alive():
         desk.restart_server()
     scene = Scene(desk, f"{key}{attempt}", PICTURES / desk.name)
@@ -131,7 +132,7 @@ def judge(desk, key, attempt):
 
 
 def keep_evidence(scene, key):
-    """What the agent said, and what the bus heard of it, beside the picture of the screen."""
+    """Writes the logs of the app and the agent and the messages on the bus to a file next to the picture of the screen."""
     log = scene.state / "agent.log"
     with open(PICTURES / scene.desk.name / f"{key}-no.txt", "w") as file:
         file.write("The app's log:\n" + scene.log.read_text(errors="replace"))
@@ -140,7 +141,7 @@ def keep_evidence(scene, key):
 
 
 def measure(name, keys, attempts=1):
-    """All features on one server: its name, vendor and version, and the results."""
+    """Tests the features on one server. Returns the server's name, vendor and version, and the results."""
     desk_class = DESKS[name]
     packages.install(desk_class.packages)
     shutil.rmtree(PICTURES / name, ignore_errors=True)
@@ -164,10 +165,10 @@ def measure(name, keys, attempts=1):
         return desk.information[:3], results
 
 
-# What is written.
+# The written files.
 
 def write(measured):
-    """`measured`: by name of a desk: information and results."""
+    """Writes the table and the page. `measured` holds the server's information and the results by the name of the desk."""
     day = datetime.date.today().isoformat()
     known = {server["desk"]: server for server in json.loads(MEASURED.read_text())["servers"]} if MEASURED.exists() else {}
     for name, (information, results) in measured.items():
@@ -180,7 +181,7 @@ def write(measured):
 
 
 def page(table):
-    """The page of the documentation."""
+    """Returns the page of the documentation."""
     servers = table["servers"]
     notes = []
 
@@ -202,17 +203,17 @@ def page(table):
         for server in servers if server["server"])
     return "\n".join([
         "# Notification servers, measured", "",
-        "What the notifications of this library do on ten real servers of Debian, and without a server.", "",
+        "The behaviour of this library's notifications on ten real servers of Debian, and without a server.", "",
         "## Overview", "",
-        f"Measured on {table['measured']} with `make notification-servers`: every server on a display of its own, its buttons pressed with a mouse.",
-        "A \"no\" is the server's own, and its reason stands below the table; \"not understood yet\" may be a fault of this library or of the test.",
-        "\"–\" is not measured there.", "",
+        f"`make notification-servers` measured this table on {table['measured']}. Every server had a separate display, and a mouse pressed its buttons.",
+        "\"no\" is a limit of the server, with a reason below the table. \"not understood yet\" may be a fault of the server, of this library or of the test.",
+        "\"–\" means that the feature was not measured on this server.", "",
         f"The servers: {versions}. \"none\" is a session without any server.", "",
         "| | " + " | ".join(server["desk"] for server in servers) + " |",
         "|---" * (len(servers) + 1) + "|", *lines, "",
         *(f"{number}. {why[0].upper()}{why[1:]}." for number, why in enumerate(notes, 1)), "",
-        "## What each feature means", "",
-        *(f"- **{title}**: {meaning[0].lower()}{meaning[1:]}"
+        "## Features", "",
+        *(f"- **{title}**: {meaning}"
           for title, meaning, _ in FEATURES.values()), ""])
 
 
@@ -254,7 +255,7 @@ def main():
             try:
                 measured[name] = measure(name, keys, attempts=1 if chosen.sample is None else 2)
             except Exception as error:
-                # One that cannot be installed or does not start is no reason to leave out the others.
+                # If a server cannot be installed or does not start, the other servers are still tested.
                 print(f"{name}: FAULT: {type(error).__name__}: {error}", flush=True)
                 results = [Result(key, why=f"the desk failed: {error}", expected=EXPECTED[name].get(key)) for key in keys]
                 measured[name] = (["", "", "", ""], results)

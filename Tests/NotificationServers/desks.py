@@ -1,8 +1,8 @@
-"""Desktops with one real notification server each: a private bus, a display without a screen, and the server, in a home of their own.
+"""Desktops with one real notification server each. A desk has a private bus, a virtual display, a server and a separate home.
 
-A desk starts its server, kills it, freezes it, and does what a person does: presses a button, presses the notification, closes it,
-types. Where a button is drawn is measured from the edges of what differs from the empty desktop. Everything that a desk starts ends with
-it, also when the harness itself is killed.
+A desk starts, kills and freezes its server. A desk also acts as the user: it presses a button or the notification, closes the notification,
+and types. The positions of buttons are measured from the edges of the area that differs from the empty desktop. All processes of a desk end
+with the desk, even if the test itself is killed.
 """
 import ctypes
 import json
@@ -25,14 +25,14 @@ from screen import Picture
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 LIBRARIES = pathlib.Path("/usr/lib/x86_64-linux-gnu")
 PR_SET_PDEATHSIG = 1
-# Of every desk: the bus, and who listens on it.
+# The packages of every desk: the bus, the recorder and the picture tools.
 COMMON = ("dbus", "libglib2.0-bin", "python3-dbus", "python3-gi", "imagemagick")
 X11 = (*COMMON, "xvfb", "xdotool")
 SWAY = (*COMMON, "sway", "grim")
 
 
 class Processes:
-    """What was started, in order; each ends with this process, whatever happens to it."""
+    """The started processes in order. Each process ends when this process ends, for any reason."""
 
     def __init__(self, folder):
         self.folder, self.all = folder, []
@@ -69,28 +69,28 @@ class Processes:
 
 
 class Desk:
-    """One desktop. A subclass says what differs."""
+    """One desktop. A subclass defines the differences."""
 
     name = ""
-    # What GetServerInformation answers.
+    # The name in the response to GetServerInformation.
     server_name = ""
     packages = ()
     # Patterns of files in /usr/share/dbus-1/services.
     services = ()
     size = (1000, 700)
-    # Where the pointer rests: a pointer over a notification keeps it there.
+    # The pointer's rest position, because a notification stays on the screen while the pointer is over it.
     rest = (20, 400)
-    # Where buttons are, from the left and top edges of what is shown, or from right and bottom where negative; None: there is none.
+    # Positions of buttons from the left and top edges of the notification. Negative positions count from the right and bottom edges.
     spots = {}
-    # Seconds in which it has started.
+    # The maximum start time in seconds.
     patience = 20
-    # Seconds that it needs between being told and having drawn.
+    # Seconds between a call of Notify and the drawn notification.
     drawing = 0.6
-    # Seconds after which a notification leaves by itself; None: it does not.
+    # Seconds after which the server takes a notification off the screen, or None.
     expires = None
-    # There is one to look at.
+    # Whether the desk has a screen.
     has_screen = True
-    # What it does with a second one of the same words within a second; None: it shows both.
+    # How the server treats two notifications with the same text within a second. None if it shows both.
     same_words = None
 
     def __init__(self):
@@ -136,7 +136,7 @@ class Desk:
             shutil.rmtree(self.folder, ignore_errors=True)
 
     def processes_of_homes(self):
-        """Agents, and what a bus started here, live in sessions of their own: known by the folder in their environment."""
+        """Returns agents and processes that the bus has started. They have separate sessions, so they are found by their environment."""
         mark, own, found = str(self.folder).encode(), os.getpid(), []
         for entry in pathlib.Path("/proc").iterdir():
             if not entry.name.isdigit() or int(entry.name) == own:
@@ -148,7 +148,7 @@ class Desk:
                 pass
         return found
 
-    # What a subclass says.
+    # Methods that a subclass defines.
 
     def start_display(self):
         raise NotImplementedError
@@ -157,7 +157,7 @@ class Desk:
         """Writes the server's settings."""
 
     def command(self):
-        """Of the server."""
+        """Returns the command of the server."""
         raise NotImplementedError
 
     def picture(self):
@@ -184,11 +184,11 @@ class Desk:
         self.settle()
 
     def settle(self):
-        """Until nothing moves on the empty desktop."""
+        """Waits until the empty desktop does not change, and keeps a picture of it."""
         if not self.has_screen:
             return
         self.move(*self.rest)
-        # Later servers are given at once what stands there.
+        # Later servers show the current notifications at once, so their desktop is not empty.
         if self.empty is not None:
             return
         last = self.picture()
@@ -212,7 +212,7 @@ class Desk:
         self.start_server()
 
     def restart_bus(self):
-        """As at a logout: the bus, all that was on it, and then all anew at the same address."""
+        """Ends the server and the bus, as at a logout. Then starts both again at the same address."""
         self.processes.kill(self.server)
         self.server = None
         self.bus.kill()
@@ -226,7 +226,7 @@ class Desk:
         self.processes.signal(self.server, signal.SIGCONT)
 
     def answers(self):
-        """The server says something within 2 s."""
+        """Returns whether the server responds within 2 s."""
         return self.bus.ask("GetServerInformation", destination=NAME, path="/org/freedesktop/Notifications", interface=NAME,
                             seconds=2).returncode == 0
 
@@ -237,15 +237,15 @@ class Desk:
 
     @property
     def region(self):
-        """Where notifications are looked for: left, top, right, bottom."""
+        """The region in which notifications are searched: left, top, right, bottom."""
         return (0, 0, *self.size)
 
     def box(self):
-        """What is shown; None: nothing."""
+        """Returns the box of the shown notifications, or None if nothing is shown."""
         return self.picture().difference(self.empty, self.region) if self.has_screen else None
 
     def still_box(self):
-        """What is shown once it has not moved for half a second: a busy machine draws it in parts, and its buttons come last."""
+        """Returns the box after half a second without a change, because a busy machine draws a notification in parts, buttons last."""
         last, since = None, time.monotonic()
         end = since + 6
         while time.monotonic() < end:
@@ -258,11 +258,11 @@ class Desk:
         return last
 
     def is_shown(self):
-        """Something stands on the screen, or in the place where the desktop keeps what stood there."""
+        """Returns whether a notification is on the screen or in the desktop's list of notifications."""
         return self.box() is not None
 
     def shows_picture(self):
-        """The magenta picture is drawn."""
+        """Returns whether the magenta picture is on the screen."""
         box = self.still_box()
         return box is not None and self.picture().count_magenta(box) > 60
 
@@ -270,11 +270,11 @@ class Desk:
         if self.has_screen:
             self.picture().save(path)
 
-    # A person.
+    # The user.
 
     def at(self, spot, box=None):
         if spot not in self.spots:
-            raise No("nothing of it can be pressed")
+            raise No("the notification cannot be pressed")
         box = box or self.still_box()
         if box is None:
             raise No("nothing is on the screen to be pressed")
@@ -287,7 +287,7 @@ class Desk:
         self.move(*self.rest)
 
     def press_twice(self, key):
-        """As fast as a person can."""
+        """Presses a button twice without a pause."""
         x, y = self.at(key)
         self.click(x, y)
         self.click(x, y)
@@ -305,11 +305,11 @@ class Desk:
         raise No("has no field")
 
     def stir(self):
-        """Shows that somebody is there, where a desktop looks for that before it takes something off the screen."""
+        """Moves the pointer if the desktop needs user activity before it takes a notification off the screen."""
 
 
 class X11Desk(Desk):
-    """Xvfb without a window manager."""
+    """A desk on Xvfb without a window manager."""
 
     depth = 24
 
@@ -320,7 +320,7 @@ class X11Desk(Desk):
             self.environment, pass_fds=[writing])
         os.close(writing)
         with os.fdopen(reading) as pipe:
-            # The whole line: it ends where it cannot write all of that.
+            # Reads the complete line, because Xvfb ends if it cannot write the line.
             number = pipe.readline().strip()
         if not number:
             raise No("Xvfb does not start")
@@ -341,7 +341,7 @@ class X11Desk(Desk):
 
 
 class Menu:
-    """Takes the place of dmenu: chooses the line that begins with the word in a file, as a person would with the arrow keys."""
+    """A test double of dmenu. It chooses the first line that matches the text in a file."""
 
     def __init__(self, folder):
         self.choice, self.program = folder / "choice", folder / "choose"
@@ -356,14 +356,14 @@ class Dunst(X11Desk):
     name, server_name = "dunst", "dunst"
     packages = ("dunst", *X11)
     expires = 4
-    # Buttons are in a menu that the right button of the mouse opens.
+    # The right mouse button opens a menu with the buttons.
     spots = {"body": (40, 14), "accept": (40, 14), "later": (40, 14), "close": (40, 14), "close button": 1}
 
     def configure(self):
         self.menu = Menu(self.folder)
         settings = {"dmenu = .*": f"dmenu = {self.menu.program}", "mouse_right_click = .*": "mouse_right_click = context",
                     "timeout = 10": f"timeout = {self.expires}"}
-        # As Debian has it, but for these.
+        # Debian's configuration with these changes.
         text = pathlib.Path("/etc/xdg/dunst/dunstrc").read_text()
         for old, new in settings.items():
             text = re.sub(rf"^( *){old}$", rf"\g<1>{new}", text, flags=re.MULTILINE)
@@ -422,7 +422,7 @@ class NotificationDaemon(X11Desk):
 
 class Lxqt(X11Desk):
     name, server_name = "lxqt", "lxqt-notificationd"
-    same_words = "the same words are shown once"
+    same_words = "notifications with the same text are shown once"
     packages = ("lxqt-notificationd", *X11)
     spots = {"body": (60, 60), "accept": (-211, -33), "later": (-103, -33), "close": (-23, 24)}
     expires = 10
@@ -438,7 +438,7 @@ class NotifyOsd(X11Desk):
 
     def start_display(self):
         super().start_display()
-        # Its bubbles are drawn by a compositor or not at all.
+        # The server's bubbles are drawn only with a compositor.
         self.processes.start("compositor", ["xcompmgr"], self.environment)
 
     def command(self):
@@ -446,7 +446,7 @@ class NotifyOsd(X11Desk):
 
 
 class SwayDesk(Desk):
-    """Sway without a screen, which refuses to run as root: it runs as nobody then."""
+    """A desk on Sway with a virtual screen. Sway refuses to run as root, so root runs Sway as the user 65534."""
 
     def start_display(self):
         place = self.folder / "wayland"
@@ -479,7 +479,7 @@ class SwayDesk(Desk):
 
 
 class VirtualPointer:
-    """A mouse on a Wayland seat that has none, by zwlr_virtual_pointer_manager_v1."""
+    """A mouse for a Wayland seat without a mouse, by zwlr_virtual_pointer_manager_v1."""
 
     INTERFACE = "zwlr_virtual_pointer_manager_v1"
 
@@ -521,7 +521,7 @@ class VirtualPointer:
                     return found
 
     def act(self, x, y, button):
-        """Moves there; presses and lets go of a button of the mouse."""
+        """Moves the pointer to a position. Then presses and releases a mouse button, if one is given."""
         def now():
             return int(time.monotonic() * 1000) & 0xffffffff
 
@@ -543,7 +543,7 @@ class Mako(SwayDesk):
     name, server_name = "mako", "mako"
     packages = ("mako-notifier", *SWAY)
     expires = 4
-    # Buttons are in a menu that the middle button of the mouse opens.
+    # The middle mouse button opens a menu with the buttons.
     spots = {"body": (60, 20), "accept": (60, 20), "later": (60, 20), "close": (60, 20), "close button": 3}
 
     def configure(self):
@@ -579,7 +579,7 @@ class Swaync(SwayDesk):
 
 
 class Gnome(Desk):
-    """GNOME Shell on a screen that it makes itself, with a private system bus on which a mock plays logind."""
+    """GNOME Shell on its own virtual screen, with a private system bus and a mock of logind."""
 
     name, server_name = "gnome-shell", "gnome-shell"
     packages = ("gnome-shell", "gjs", "python3-dbusmock", *COMMON)
@@ -590,7 +590,7 @@ class Gnome(Desk):
 
     @property
     def region(self):
-        # Without the bar with the clock.
+        # The region excludes the top bar with the clock.
         return (0, 34, *self.size)
 
     def start_display(self):
@@ -618,7 +618,7 @@ class Gnome(Desk):
     def wait_for_server(self):
         until(lambda: "true" in self.shell("!Main.layoutManager._startingUp").split(",")[-1], self.patience, "GNOME Shell does not start")
         self.shell("Main.overview.hide(); 1")
-        # It has things to say of itself, to root and without a display manager.
+        # GNOME Shell shows its own notifications if it runs as root and without a display manager. They are removed.
         for _ in range(15):
             self.shell("Main.messageTray.getSources().filter(s => s.title != 'Proving ground').forEach(s => s.destroy()); 1")
             time.sleep(0.2)
@@ -633,7 +633,7 @@ class Gnome(Desk):
     def kill_server(self):
         self.processes.kill(self.server)
         self.server = None
-        # The helper that owns the name leaves with the shell, or does not.
+        # A helper process owns the name. The helper does not always end with the shell.
         for pid in self.processes_of_homes():
             try:
                 command = pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()
@@ -648,7 +648,7 @@ class Gnome(Desk):
         answer = self.shell("Main.messageTray.getSources().reduce((n, s) => n + s.notifications.length, 0)")
         return answer.startswith("(true") and "'0'" not in answer
 
-    # What a banner is made of: for each thing to press its left, top, width and height on the screen.
+    # A script that returns the left, top, width and height on the screen of each part of a banner that can be pressed.
     PLACES = """(() => {
         const banner = Main.messageTray._banner;
         if (!banner) return '{}';
@@ -657,16 +657,16 @@ class Gnome(Desk):
         if (banner._buttonBox) banner._buttonBox.get_children().forEach(button => found[button.label.toLowerCase()] = place(button));
         return JSON.stringify(found);
     })()"""
-    # What a press does, done by the shell itself.
+    # Scripts with which the shell performs a press.
     ACTIVATIONS = {"body": "one.activate()", "close": "one.destroy(2)"}
 
     def places(self):
-        """Empty: no banner is up."""
+        """Returns the places of the banner's parts, or an empty dictionary without a banner."""
         answer = re.search(r"\{.*\}", self.shell(" ".join(self.PLACES.split())).replace("\\", ""))
         return json.loads(answer.group()) if answer else {}
 
     def at(self, spot, box=None):
-        """Where it is now: a banner moves when it comes, and its buttons come out when the pointer is over it. None: no banner is up."""
+        """Returns a position on the banner, or None without a banner. A banner moves at first, and shows its buttons under the pointer."""
         last = None
         for _ in range(25):
             now = self.places()
@@ -683,7 +683,7 @@ class Gnome(Desk):
         raise No(f"there is nothing to press on the banner but {' '.join(last)}")
 
     def activate(self, spot):
-        """Where its banner has gone to the list, which has no buttons: as if it were there still."""
+        """Performs a press if the banner has moved to the list, because the list shows no buttons."""
         act = self.ACTIVATIONS.get(spot, f"one.actions.find(action => action.label.toLowerCase() == '{spot}').callback(); one.destroy()")
         print(f"  no banner is up: {spot} is pressed by the shell itself", flush=True)
         answer = self.shell(f"const one = Main.messageTray.getSources().flatMap(source => source.notifications)[0]; {act}; 1")
@@ -699,7 +699,7 @@ class Gnome(Desk):
         self.move(*self.rest)
 
     def stir(self):
-        # A banner waits for somebody, and the next one waits for it.
+        # A banner stays until the user is active, and the next banner waits until the banner is gone.
         for _ in range(2):
             self.move(self.rest[0] + 10, self.rest[1])
             self.move(*self.rest)
@@ -744,15 +744,15 @@ class Plasma(X11Desk):
     patience, drawing = 60, 1.2
     spots = {"body": (60, 60), "accept": (-90, -20), "later": (-31, -20), "close": (-15, 15)}
     expires = 5
-    same_words = "the same words again within a second are refused"
+    same_words = "the same text within a second is refused"
 
     @property
     def region(self):
-        # Without the panel with the clock, and what else Plasma opens.
+        # The region excludes the panel with the clock and other windows of Plasma.
         return (880, 0, self.size[0], self.size[1] - 50)
 
     def configure(self):
-        # It opens where somebody types and nothing has the keyboard, and covers the screen from then on.
+        # KRunner opens if keys are typed without a focused window, and would then cover the screen.
         (self.folder / "services/org.kde.krunner.service").unlink(missing_ok=True)
         self.bus.ask("ReloadConfig")
 
@@ -767,7 +767,7 @@ class Plasma(X11Desk):
         return ["plasmashell", "--no-respawn"]
 
     def type_reply(self, text):
-        # The button is the last one, and gives way to a field over the whole width.
+        # The reply button is the last button. A text field over the full width replaces the buttons.
         self.click(*self.at("later"))
         time.sleep(0.8)
         left, top, right, bottom = self.still_box()
@@ -780,7 +780,7 @@ class Plasma(X11Desk):
 
 
 class NoServer(Desk):
-    """A bus on which nobody shows notifications."""
+    """A bus without a notification server."""
 
     name = "none"
     packages = COMMON

@@ -1,4 +1,4 @@
-"""The features that are judged on each notification server. Each is a function of a scene: it raises `No` with the reason where it is not there."""
+"""The features that are tested on each notification server. A feature is a function of a scene. It raises `No` with the reason on failure."""
 import html
 import os
 import pathlib
@@ -14,7 +14,7 @@ FEATURES = {}
 
 
 def feature(key, title, meaning):
-    """`title`: of the row in the table. `meaning`: one sentence for its page."""
+    """Registers a feature. `title` is the title of the row in the table. `meaning` is one sentence for the documentation page."""
     def register(function):
         FEATURES[key] = (title, meaning, function)
         return function
@@ -29,9 +29,9 @@ def expect(is_held, complaint):
 TITLE = "Title of storm"
 
 
-# What it looks like.
+# Appearance.
 
-@feature("shown", "Is shown", "Within 2 s of `add(_:)` the server has it, and something is on the screen.")
+@feature("shown", "Is shown", "The server has the notification within 2 s of `add(_:)`, and the screen shows it.")
 def shown(scene):
     begun = time.monotonic()
     scene.notify("storm", title=TITLE, body="A line of text")
@@ -39,7 +39,9 @@ def shown(scene):
     expect(found.answered_at - begun < 2, f"shown after {found.answered_at - begun:.1f} s")
 
 
-@feature("text", "Text as written", "`<b>A&\"B\"</b>` in title and body is read as these characters: escaped where the server reads markup, and only there.")
+@feature(
+    "text", "Text as written",
+    "`<b>A&\"B\"</b>` in title and body is shown as these characters. It is escaped only for servers that read markup.")
 def text(scene):
     words = '<b>A&"B"</b>'
     found = scene.show(title=words, body=words)
@@ -49,13 +51,13 @@ def text(scene):
     expect(found.body == wanted, f"the body is {found.body}")
 
 
-@feature("subtitle", "Subtitle", "A subtitle is the first line of the text.")
+@feature("subtitle", "Subtitle", "The subtitle is the first line of the text.")
 def subtitle(scene):
     found = scene.show(subtitle="From the west", body="A line of text")
     expect(found.body == "From the west\nA line of text", f"the body is {found.body!r}")
 
 
-@feature("picture", "Picture", "The first picture of the attachments is drawn.")
+@feature("picture", "Picture", "The first picture of the attachments is shown.")
 def picture(scene):
     path = scene.home / "picture.png"
     subprocess.run(["convert", "-size", "300x200", "xc:#ff00ff", str(path)], check=True)
@@ -67,7 +69,7 @@ def picture(scene):
     expect(scene.desk.shows_picture(), "the server does not draw it")
 
 
-@feature("icon", "No broken icon", "The icon's name is one that a theme has, or none is named.")
+@feature("icon", "No broken icon", "The notification names an icon of the theme, or no icon.")
 def icon(scene):
     found = scene.show()
     names = [found.icon] + [found.hints[key] for key in ("image-path", "image_path") if key in found.hints]
@@ -77,7 +79,7 @@ def icon(scene):
                f"there is no icon {name}")
 
 
-@feature("sound", "Sound", "A sound is asked for where the content has one, and suppressed where it has none.")
+@feature("sound", "Sound", "A sound is requested if the content has one, and suppressed otherwise.")
 def sound(scene):
     loud, silent = scene.show("loud", sound="bell"), scene.show("silent")
     expect(loud.hints.get("sound-name") == "bell" and not loud.hints.get("suppress-sound"), f"with a sound: {loud.hints}")
@@ -90,7 +92,7 @@ def urgency(scene):
     expect(got == [0, 1, 1, 2], f"the urgencies are {got}")
 
 
-@feature("stays", "Time-sensitive stays", "A time-sensitive notification is still there when an active one has left by itself.")
+@feature("stays", "Time-sensitive stays", "A time-sensitive notification stays on the screen longer than an active one.")
 def stays(scene):
     quick, stay = scene.show("quick", level=1), scene.show("stay", level=2)
     if "actions" in scene.desk.capabilities:
@@ -108,7 +110,7 @@ def stays(scene):
 
 # Buttons.
 
-@feature("buttons", "Buttons", "Two buttons are offered, in their order, beside the press on the notification itself.")
+@feature("buttons", "Buttons", "Two buttons are shown, in their order, and the notification itself can be pressed.")
 def buttons(scene):
     found = scene.show()
     if "actions" not in scene.desk.capabilities:
@@ -117,23 +119,23 @@ def buttons(scene):
     expect(found.keys == ["default", "accept", "later"], f"the buttons are {found.actions}")
 
 
-@feature("press", "A button is heard", "A pressed button reaches the app, once.")
+@feature("press", "A button is reported", "The app receives a pressed button once.")
 def press(scene):
     scene.show()
     scene.desk.press("accept")
     scene.wait_response("accept")
 
 
-@feature("again", "Pressed twice", "A second press, as fast as a person can, is no second answer.")
+@feature("again", "Pressed twice", "A fast second press is ignored.")
 def again(scene):
     scene.show()
     scene.desk.press_twice("later")
     scene.wait_response("later")
 
 
-@feature("leaves", "Leaves when pressed", "What was pressed leaves the screen.")
+@feature("leaves", "Leaves when pressed", "A pressed notification leaves the screen.")
 def leaves(scene):
-    # One that does not leave by itself.
+    # A notification of this level stays on the screen until it is pressed or closed.
     scene.show(level=2)
     scene.desk.press("accept")
     scene.wait_response("accept")
@@ -141,21 +143,23 @@ def leaves(scene):
     expect(not scene.bus.standing(TITLE), "it stands there still")
 
 
-@feature("body", "A press on it is heard", "A press on the notification itself reaches the app.")
+@feature("body", "A press on the notification is reported", "The app receives a press on the notification itself.")
 def body(scene):
     scene.show()
     scene.desk.press_body()
     scene.wait_response(DEFAULT)
 
 
-@feature("dismissal", "Dismissal is told", "Closed by a person: told where the category asks for it (`customDismissAction`).")
+@feature(
+    "dismissal", "Dismissal is reported",
+    "If the category requests it (`customDismissAction`), the app receives that the user closed the notification.")
 def dismissal(scene):
     scene.show()
     scene.desk.close()
     scene.wait_response(DISMISS)
 
 
-@feature("expiry", "Expiry is no dismissal", "What leaves by itself is not told as dismissed.")
+@feature("expiry", "Expiry is not a dismissal", "A notification that leaves the screen by itself is not reported as dismissed.")
 def expiry(scene):
     found = scene.show("storm", level=0)
     if scene.desk.expires is None:
@@ -166,16 +170,18 @@ def expiry(scene):
         time.sleep(0.1)
     time.sleep(1)
     expect(not scene.responses(), f"the app hears {scene.responses()}")
-    return None if found.closed_at else "(it is kept in a list)"
+    return None if found.closed_at else "(the notification is kept in a list)"
 
 
-@feature("reply", "Typed reply", "A button with a field: the text reaches the app. Where a server has no fields, no such button is offered.")
+@feature(
+    "reply", "Typed reply",
+    "The app receives the text of a button with a text field. If a server has no text fields, the button is not shown.")
 def reply(scene):
     found = scene.show(category="typed")
     if "inline-reply" not in scene.desk.capabilities:
         wanted = ["default", "later"] if "actions" in scene.desk.capabilities else []
         expect(found.keys == wanted, f"the buttons are {found.actions}")
-        raise No("has no fields; the button is left out")
+        raise No("has no text fields; the button is not shown")
     expect(found.keys == ["default", "inline-reply", "later"], f"the buttons are {found.actions}")
     scene.desk.type_reply("on my way")
     until(scene.responses, 8, "the app hears nothing")
@@ -184,7 +190,7 @@ def reply(scene):
 
 # Changes.
 
-@feature("takeoff", "Taken back", "`removeDeliveredNotifications` takes it off the screen.")
+@feature("takeoff", "Removed by the app", "`removeDeliveredNotifications` removes the notification from the screen.")
 def takeoff(scene):
     scene.show(level=2)
     scene.run("take-off", "storm")
@@ -193,7 +199,7 @@ def takeoff(scene):
     expect(scene.listed() == ([], []), f"the app is told of {scene.listed()}")
 
 
-@feature("replace", "Replaced in place", "Added with the same identifier it takes the place of the first.")
+@feature("replace", "Replaced in place", "A notification with the same identifier replaces the first in its place.")
 def replace(scene):
     first = scene.show()
     second = scene.show(title="Another title")
@@ -203,7 +209,7 @@ def replace(scene):
     expect(len(scene.bus.standing()) == 1, f"{len(scene.bus.standing())} stand there")
 
 
-@feature("realert", "Replaced, alerts again", "Added again it asks for its sound again.")
+@feature("realert", "Replaced, alerts again", "A replacement requests its sound again.")
 def realert(scene):
     scene.show(sound="bell")
     second = scene.show(sound="bell", body="Another line")
@@ -212,7 +218,7 @@ def realert(scene):
 
 
 class Export:
-    """A command that goes on, step by step."""
+    """A running command that advances step by step."""
 
     def __init__(self, scene, steps):
         self.scene, self.pipe = scene, scene.home / "steps"
@@ -234,7 +240,7 @@ class Export:
             self.process.wait()
 
 
-@feature("progress", "Progress", "Continued processing shows how far it is beside its title and text, in one notification.")
+@feature("progress", "Progress", "Continued processing shows its progress, title and text in one notification.")
 def progress(scene):
     export = Export(scene, 4)
     try:
@@ -258,7 +264,7 @@ def progress(scene):
         export.close()
 
 
-@feature("progress-ends", "Progress leaves", "When the work ends its progress leaves the screen.")
+@feature("progress-ends", "Progress leaves", "When the work ends, its progress leaves the screen.")
 def progress_ends(scene):
     export = Export(scene, 2)
     try:
@@ -272,9 +278,9 @@ def progress_ends(scene):
     scene.wait_blank()
 
 
-# What strangers write.
+# Text from unknown sources.
 
-@feature("controls", "Control characters", "Control characters and a right-to-left override do no harm.")
+@feature("controls", "Control characters", "Control characters and a right-to-left override do not disturb the text.")
 def controls(scene):
     scene.notify("storm", title="a\x01\x1b[31mb\u202egnp.exe", body="c\x07\x08d\u202e\u2066e\nf")
     found = until(lambda: [notice for notice in scene.calls() if notice.answered_at], 8, "it is not shown")[-1]
@@ -286,9 +292,9 @@ def controls(scene):
     scene.alive(agent)
 
 
-@feature("long", "A body of 1 MB", "It is shown, cut; agent and server live, and the next one is shown.")
+@feature("long", "A body of 1 MB", "The text is shown, but cut. Agent and server continue to run, and the next notification is shown.")
 def long(scene):
-    # Longer than a command's words may be: written where the app's call would have put it, while no agent runs.
+    # The text is too long for an argument of a command. It is therefore written to the ledger while no agent runs.
     scene.run("notify", "storm", f"title={TITLE}", "body=LONG", PROVING_GROUND_NO_AGENT="1")
     (content,) = scene.rows("SELECT content FROM notification WHERE identifier = 'storm'")[0]
     words = "Thunder & lightning, <b>very</b> frightening. "
@@ -313,7 +319,9 @@ def chunk(kind, data):
     return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
 
-@feature("attachments", "Bad attachments", "No picture, one of 50 MB, one that breaks off and one that claims to be huge: refused, or shown without it; the agent lives.")
+@feature(
+    "attachments", "Bad attachments",
+    "These attachments are refused or left out: a text, 50 MB, an incomplete picture, a false huge size. The agent continues to run.")
 def attachments(scene):
     head = b"\x89PNG\r\n\x1a\n"
     files = {"text.png": b"not a picture", "large.png": head, "broken.png": head + b"x" * 5000,
@@ -335,9 +343,9 @@ def attachments(scene):
 # Restarts.
 
 def live_buttons(scene, settle=1.5):
-    """Exactly one stands there, and its button is heard once."""
+    """Checks that exactly one notification is on the screen, and that the app receives a press of its button once."""
     if not scene.desk.spots:
-        # It leaves by itself within seconds, and nothing can be pressed.
+        # On this desk, notifications leave the screen within seconds and cannot be pressed.
         time.sleep(settle)
         shown = {notice.number for notice in scene.calls(TITLE) if notice.epoch == scene.bus.epoch and notice.number is not None}
         return expect(len(shown) == 1, f"{len(shown)} were shown instead of 1")
@@ -348,7 +356,9 @@ def live_buttons(scene, settle=1.5):
     scene.wait_response("accept")
 
 
-@feature("server-restart", "Server restarts", "Killed and started, the server is given it again: once, quietly, with live buttons.")
+@feature(
+    "server-restart", "Server restarts",
+    "After the server was killed and started, the notification is shown again: once, silently, with working buttons.")
 def server_restart(scene):
     scene.show(sound="bell", level=2)
     scene.desk.restart_server()
@@ -358,7 +368,9 @@ def server_restart(scene):
     live_buttons(scene)
 
 
-@feature("both-restart", "Agent and server restart", "Server killed while no agent runs: the next agent shows it again, once, with live buttons.")
+@feature(
+    "both-restart", "Agent and server restart",
+    "If the server was killed while no agent runs, the next agent shows the notification again: once, with working buttons.")
 def both_restart(scene):
     scene.show(level=2)
     scene.kill_agent()
@@ -367,7 +379,9 @@ def both_restart(scene):
     live_buttons(scene)
 
 
-@feature("agent-killed", "Agent is killed", "The next agent hears the buttons of what stands there; it is not doubled.")
+@feature(
+    "agent-killed", "Agent is killed",
+    "The next agent receives the buttons of notifications on the screen, and does not show these notifications twice.")
 def agent_killed(scene):
     scene.show(level=2)
     scene.kill_agent()
@@ -375,7 +389,7 @@ def agent_killed(scene):
     live_buttons(scene)
 
 
-@feature("frozen", "Server freezes", "Added while the server hangs for 5 s: shown once when it goes on.")
+@feature("frozen", "Server freezes", "A notification that is added while the server hangs for 5 s is shown once when the server continues.")
 def frozen(scene):
     scene.start_agent()
     until(scene.agent, 8, "no agent starts")
@@ -389,7 +403,7 @@ def frozen(scene):
     live_buttons(scene, settle=3)
 
 
-@feature("absent", "Server comes later", "Added while no server runs it waits; shown once when one comes.")
+@feature("absent", "Server comes later", "A notification that is added while no server runs is shown once when a server starts.")
 def absent(scene):
     scene.desk.kill_server()
     scene.notify("storm", title=TITLE, body="A line of text", level=2)
@@ -400,7 +414,9 @@ def absent(scene):
     live_buttons(scene)
 
 
-@feature("bus-restart", "Bus restarts", "Bus and server killed, and both started at the same address: shown again, once, with live buttons.")
+@feature(
+    "bus-restart", "Bus restarts",
+    "After bus and server were killed and started at the same address, the notification is shown again: once, with working buttons.")
 def bus_restart(scene):
     scene.show(level=2)
     scene.desk.restart_bus()
@@ -414,11 +430,13 @@ def bus_restart(scene):
     return note
 
 
-@feature("burst", "Thirty at once", "A handful is shown by itself, and one summary tells of the others; commands are answered within 1 s meanwhile. Taken back, all leave.")
+@feature(
+    "burst", "Thirty at once",
+    "Some notifications are shown, and one summary reports the others. Commands respond within 1 s. The app can remove all.")
 def burst(scene):
     words, same = ["notify", "storm", f"title={TITLE}", "body=A line of text", "count=30", "level=2"], scene.desk.same_words
     if same:
-        # Thirty different ones, which wait for an agent.
+        # Thirty notifications with different titles wait for an agent.
         scene.run(*words, PROVING_GROUND_NO_AGENT="1")
         scene.rows("UPDATE notification SET content = replace(content, ?, ? || ' ' || identifier) WHERE identifier LIKE 'storm-%'", TITLE, TITLE)
         words = ["notify", "later", "seconds=3600"]
@@ -451,7 +469,7 @@ def burst(scene):
     return f"({same})" if same else None
 
 
-@feature("quit", "Quit withdraws", "`background quit` takes everything off the screen.")
+@feature("quit", "Quit withdraws", "`background quit` removes all notifications from the screen.")
 def quit_withdraws(scene):
     scene.show("first", level=2)
     scene.show(level=2)
@@ -460,7 +478,9 @@ def quit_withdraws(scene):
     scene.wait_blank()
 
 
-@feature("closed-stays-closed", "Closed stays closed", "What a person closed does not come again when the server restarts, or the agent.")
+@feature(
+    "closed-stays-closed", "Closed stays closed",
+    "A notification that the user closed is not shown again after a restart of the server or the agent.")
 def closed_stays_closed(scene):
     scene.show(level=2)
     scene.desk.close()
@@ -470,7 +490,7 @@ def closed_stays_closed(scene):
     scene.desk.restart_server()
     time.sleep(3)
     expect(len(scene.calls(TITLE)) == before, "it is shown again")
-    # With nothing left to do it has ended by itself.
+    # If the agent has no more work, it has already ended.
     if scene.agent():
         scene.kill_agent()
     scene.start_agent()
@@ -478,9 +498,11 @@ def closed_stays_closed(scene):
     expect(len(scene.calls(TITLE)) == before, "the next agent shows it again")
 
 
-# Of two desks alone.
+# Features of the desk without a server.
 
-@feature("waits", "Waits without a server", "Where nobody shows notifications it waits, listed as pending; commands are answered, `quit` ends the agent.")
+@feature(
+    "waits", "Waits without a server",
+    "Without a server a notification waits and is listed as pending. Commands respond, and `quit` ends the agent.")
 def waits(scene):
     scene.notify("storm", title=TITLE, body="A line of text")
     time.sleep(1)

@@ -1,4 +1,4 @@
-"""Debian packages for the length of a test: what was not there before goes again."""
+"""Installs Debian packages for the duration of a test, and removes the packages that were not installed before."""
 import os
 import pathlib
 import subprocess
@@ -7,13 +7,13 @@ LIST = pathlib.Path(__file__).resolve().parents[2] / ".build/notification-server
 
 
 def installed():
-    """Every package that is there."""
+    """Returns the names of all installed packages."""
     lines = subprocess.run(["dpkg-query", "-W", "-f", "${db:Status-Abbrev} ${Package}\n"], capture_output=True, text=True, check=True).stdout
     return {line.split()[1] for line in lines.splitlines() if line.startswith("ii")}
 
 
 def version(name):
-    """Without what Debian added to it."""
+    """Returns the upstream version of a package, without Debian's epoch and revision."""
     text = subprocess.run(["dpkg-query", "-W", "-f", "${Version}", name], capture_output=True, text=True, check=True).stdout
     return text.split(":")[-1].split("-")[0]
 
@@ -24,7 +24,7 @@ def apt(*words):
 
 
 def can_install(names):
-    """They are there, or where they come from can be reached."""
+    """Returns whether the packages are installed or can be downloaded."""
     missing = [name for name in names if name not in installed()]
     if not missing:
         return True
@@ -33,7 +33,7 @@ def can_install(names):
 
 
 def install(names):
-    """Installs what is missing, and writes down what came with it, so that it can be removed although this process was killed."""
+    """Installs missing packages. Lists all newly installed packages in a file, so that they can be removed after this process was killed."""
     before = installed()
     missing = [name for name in names if name not in before]
     if not missing:
@@ -41,7 +41,7 @@ def install(names):
     print(f"Installing with apt-get: {' '.join(missing)}", flush=True)
     done = apt("install", "--no-install-recommends", *missing)
     if done.returncode:
-        # Also after an installation that was interrupted.
+        # Repairs an interrupted installation, updates the package lists, and tries again.
         apt("--fix-broken", "install")
         apt("update")
         done = apt("install", "--no-install-recommends", *missing)
@@ -53,10 +53,10 @@ def install(names):
 
 
 def remove():
-    """Takes away everything that was installed here."""
+    """Removes all packages that `install` has installed."""
     if not LIST.exists():
         return
-    # Plasma brings sudo, which refuses to go where root has no password, and halts all the others.
+    # Plasma depends on sudo. The removal of sudo fails if root has no password, and would stop the removal of all other packages.
     names = sorted(set(LIST.read_text().split()) & installed() - {"sudo"})
     if names:
         print(f"Removing {len(names)} packages that were not here before", flush=True)

@@ -1,4 +1,4 @@
-"""One app of its own on a desk: the proving ground in a fresh home, its agent, and what a person and the bus saw of it."""
+"""One app on a desk: the proving ground in a new home, its agent, its screen and its messages on the bus."""
 import json
 import os
 import pathlib
@@ -17,7 +17,7 @@ DISMISS = "com.apple.UNNotificationDismissActionIdentifier"
 
 
 def has_ended(pid):
-    """With all its threads: the last one lets go of what the process has locked."""
+    """Returns whether a process has ended with all its threads, because the last thread releases the locks of the process."""
     try:
         threads = os.listdir(f"/proc/{pid}/task")
         return len(threads) < 2 and "State:\tZ" in pathlib.Path(f"/proc/{pid}/status").read_text()
@@ -26,10 +26,10 @@ def has_ended(pid):
 
 
 class Scene:
-    """A feature is judged in one of these."""
+    """The app, home and agent in which one feature is tested."""
 
     def __init__(self, desk, name, pictures):
-        """`pictures`: the folder for what the screen shows."""
+        """`pictures` is the folder for pictures of the screen."""
         self.desk, self.bus, self.name, self.pictures = desk, desk.bus, name, pictures
         self.is_snapped = False
         self.home = desk.folder / "homes" / name
@@ -62,14 +62,14 @@ class Scene:
         self.run("notify", identifier, *(f"{key}={value}" for key, value in words.items()))
 
     def show(self, identifier="storm", **words):
-        """Adds a notification, and waits until it is on the screen. Returns what the bus saw."""
+        """Adds a notification and waits until it is on the screen. Returns the call of Notify from the bus."""
         words = {"title": f"Title of {identifier}", "body": "A line of text", **words}
         before = len(self.calls(words["title"]))
         self.notify(identifier, **words)
         return self.wait_shown(words["title"], after=before)
 
     def wait_shown(self, title, after=0, seconds=8):
-        """Until the server has answered one more call for it than `after`, and has drawn it."""
+        """Waits until the server has responded to more than `after` calls of Notify with this title, and has drawn the notification."""
         def answered():
             return [notice for notice in self.calls(title)[after:] if notice.answered_at]
 
@@ -83,11 +83,11 @@ class Scene:
         return found
 
     def calls(self, title=None):
-        """What this app had shown so far."""
+        """Returns this app's calls of Notify so far."""
         return [notice for notice in self.bus.calls(title) if notice.at > self.begun]
 
     def responses(self):
-        """(identifier, action, text) of each."""
+        """Returns the identifier, action and text of each response that the app has received."""
         found = []
         for line in self.log.read_text(errors="replace").splitlines():
             words = line.split(" ", 3)
@@ -96,7 +96,7 @@ class Scene:
         return found
 
     def wait_response(self, action, identifier="storm", seconds=8):
-        """Exactly this one, and no second within a second."""
+        """Waits for the response. Raises `No` if the app receives another response, or a second one within a second."""
         until(self.responses, seconds, f"the app hears nothing; {action.rsplit('.', 1)[-1]} was awaited")
         time.sleep(1)
         got = [(name, word) for name, word, _ in self.responses()]
@@ -104,14 +104,14 @@ class Scene:
             raise No(f"the app hears {got} instead of {action}")
 
     def listed(self):
-        """What the app is told: identifiers delivered, and pending."""
+        """Returns the identifiers of the delivered and of the pending notifications, as the app lists them."""
         lines = [line.split(" ", 1) for line in self.run("notifications").stdout.splitlines()]
         return ([name for kind, name in lines if kind == "delivered"], [name for kind, name in lines if kind == "pending"])
 
     # The agent.
 
     def agent(self):
-        """Its process; None: none runs."""
+        """Returns the agent's process id, or None if no agent runs."""
         return json.loads(self.run("background", "status", "--json").stdout)["agent"]["pid"]
 
     def kill_agent(self):
@@ -123,7 +123,7 @@ class Scene:
         return pid
 
     def start_agent(self):
-        """By the app's next call that has something to do."""
+        """Starts an agent by a call of the app that needs one."""
         self.run("notify", "later", "seconds=3600")
 
     def quit(self):
@@ -137,10 +137,10 @@ class Scene:
         finally:
             connection.close()
 
-    # What is judged often.
+    # Common checks.
 
     def wait_standing(self, title, count=1, seconds=8, settle=0.0):
-        """Exactly so many of this title stand there, and do so still after `settle` seconds."""
+        """Waits until the server has exactly `count` notifications with this title, and checks the count again after `settle` seconds."""
         def right():
             return len(self.bus.standing(title)) == count
 
@@ -159,20 +159,20 @@ class Scene:
         until(lambda: not self.desk.is_shown(), seconds, complaint)
 
     def alive(self, agent):
-        """The agent is the same, and the server lives."""
+        """Raises `No` if another agent runs or the server has ended."""
         if self.agent() != agent:
             raise No("the agent did not survive it")
         if not self.desk.is_alive():
             raise No("the server did not survive it")
 
     def snap(self):
-        """Keeps what the screen shows now, once."""
+        """Saves a picture of the screen. Later calls have no effect."""
         if not self.is_snapped:
             self.desk.save(self.pictures / f"{self.name}.png")
         self.is_snapped = True
 
     def home_processes(self):
-        """What runs in this home."""
+        """Returns the processes of this home."""
         time.sleep(0.3)
         mark, found = f"HOME={self.home}".encode(), []
         for entry in pathlib.Path("/proc").iterdir():
@@ -184,7 +184,7 @@ class Scene:
         return found
 
     def leave(self):
-        """Ends the app's agent. Returns whether the desk is as before."""
+        """Ends the app's agent. Returns whether the desk is in the same state as before."""
         self.quit()
         if not self.desk.is_alive() or not self.desk.answers():
             return False

@@ -1,16 +1,16 @@
-"""What is on a screen: pixels, what differs from an empty desktop, and pictures of it in a file."""
+"""Pictures of a screen: pixels, differences from an empty desktop, and picture files."""
 import subprocess
 
 
 class Picture:
-    """Pixels of a screen, three bytes each."""
+    """The pixels of a screen, three bytes for each pixel."""
 
     def __init__(self, width, height, data):
         self.width, self.height, self.data = width, height, data
 
     @classmethod
     def of_file(cls, source, environment=None):
-        """What a command writes as PPM."""
+        """Returns the picture that a command writes as PPM."""
         made = subprocess.run(source, capture_output=True, env=environment)
         if made.returncode or not made.stdout.startswith(b"P6"):
             raise RuntimeError(f"no picture of the screen: {made.stderr.decode(errors='replace')[-300:]}")
@@ -29,13 +29,13 @@ class Picture:
         return self.data[start + left * 3:start + right * 3]
 
     def save(self, path):
-        """As PNG."""
+        """Saves the picture as PNG."""
         path.parent.mkdir(parents=True, exist_ok=True)
         subprocess.run(["convert", "ppm:-", f"png:{path}"], check=True,
                        input=b"P6\n%d %d\n255\n" % (self.width, self.height) + self.data)
 
     def difference(self, other, region):
-        """The smallest box in a region (left, top, right, bottom) that holds all pixels that differ; None: none does."""
+        """Returns the smallest box (left, top, right, bottom) of all different pixels in a region, or None if no pixel differs."""
         left, top, right, bottom = region
         box = None
         for number in range(top, bottom):
@@ -53,7 +53,7 @@ class Picture:
         return tuple(box) if box else None
 
     def count_magenta(self, box):
-        """Pixels of the colour in which the test's picture is painted, and no desktop."""
+        """Returns the number of magenta pixels in a box. Only the test's picture is magenta."""
         left, top, right, bottom = box
         count = 0
         for number in range(top, bottom):

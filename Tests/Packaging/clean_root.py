@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Installs the package in a clean Debian 12, and uses it as a person would.
+"""Installs the package in a clean Debian 12 and runs the commands of a typical user.
 
     clean_root.py PACKAGE.deb FOLDER
 
-FOLDER gets a minimal Debian (debootstrap), kept for the next call. In a copy of it: install, demo, a noon with a storm, an upgrade while a
-photo waits and the agent runs, remove, purge. At the end nothing is there that was not there before, but for what is the person's.
-Needs to be root.
+FOLDER gets a minimal Debian (debootstrap), which the next call uses again. The script works in a copy. The steps are install, demo, a daily
+check with a storm, an upgrade with a waiting photo and a running agent, remove, and purge. No files except the user's data may remain.
+The script must run as root.
 """
 
 import contextlib
@@ -60,7 +60,7 @@ class Root:
         check(claim, True)
 
     def files(self) -> set[str]:
-        """Without those that any installation of any package changes."""
+        """Returns the paths of all files, without the folders that every package installation changes."""
         ignored = ("./proc", "./dev", "./sys", "./tmp", "./run", f"./home/{PERSON}", "./var/lib/apt", "./var/cache", "./var/log", "./var/lib/dpkg")
         found = subprocess.run(["find", ".", "-xdev", "!", "-type", "d"], cwd=self.path, capture_output=True, text=True).stdout
         return {line for line in found.splitlines() if not line.startswith(ignored)}
@@ -68,7 +68,7 @@ class Root:
 
 @contextlib.contextmanager
 def weather_service(folder: str):
-    """Answers every question with a storm of the recorded kind; photos are refused until `accepts`."""
+    """A server that responds to every weather request with a storm. Photos are refused until `accepts` is true."""
     hours = [time.strftime("%Y-%m-%dT%H:00", time.gmtime(time.time() + 3600 * (hour - 1))) for hour in range(48)]
     hourly = {
         "time": hours, "weather_code": [95] * 48, "wind_gusts_10m": [110.0] * 48, "precipitation": [12.0] * 48,
@@ -115,7 +115,7 @@ def weather_service(folder: str):
 
 
 def with_version(package: str, version: str, folder: str) -> str:
-    """The same package under another version."""
+    """Returns the path of a copy of the package with another version."""
     stage = os.path.join(folder, "repack")
     subprocess.run(["dpkg-deb", "-R", package, stage], check=True)
     control = os.path.join(stage, "DEBIAN/control")
@@ -145,7 +145,7 @@ def use(root: Root, package: str, folder: str) -> None:
     root.run("chown", f"{PERSON}:", f"/home/{PERSON}/run")
     root.run("apt-get", "update", "-qq")
     before = with_version(package, "0.0.1", folder)
-    # What it needs is Debian's, and stays when it goes.
+    # The dependencies are installed before the first list of files, because they stay installed when the package is removed.
     depends = subprocess.check_output(["dpkg-deb", "-f", before, "Depends"], text=True)
     root.run("apt-get", "install", "-y", "-qq", "--no-install-recommends", *[word.split()[0] for word in depends.split(", ")])
     clean = root.files()
@@ -153,7 +153,7 @@ def use(root: Root, package: str, folder: str) -> None:
     done = install(root, before)
     check("it installs without a toolchain", done.returncode == 0, problem(done))
     demo = root.run("stormy", "demo", person=True)
-    check("the demo holds", demo.returncode == 0 and " held, in " in demo.stdout, demo.stdout.strip().splitlines()[-2])
+    check("the demo holds", demo.returncode == 0 and " passed in " in demo.stdout, demo.stdout.strip().splitlines()[-2])
     pages = root.run("sh", "-c", "ls /usr/share/man/man1/stormy*.1.gz | wc -l").stdout.strip()
     check("its pages and its entry are there", int(pages) > 15 and root.run("test", "-e", "/usr/share/applications/stormy.desktop").returncode == 0)
 
@@ -183,7 +183,7 @@ def use(root: Root, package: str, folder: str) -> None:
         root.stormy("transfers", "retry", "all")
         root.wait("the photo arrives", lambda: os.path.exists(os.path.join(folder, "storm.png")))
         log = os.path.join(root.path, f"home/{PERSON}/.local/state/stormy/agent.log")
-        check("the old agent made way for the new one", "makes way for the program" in open(log).read())
+        check("the old agent made way for the new one", "exits for the program" in open(log).read())
         check("the check stands", root.status()["schedule"]["enabled"] is True)
         root.stormy("quit")
         root.stormy("schedule")

@@ -1,17 +1,17 @@
 #!/usr/bin/env bash
-# Makes the package of this commit twice, each time in a new folder of another name, and compares them byte for byte.
+# Makes the package of this commit twice, in two new folders with different names, and compares the two packages byte for byte.
 #
 # usage: twice.sh CHECKOUT
 set -euo pipefail
 checkout="$(cd "$1" && pwd)"
-# Of one commit, also where somebody commits meanwhile.
+# Both builds use this commit, even if HEAD changes while the script runs.
 commit="$(git -C "$checkout" rev-parse HEAD)"
 place="$(mktemp -d)"
 trap 'rm -rf "$place"' EXIT
 for folder in one another; do
   git clone -q "$checkout" "$place/$folder"
   git -C "$place/$folder" checkout -q "$commit"
-  # The same versions of what it depends on.
+  # Both builds use the same versions of the dependencies.
   cp "$checkout/Package.resolved" "$place/$folder/"
   make -C "$place/$folder" deb >"$place/$folder.log" 2>&1 || { tail -n 30 "$place/$folder.log"; exit 1; }
 done

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Judges what the cleaner made of photos: no location for ExifTool or for a search of bytes, and the same pixels, pages and frames.
+"""Checks cleaned photos: ExifTool and a search of the bytes find no location, and the pixels, pages and frames are unchanged.
 
 usage: judge.py CLEANER FOLDER [MUTATIONS] [SEED]
 
-CLEANER is the program photo-cleaner. FOLDER holds the originals (see samples.py). With MUTATIONS, so many damaged copies are made,
-cleaned and judged. Pixels are compared with Pillow, libheif, libjxl and ffmpeg if they are installed.
+CLEANER is the program photo-cleaner. FOLDER holds the originals (see samples.py). MUTATIONS is the number of damaged copies that are made,
+cleaned and checked. Pixels are compared with Pillow, libheif, libjxl and ffmpeg if they are installed.
 """
 import hashlib, io, json, os, random, re, shutil, struct, subprocess, sys, tempfile
 
@@ -17,16 +17,16 @@ NUMBERS = [b"47.3700", b"47.3701", b"8.5491", b"47,22.20", b"8,32.94", "47.3700"
            struct.pack(">i", 473700940), struct.pack("<i", 473700940)]
 HELD_IS_FAILURE = (".jpg", ".png", ".webp", ".tif", ".heic", ".avif", ".dng", ".arw", ".nef", ".cr2", ".cr3", ".mp4", ".mov")
 
-# Files without a location of every other format.
+# Prefixes of files without a location, in the other formats.
 UNLOCATED = ("noise-", "none.", "comment-none.", "bare.jxl")
 
-# Decoders write pictures to files with this prefix.
+# The prefix of the files to which decoders write pictures.
 SHOWN = os.path.join(tempfile.gettempdir(), f"judge-{os.getpid()}")
 VERDICTS = {"clean": "ok", "unreadable": "UNKNOWN"}
 
 
 def read(paths):
-    """The tags of each file. Damaged files can take ExifTool hours, or make its output invalid: they are read alone, and left out then."""
+    """Returns the tags of each file. If ExifTool is too slow or its output is invalid, half lists isolate the damaged files, which are skipped."""
     try:
         result = subprocess.run(["exiftool", "-j", "-n", "-G1", "-a", "-ee", "-q", "-m", "-api", "LargeFileSupport=1", *paths],
                                 stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=20 + len(paths))
@@ -46,7 +46,7 @@ def exiftool(paths):
 
 
 def embedded(path):
-    """The files inside of a DNG file. ExifTool inflates them."""
+    """Returns the files inside a DNG file, which ExifTool decompresses."""
     found = []
     for name in ("OriginalRawImage", "OriginalTHMImage", "PreviewImage") if path.endswith(".dng") else ():
         data = subprocess.run(["exiftool", "-b", "-q", "-m", f"-{name}", path], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout
@@ -57,7 +57,7 @@ def embedded(path):
 
 
 def pixels(path):
-    """A digest of all that is shown, or None if nothing can be decoded."""
+    """Returns a digest of the decoded picture or film, or None if nothing can be decoded."""
     name = os.path.basename(path)
     try:
         if name.endswith((".mp4", ".mov")):
@@ -86,12 +86,12 @@ def pixels(path):
 
 
 def clean(cleaner, paths):
-    """The verdict of each file: "ok" with the blocks, "UNKNOWN" for a format that is not known, "HELD" with the reason, or "CRASH"."""
+    """Cleans the files and returns the verdict of each: "ok" with the blocks, "UNKNOWN" (format), "HELD" with the reason, or "CRASH"."""
     verdicts, rest = {}, list(paths)
     while rest:
         result = subprocess.run([cleaner, os.path.dirname(rest[0])], input=b"".join(path.encode() + b"\0" for path in rest), stdout=subprocess.PIPE,
                                 stderr=subprocess.DEVNULL)
-        # Each response is fields that end with a zero byte; an empty field ends the response.
+        # A response consists of fields that end with a zero byte. An empty field ends the response.
         answers = [answer.decode(errors="replace").split("\0") for answer in result.stdout.split(b"\0\0")[:-1]]
         for path, answer in zip(rest, answers):
             verdicts[path] = f"{VERDICTS.get(answer[0], 'HELD')} {answer[1:]}"
@@ -121,7 +121,7 @@ def mutate(data, random):
             start = random.randrange(max(1, len(data) - 4))
             data[start:start + 4] = random.choice([b"\xff\xff\xff\xff", b"\0\0\0\0", b"\x7f\xff\xff\xff", b"\0\0\0\1", struct.pack("<I", random.randrange(len(data))), struct.pack(">I", random.randrange(len(data)))])
     else:
-        # Most of a small file's first bytes are metadata.
+        # Most changes are in the first bytes, because the first bytes of a small file are mostly metadata.
         for _ in range(random.randrange(1, 12)):
             start = random.randrange(min(len(data), 4000)) if random.random() < 0.7 else random.randrange(len(data))
             data[start] = random.randrange(256) if random.random() < 0.5 else data[start] ^ (1 << random.randrange(8))
@@ -129,7 +129,7 @@ def mutate(data, random):
 
 
 def judge(cleaner, pairs, isWhole):
-    """pairs: original, copy. Prints what is wrong."""
+    """Cleans the copies, compares each copy with its original, and prints problems. `pairs` holds originals and copies."""
     failures, held = 0, 0
     verdicts = clean(cleaner, [copy for _, copy in pairs])
     sent = [copy for _, copy in pairs if verdicts[copy].startswith("ok")]
@@ -138,7 +138,7 @@ def judge(cleaner, pairs, isWhole):
     for original, copy in pairs:
         verdict, problems = verdicts[copy], []
         if verdict.startswith("CRASH"): problems.append(verdict)
-        # A file of an unknown format can be sent as it is.
+        # A file of an unknown format can be sent unchanged, so it must not have a location.
         if verdict.startswith("UNKNOWN") and before.get(original): problems.append(f"not known: {before[original]}")
         if not verdict.startswith("ok"):
             held += 1
@@ -155,7 +155,7 @@ def judge(cleaner, pairs, isWhole):
             for number in wanted:
                 if number in data: problems.append(f"search: {number}")
             if data != was and (isWhole or random.random() < 0.25):
-                # Decoders of damaged pictures show memory that they did not write: what differs from itself is not compared.
+                # Decoders of damaged pictures can show uninitialized memory. Pictures that differ between two decodings are not compared.
                 shown = [pixels(path) for path in (original, copy, original, original)]
                 # A damaged block that is overwritten can make a picture decodable.
                 if shown[0] and shown[0] != shown[1] and shown[0] == shown[2] == shown[3]: problems.append("other pixels")

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Makes photos and films with a location, with the tools that people use: ExifTool, ImageMagick, ffmpeg, libheif, libavif, libwebp, libjxl.
+"""Makes photos and films with a location, with common tools: ExifTool, ImageMagick, ffmpeg, libheif, libavif, libwebp, libjxl.
 
 usage: samples.py FOLDER
 
-A tool that is not installed is reported, and its files are left out.
+The script reports missing tools and does not make their files.
 """
 import base64, hashlib, os, shutil, struct, subprocess, sys, zlib
 
@@ -78,7 +78,7 @@ class Samples:
         tag(self.convert("destination.jpg"), "-GPSDestLatitude=33.856784", "-GPSDestLatitudeRef=S", "-GPSDestLongitude=70.648923", "-GPSDestLongitudeRef=W")
 
     def jpegs(self):
-        # The second copy of everything in the thumbnail, in MPF's second picture, in Photoshop's resources.
+        # A second copy of the metadata in the thumbnail, in MPF's second picture, and in Photoshop's resources.
         tag(self.convert("thumb.jpg"), *GPS)
         shutil.copy(self.path("thumb.jpg"), self.path("outer.jpg"))
         run("exiftool", "-q", "-overwrite_original", f"-ThumbnailImage<={self.path('gps.jpg')}", self.path("outer.jpg"))
@@ -120,7 +120,7 @@ class Samples:
             shutil.copy(self.path("gps.tif"), self.path(name + ".tif"))
             tag(self.path(name + ".tif"), f"-Make={make}", *XMP)
             os.rename(self.path(name + ".tif"), self.path(name))
-        # As Adobe's converter makes them: the raw file and its small picture inside, previews in other directories.
+        # DNG files as Adobe's converter makes them: with the raw file and its small picture inside, and previews in other directories.
         for name, raw, level in [("embedded.dng", self.read("raw.nef"), 6), ("embedded-cr2.dng", self.read("raw.cr2") * 3, 9), ("embedded-jpeg.dng", self.read("all.jpg"), 9)]:
             self.write(name, embed(self.read("raw.dng"), raw, self.read("gps.jpg"), level))
         self.write("preview.dng", preview(self.read("raw.dng"), self.read("all.jpg")))
@@ -189,7 +189,7 @@ class Samples:
         os.rename(self.path("plain.jxl"), self.path("all.jxl"))
         run("cjxl", "--quiet", self.path("all.jpg"), self.path("jpeg.jxl"))
         run("cjxl", "--quiet", "--compress_boxes=0", self.path("all.jpg"), self.path("jpeg-plain.jxl"), check=False)
-        # A codestream without boxes has no end that a parser knows.
+        # A parser cannot find the end of a codestream without boxes.
         run("cjxl", "--quiet", "--container=0", self.plain, self.path("bare.jxl"))
         exif = b"\0\0\0\0" + self.tiff(self.read("all.jpg"))
         for name, behind in [("jpeg", self.read("all.jpg")), ("exif", box(b"Exif", exif)), ("text", b"latitude=47.370094, longitude=8.549106")]:
@@ -239,7 +239,7 @@ def wrap(content, attributes=""):
 
 
 def append(tiff, values, data=b""):
-    """A TIFF file with data behind it, and more entries in its first directory, which moves to the end: number, type, count, value."""
+    """Appends data to a TIFF file and adds entries (number, type, count, value) to its first directory, which moves to the end."""
     order = "<" if tiff[:2] == b"II" else ">"
     first, = struct.unpack(order + "I", tiff[4:8])
     count, = struct.unpack(order + "H", tiff[first:first + 2])
@@ -258,7 +258,7 @@ def append(tiff, values, data=b""):
 
 
 def embed(tiff, raw, small, level):
-    """A DNG file with the file that it was made from (OriginalRawFileData), and the MD5 of that."""
+    """Returns a DNG file with the original raw file (OriginalRawFileData) and the MD5 of the original."""
     def fork(data):
         blocks = [zlib.compress(data[start:start + 65536], level) for start in range(0, len(data), 65536)]
         offsets = [4 * (len(blocks) + 2)]
@@ -269,7 +269,7 @@ def embed(tiff, raw, small, level):
 
 
 def preview(tiff, jpeg):
-    """A DNG file with a picture in a directory below the first one."""
+    """Returns a DNG file with a picture in a subdirectory of the first directory."""
     order = "<" if tiff[:2] == b"II" else ">"
     tiff += b"\0" * (len(tiff) % 2)
     place = len(tiff) + len(jpeg) + len(jpeg) % 2

@@ -1,17 +1,17 @@
-"""Power cuts on a disk that keeps nothing but what was synced: unsynced.c notes every change, this undoes them.
+"""Simulates power cuts on a disk that keeps only synced data: unsynced.c records every change, and this module undoes the changes.
 
-A cut is only one once every process that writes through the library is dead. Each file loses all that was not synced, or the end of it;
-names are lost from a moment on, as a journal of names keeps its order.
+A cut begins when every process that writes through the library is dead. Each file then loses all unsynced changes, the latest of them, or no
+change. Changes of names are lost from one moment on, because a file system's journal keeps the order of names.
 """
 import os, pathlib, random, signal, struct, subprocess, sys, time
 
 SOURCE = pathlib.Path(__file__).resolve().parent / "unsynced.c"
-# As in `struct change`.
+# The layout of `struct change` in unsynced.c.
 CHANGE = struct.Struct("=QQQqq")
 
 
 def arguments(kills):
-    """Of the command line `[--power] [KILLS] [SEED]`: whether power is cut, how many kills, and the seed."""
+    """Returns the values of the command line `[--power] [KILLS] [SEED]`: whether power is cut, the number of kills, and the seed."""
     numbers = [int(word) for word in sys.argv[1:] if word != "--power"]
     return ("--power" in sys.argv, numbers[0] if numbers else kills,
             numbers[1] if len(numbers) > 1 else random.randrange(1 << 32))
@@ -19,7 +19,7 @@ def arguments(kills):
 
 class Disk:
     def __init__(self, root, journal):
-        """Both in one file system; `journal` is no part of `root`."""
+        """`root` and `journal` must be in one file system. `journal` must be outside of `root`."""
         self.root, self.journal = pathlib.Path(root), pathlib.Path(journal)
         self.journal.mkdir(mode=0o700)
         library = self.journal.with_suffix(".so")
@@ -42,7 +42,7 @@ class Disk:
         return found
 
     def cut(self, dice):
-        """Kills every writer, and takes from the disk what it need not have kept."""
+        """Kills every writing process and undoes changes that a disk may lose in a power cut."""
         deadline = time.monotonic() + 20
         while living := self.processes():
             if time.monotonic() > deadline:
@@ -53,13 +53,13 @@ class Disk:
                 except ProcessLookupError:
                     pass
             time.sleep(0.01)
-        # Everything, the end of everything, or for each file another amount.
+        # How many unsynced changes a file keeps: no change, all changes, or a random number for each file.
         keep = dice.choice((lambda count: 0, lambda count: count, lambda count: dice.randint(0, count)))
         for notes in sorted(self.journal.glob("c-*")):
             self.undo_content(notes, keep)
         self.undo_names(keep)
-        # SQLite's indexes of its logs, of which nothing counts once nobody has them open: whoever writes first empties them, and who
-        # only reads, as the judges do, takes one for whole that is not.
+        # Removes SQLite's indexes of write-ahead logs. An index is invalid when no process has it open. The first writer resets the
+        # index, but a process that only reads, such as the checks of these tests, would use an invalid index.
         for index in self.root.rglob("*-shm"):
             index.unlink()
         for left in self.journal.iterdir():
@@ -68,7 +68,7 @@ class Disk:
     def undo_content(self, notes, keep):
         held, data, changes = self.journal / notes.name.replace("c-", "i-"), notes.read_bytes(), []
         place = 0
-        # The last note may be half: its change was not made yet.
+        # The last record may be incomplete. In this case, its change was not made.
         while place + CHANGE.size <= len(data):
             offset, old_size, length, seconds, nanoseconds = CHANGE.unpack_from(data, place)
             place += CHANGE.size + length
@@ -91,7 +91,7 @@ class Disk:
         for line in notes.read_bytes().split(b"\0\n")[:-1] if notes.exists() else []:
             what, inode, replaced, folder, other, *names = line.split(b"\0")
             if what == b"synced":
-                # A folder, or a new file: with its making everything before it in that folder is durable.
+                # The inode is a folder or a file. The sync of a new file also makes all earlier changes of names in its folder durable.
                 made = [index for index, note in enumerate(pending) if note[0] == b"made" and note[1] == inode]
                 of = {note[3] for note in pending if note[0] == b"made" and note[1] == inode}
                 pending = [
@@ -106,7 +106,7 @@ class Disk:
                 if self.inode(first) == inode:
                     os.unlink(first)
             elif what == b"renamed":
-                # The folder was removed since. The journal keeps its order, so what came before that is on the disk.
+                # The folder was removed later. The journal keeps its order, so all earlier changes are on the disk.
                 if not os.path.isdir(os.path.dirname(first)):
                     break
                 if self.inode(second) == inode and self.inode(first) is None:

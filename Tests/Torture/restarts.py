@@ -1,25 +1,30 @@
 #!/usr/bin/env python3
-"""Restarts notification server, agent and session bus, over and over, while notifications come, go and are pressed; then judges the screen.
+"""Restarts the notification server, the agent and the session bus repeatedly while notifications change. Then checks the screen.
 
-A real dunst stands on a screen and a bus of its own. Every restart is SIGKILL: of the server, the agent or the bus daemon, at any moment, of
-the agent at a named point (BACKGROUND_CRASH_AT), or of one of them between a `Notify` and its answer, for which the server is stopped;
-some coincide. Meanwhile notifications are added, new, in the place of others, and with triggers, taken off, pressed and closed. After a
-few restarts it becomes quiet, and the judge compares what was asked for with what dunst's own menu lists and with the recorded bus:
+A real dunst runs on a separate screen and a separate bus. Every restart uses SIGKILL. The server, the agent or the bus daemon is killed at a
+random moment, or between a `Notify` and its response. For the second case, the server is stopped with SIGSTOP before. The agent is also
+killed at named points (BACKGROUND_CRASH_AT). Some restarts coincide. During the restarts, notifications are added, replaced, added with
+triggers, taken off, pressed and closed. After a few restarts, the changes pause. The test then compares the requested notifications with
+dunst's menu and with the recorded bus:
 
-- LOST: added, not pressed, closed or taken off, and not on the screen; or what stands there is what it said before.
-- DOUBLED: it stands there twice.
-- GHOST: it was pressed, closed or taken off, and stands there.
-- ALERTED TWICE: the same adding was shown with its sound twice. Shown again it is to be silent (`suppress-sound`).
-- NEVER ALERTED: it stands there, and was shown silently alone.
-- DEAF: it stands there, and the ledger has it as gone or under another number: its buttons are dead, and the next server will not show it.
-- DEAD BUTTON: a press that a living agent was told of brings no response; at quiet times within ten seconds.
-- RESPONSE: the app was told of a press twice, or of one that nobody made.
+- LOST: the notification was added, was not pressed, closed or taken off, and is not on the screen or has older content.
+- DOUBLED: the notification is on the screen twice.
+- GHOST: the notification was pressed, closed or taken off, and is on the screen.
+- ALERTED TWICE: one added notification was shown with sound twice. A repeated notification must be silent (`suppress-sound`).
+- NEVER ALERTED: the notification is on the screen and was only shown without sound.
+- DEAF: the notification is on the screen, but the ledger has another state or number for it. Its buttons have no effect, and the next server
+  will not show it.
+- DEAD BUTTON: a running agent received a press, but no response was recorded. During a pause, the limit is ten seconds.
+- RESPONSE: the app received a press twice, or received a press that did not happen.
 
-Nobody can promise some things. They are counted apart: a killed agent may have shown what it could not write down, and shows it again; what
-is pressed or closed while no agent runs dunst tells to nobody, or to an agent that is killed before it writes it down: pressed, it stands
-there still and can be pressed again; closed, it may be shown again. A cut bus may keep an answer to itself.
+Some results cannot be guaranteed, and are counted separately:
 
-Exits 1 if something was found, and keeps the folder then. BIN names another folder of built binaries.
+- A killed agent may have shown a notification without a record of it. The next agent shows the notification again.
+- dunst sends a press or close to no agent if no agent runs. An agent may also be killed before it records the press or close. A pressed
+  notification stays on the screen and can be pressed again. A closed notification may be shown again.
+- A response may be lost when the bus is cut.
+
+Exits with 1 and keeps the folder if a check failed. BIN names another folder of built binaries.
 
 usage: restarts.py [RESTARTS] [SEED]
 """
@@ -33,7 +38,7 @@ SERVER = "org.freedesktop.Notifications"
 SERVER_PATH = "/org/freedesktop/Notifications"
 BUS = "org.freedesktop.DBus"
 DISMISSED = "com.apple.UNNotificationDismissActionIdentifier"
-# By the label in dunst's menu: what the app is told.
+# The action that the app receives, by the label in dunst's menu.
 ACTIONS = {"Accept": "accept", "Later": "later", "Open": "com.apple.UNNotificationDefaultActionIdentifier"}
 KEYS = {"accept": "accept", "later": "later", "default": ACTIONS["Open"]}
 POINTS = ["agent.noticePresented"] * 5 + ["agent.launchCommitted"] * 2 + ["agent.spawned", "agent.launchStarted", "agent.launchEnded"]
@@ -59,7 +64,7 @@ REPLY_SERIAL, MEMBER, DESTINATION, SENDER, SIGNATURE = 5, 3, 6, 7, 8
 
 
 class Reader:
-    """Reads values of the wire format, little-endian or big."""
+    """Reads values of the D-Bus wire format in either byte order."""
     SIMPLE = {"y": "B", "n": "h", "q": "H", "i": "i", "u": "I", "x": "q", "t": "Q", "d": "d", "b": "I", "h": "I"}
     ALIGNED = {"y": 1, "g": 1, "v": 1, "n": 2, "q": 2, "x": 8, "t": 8, "d": 8, "(": 8, "{": 8}
 
@@ -76,7 +81,7 @@ class Reader:
 
     @staticmethod
     def first(signature):
-        """The length of the first complete type."""
+        """Returns the length of the first complete type."""
         if signature[0] == "a":
             return 1 + Reader.first(signature[1:])
         if signature[0] not in "({":
@@ -164,7 +169,7 @@ class Wire:
         return Message(data[1], serial, fields, Reader(data[start:], order).values(fields.get(SIGNATURE, "")))
 
     def call(self, destination, path, interface, member, signature="", *arguments):
-        """Only strings, numbers and lists of strings are ever asked with."""
+        """Calls a method and returns the body of the response. Arguments are strings, unsigned integers or empty lists of strings."""
         def text(value):
             encoded = value.encode()
             return struct.pack("<I", len(encoded)) + encoded + b"\0"
@@ -191,20 +196,20 @@ class Wire:
                 return message.body
 
 
-# MARK: What the bus tells
+# MARK: The recorded bus
 
 class Showing:
-    """One `Notify`."""
+    """One call of `Notify`."""
 
     def __init__(self, bus, caller, pid, title, alerts):
         self.bus, self.caller, self.pid, self.alerts = bus, caller, pid, alerts
-        # What the agent says by itself is no app's, and has no serial number.
+        # The agent's own notifications do not belong to the app and have no serial number.
         self.identifier, _, serial = title.rpartition(" ")
         self.identifier, self.serial = (self.identifier, int(serial)) if serial.isdigit() else (title, 0)
         self.number = self.server = self.answered = None
-        # Why the agent may show the same again as new.
+        # Why the agent may show the notification again with sound.
         self.excuse = None
-        # The agent was killed before it had written down under which number it stands there.
+        # The agent was killed before it recorded the server's number of the notification.
         self.is_number_lost = self.is_over = False
         self.is_used = False
 
@@ -213,16 +218,16 @@ class Showing:
 
 
 class Answer:
-    """What a person did to one: pressed a button, or closed it."""
+    """A user's response to a notification: a pressed button or a close."""
 
     def __init__(self, showing, action, receiver):
         self.showing, self.action, self.receiver = showing, action, receiver
-        # open; heard: the ledger has it; unheard: whoever was told is dead.
+        # "open", "heard" (the ledger has the response) or "unheard" (the receiving agent is dead).
         self.state = "open"
-        # Why it is not heard.
+        # Why the response is "unheard".
         self.why = None
         self.time = time.monotonic()
-        # It was being taken off: it may be told or not.
+        # The notification was taken off at the same time, so the app may or may not receive the response.
         self.is_optional = False
         self.is_judged = False
 
@@ -231,7 +236,7 @@ class Answer:
 
 
 class Record:
-    """The recorded buses: what was shown, what stands there, what was pressed."""
+    """The recorded traffic of all buses: shown notifications, notifications on the screen, and responses."""
 
     def __init__(self, log):
         self.lock = threading.Condition()
@@ -241,10 +246,10 @@ class Record:
         self.is_connected = False
         self.count = 0
         self.calls, self.standing, self.showings, self.answers = {}, {}, [], []
-        # By bus and caller: the agent's process, and when it last said something.
+        # The agent's process and the number of its last message, by bus and caller. `dead` holds callers that have left the bus.
         self.pids, self.last_sent, self.dead = {}, {}, set()
         self.taken_off = set()
-        # What a person did on a bus that was cut before it told the recorder of it.
+        # Responses on a bus that was cut before the recorder received them.
         self.attempts = []
         self.error = None
 
@@ -253,7 +258,7 @@ class Record:
         self.log.flush()
 
     def begin(self, path):
-        """Hears everything from now on; before that nobody can have shown anything on this bus, as no server is there."""
+        """Records all messages from now on. Earlier, no notification can be shown on this bus, because no server is connected."""
         wire = Wire(path)
         wire.call(BUS, "/org/freedesktop/DBus", BUS + ".Monitoring", "BecomeMonitor", "asu", [], 0)
         wire.socket.settimeout(None)
@@ -277,7 +282,7 @@ class Record:
         except Exception as error:
             self.error = error
         with self.lock:
-            # The last answer to a caller that has said nothing since may lie in the bus.
+            # If a caller has sent nothing after its last response, the bus may have been cut before it delivered the response.
             for showing in self.showings:
                 if showing.bus == self.bus and showing.answered and showing.answered > self.last_sent[self.bus, showing.caller]:
                     showing.excuse = showing.excuse or "the bus was cut behind its answer"
@@ -340,7 +345,7 @@ class Record:
             answer.lose("no agent ran")
 
     def wait(self, seconds, is_so):
-        """Whether it came to be so in that time."""
+        """Waits until a condition is true. Returns whether the condition became true in this time."""
         with self.lock:
             return self.lock.wait_for(is_so, seconds)
 
@@ -348,7 +353,7 @@ class Record:
 # MARK: The desktop
 
 class Desktop:
-    """A screen, a bus at one address, and dunst."""
+    """A screen, a bus with a fixed address, and dunst."""
 
     def __init__(self, folder, record):
         folder.mkdir()
@@ -358,7 +363,7 @@ class Desktop:
         (folder / "bus.conf").write_text(
             f"<busconfig><type>session</type><listen>unix:path={self.path}</listen><policy context=\"default\">"
             "<allow send_destination=\"*\" eavesdrop=\"true\"/><allow eavesdrop=\"true\"/><allow own=\"*\"/></policy></busconfig>")
-        # Lists what stands there, and presses the first line that begins as wished.
+        # The menu program. It lists all lines and chooses the first line that begins with the wanted text.
         (folder / "menu").write_text(
             f"#!/bin/sh\n{{ read -r token; IFS= read -r wanted; }} < '{folder}/choice'\nall=; chosen=\n"
             "while IFS= read -r line || [ -n \"$line\" ]; do\n    all=\"$all$line\n\"\n"
@@ -368,7 +373,7 @@ class Desktop:
         (folder / "menu").chmod(0o700)
         timeouts = "".join(f"[urgency_{level}]\ntimeout = 0\n" for level in ("low", "normal", "critical"))
         (folder / "dunstrc").write_text(f"[global]\ndmenu = {folder}/menu\nnotification_limit = 0\nstack_duplicates = false\n{timeouts}")
-        # By itself Xvfb begins anew when its last client is gone, and turns away who comes in that moment.
+        # Without `-noreset`, Xvfb resets when its last client disconnects, and rejects new clients during the reset.
         reader, writer = os.pipe()
         self.environment = dict(os.environ, HOME=str(folder), DBUS_SESSION_BUS_ADDRESS=f"unix:path={self.path}")
         self.screen = self.begin(["Xvfb", "-displayfd", str(writer), "-screen", "0", "800x1000x24", "-nolisten", "tcp", "-noreset"], pass_fds=[writer])
@@ -384,7 +389,7 @@ class Desktop:
         return subprocess.Popen(command, env=self.environment, stdout=self.log, stderr=self.log, stdin=subprocess.DEVNULL, **more)
 
     def start_bus(self):
-        # The old socket lies there until the next daemon takes its place.
+        # The killed daemon has left its socket, which the next daemon replaces.
         self.path.unlink(missing_ok=True)
         self.bus = self.begin(["dbus-daemon", f"--config-file={self.folder}/bus.conf", "--nofork", "--nopidfile"])
         wait("a bus", 20, self.answers)
@@ -423,7 +428,7 @@ class Desktop:
         self.server.send_signal(signal.SIGCONT)
 
     def ask(self, path, interface, member, *arguments):
-        # Now and then dunst answers nothing to a call, and does what it was asked for.
+        # Sometimes dunst performs a call but sends no response.
         with Wire(self.path, 1) as wire:
             return wire.call(SERVER, path, interface, member, *arguments)
 
@@ -439,14 +444,14 @@ class Desktop:
         raise TimeoutError("dunst does not answer")
 
     def menu(self, wanted):
-        """Lists what stands there, and presses the line that begins so. `None`: nobody came to show the menu."""
+        """Lists dunst's menu and chooses the line that begins with `wanted`. Returns `None` if dunst did not open the menu."""
         self.tokens += 1
         (self.folder / "choice.new").write_text(f"{self.tokens}\n{wanted}\n")
         (self.folder / "choice.new").replace(self.folder / "choice")
         server = self.server
         done = self.folder / f"done.{self.tokens}"
         deadline = time.monotonic() + 5
-        # It refuses a menu while the last one is being put away.
+        # dunst refuses to open a menu while the last menu is closing.
         while not done.exists():
             if server.poll() is not None or time.monotonic() > deadline:
                 return None
@@ -462,7 +467,7 @@ class Desktop:
         return lines, chosen
 
     def listed(self):
-        """What stands there, by dunst's own word: number and title of each."""
+        """Returns the titles of the notifications on the screen by number, from dunst's menu."""
         if self.count() == 0:
             return {}
         menu = self.menu("nothing")
@@ -478,7 +483,7 @@ class Desktop:
         return found
 
     def press(self, showing, label):
-        """Whether the server told it to somebody."""
+        """Presses a button. Returns whether the server sent the press on the bus."""
         key = {"Accept": "accept", "Later": "later", "Open": "default"}[label]
         showing.is_used = True
         try:
@@ -506,7 +511,7 @@ class Desktop:
         record.wait(0.5, lambda: len(record.answers) > known or record.bus != bus or not record.is_connected)
         with record.lock:
             if len(record.answers) == known and (record.bus != bus or not record.is_connected):
-                # It was one of them.
+                # One of these notifications may have been closed.
                 record.attempts += [(showing, DISMISSED) for showing in there]
 
     def stop(self):
@@ -519,7 +524,7 @@ class Desktop:
 # MARK: The ground
 
 class Ground:
-    """A throw-away home, its agent, what was asked of it and what was found."""
+    """A throw-away home, its agent, the requested notifications and the findings."""
 
     def __init__(self):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="restarts-"))
@@ -531,7 +536,7 @@ class Ground:
         self.log = self.folder / "handlers.log"
         self.log.touch()
         (self.folder / "run").mkdir(mode=0o700)
-        # What an agent launches starts no other: between two agents the ledger can be read.
+        # Launched apps do not start an agent, so that the ledger can be read between two agents.
         wrapper = self.folder / "background-agent"
         wrapper.write_text(f"#!/bin/sh\nPROVING_GROUND_NO_AGENT=1 exec '{BIN}/background-agent' \"$@\"\n")
         wrapper.chmod(0o700)
@@ -567,7 +572,7 @@ class Ground:
             self.record.taken_off.discard(identifier)
         self.last[identifier] = serial
         self.say(f"add {identifier} {serial} {' '.join(pairs)}")
-        # Who starts the next agent, and when, is decided elsewhere. What is critical is never gathered into a summary.
+        # The command does not start an agent, because the restarts do. Critical notifications are never combined into a summary.
         self.run("notify", identifier, f"title={identifier} {serial}", "sound=message-new-instant", "level=3", *pairs, PROVING_GROUND_NO_AGENT="1")
         self.say(f"added {identifier} {serial}")
         return serial
@@ -589,7 +594,7 @@ class Ground:
     # MARK: The ledger
 
     def rows(self, query):
-        # Read only: the last one to close the ledger would tidy up what a killed agent left.
+        # The ledger is opened read-only, because the last connection to close would otherwise clean up after a killed agent.
         connection = sqlite3.connect(f"file:{self.ledger}?mode=ro", uri=True, timeout=10)
         try:
             return connection.execute(query).fetchall()
@@ -597,7 +602,7 @@ class Ground:
             connection.close()
 
     def match(self):
-        """Responses in the ledger are those to the oldest presses that wait for one."""
+        """Assigns each new response in the ledger to the oldest open press of the same notification and action."""
         rows = self.rows(f"SELECT id, notification, action FROM notificationResponse WHERE id > {self.rows_seen} ORDER BY id")
         with self.record.lock:
             self.rows_seen = max([self.rows_seen] + [row[0] for row in rows])
@@ -640,7 +645,7 @@ class Ground:
                 try:
                     descriptor = os.pidfd_open(pid)
                 except ProcessLookupError:
-                    # Cursed, it is dead already.
+                    # The agent has already been killed at its point.
                     return (pid, None)
                 return (pid, descriptor)
 
@@ -652,12 +657,12 @@ class Ground:
     buried = None
 
     def bury(self):
-        """It is dead: what it wrote is known, and what it was told of and did not write is not heard."""
+        """Records the end of a dead agent. Responses that the agent received but did not write to the ledger become "unheard"."""
         pid, self.buried = self.pid, self.pid
         os.close(self.pidfd)
         self.pid = self.pidfd = None
         record = self.record
-        # The bus has told everything that it said.
+        # Waits until the recorder has received all of the agent's messages.
         record.wait(5, lambda: not any(of == pid and bus == record.bus and name not in record.dead for (bus, name), of in record.pids.items()))
         self.match()
         known = {identifier: (json.loads(content)["title"], delivered, state, number) for identifier, content, delivered, state, number in
@@ -674,7 +679,7 @@ class Ground:
                     showing.excuse = showing.excuse or "the agent was killed between showing and writing it down"
             for answer in record.answers:
                 if answer.state == "open" and record.pids.get((answer.showing.bus, answer.receiver)) == pid:
-                    # Longer than a moment only where the agent waits for a server that is stopped.
+                    # The delay is longer than a moment only if the agent waits for a stopped server.
                     lived = "in the next second" if time.monotonic() - answer.time < 1 else "more than a second later"
                     answer.lose(f"the agent was killed {lived}, before it wrote it down")
             record.write(f"-- agent {pid} is dead")
@@ -695,7 +700,7 @@ class Ground:
 # MARK: What happens
 
 class Passers(threading.Thread):
-    """The app and a person, at any moment, while servers come and go."""
+    """Acts as the app and the user at random moments during the restarts."""
 
     def __init__(self, ground, dice):
         super().__init__(daemon=True)
@@ -730,7 +735,7 @@ class Passers(threading.Thread):
         elif kind == "press" and standing:
             ground.desktop.press(dice.choice(standing), dice.choice(list(ACTIONS)))
         elif kind == "close" and standing:
-            # While no agent runs nobody would hear of it.
+            # Without a running agent, the close would not be received.
             with ground.record.lock:
                 is_heard = all(showing.caller not in ground.record.dead for showing in ground.record.standing.values())
             if is_heard:
@@ -738,7 +743,7 @@ class Passers(threading.Thread):
 
 
 class Storm:
-    """Restarts of one round."""
+    """The restarts of one round."""
 
     def __init__(self, ground, dice):
         self.ground, self.desktop, self.dice, self.done = ground, ground.desktop, dice, 0
@@ -774,7 +779,7 @@ class Storm:
             self.count("agent")
 
     def point(self):
-        """The next agent dies at a point, or a moment later."""
+        """Starts an agent with a kill point. Kills the agent a moment later if it does not reach the point."""
         ground, name = self.ground, self.dice.choice(POINTS)
         point = f"{name}:{self.dice.choice((1, 1, 2) if 'Presented' not in name else (1, 2, 3, 5))}"
         if ground.kill_agent():
@@ -805,7 +810,7 @@ class Storm:
         self.desktop.kill_server()
         self.pause(0.2)
         order = [self.desktop.start_server, self.ground.start_agent]
-        # Or the agent comes first, and finds none.
+        # Sometimes the agent starts first and finds no server.
         if self.dice.random() < 0.4:
             order.reverse()
         for start in order:
@@ -828,7 +833,7 @@ class Storm:
         self.count("agent")
 
     def hold(self):
-        """A `Notify` is on its way to a server that does not answer."""
+        """Stops the server and adds a notification, so that the server does not respond to a `Notify`. Returns whether the agent called it."""
         ground, record = self.ground, self.ground.record
         self.desktop.stop_server()
         serial = ground.add(f"m{self.dice.randrange(4)}")
@@ -869,7 +874,7 @@ class Judge:
         self.found.append(text)
 
     def settle_answers(self):
-        """What was pressed on a bus that was cut may have been told to nobody."""
+        """Marks open responses on a cut bus as "unheard", because an agent may not have received them."""
         self.ground.match()
         with self.record.lock:
             for answer in self.record.answers:
@@ -877,7 +882,7 @@ class Judge:
                     answer.lose("the bus was cut before the agent wrote it down")
 
     def expected(self):
-        """By identifier what must stand there; and what may, or may not."""
+        """Returns the notifications that must be on the screen, by identifier, and the notifications that may be on the screen."""
         must, may = {}, set()
         with self.record.lock:
             for identifier, serial in self.ground.last.items():
@@ -897,7 +902,7 @@ class Judge:
             return collections.Counter((showing.identifier, showing.serial) for showing in self.record.standing.values())
 
     def is_quiet(self):
-        """Nothing moves in the ledger, every response came to the app, and what stands there is right."""
+        """Returns whether nothing is in progress in the ledger, the app received every response, and the screen is correct."""
         self.settle_answers()
         moving = self.ground.rows(
             "SELECT (SELECT count(*) FROM notification WHERE state IN ('pending', 'presenting', 'withdrawing'))"
@@ -906,7 +911,7 @@ class Judge:
             return False
         must, may = self.expected()
         standing = self.standing()
-        # What an agent that is dead has shown is shown again: its buttons are told to whoever showed it.
+        # Notifications of a dead agent must be shown again, because the server sends presses to the caller that showed them.
         with self.record.lock:
             if any(showing.caller in self.record.dead for showing in self.record.standing.values()):
                 return False
@@ -926,7 +931,7 @@ class Judge:
         return True
 
     def judge(self):
-        """What is wrong."""
+        """Waits for a quiet state and returns the findings."""
         self.found = []
         self.wait_for_quiet(QUIET_LIMIT)
         self.judge_screen()
@@ -1006,7 +1011,7 @@ class Judge:
         with self.record.lock:
             showings = list(self.record.showings)
         for showing in showings:
-            # A server that died before it answered has shown nothing that anybody knows of.
+            # If the server was killed before its response, the notification does not count as shown.
             if showing.alerts and (showing.answered or showing.excuse):
                 shown[showing.identifier, showing.serial].append(showing)
         for key, times in shown.items():
@@ -1020,7 +1025,7 @@ class Judge:
                     self.find(f"ALERTED TWICE {key[0]} {key[1]}: as {showing.number} of {showing.server} by {showing.pid}, again by {times[number + 1].pid}")
 
     def press_some(self):
-        """A few buttons of what stands there, each of which must be told within ten seconds, and leave the screen."""
+        """Presses up to three buttons. Within ten seconds, the app must receive each press and the notifications must leave the screen."""
         ground, record, dice = self.ground, self.record, self.dice
         with record.lock:
             there = sorted((showing for showing in record.standing.values()), key=str)
@@ -1037,7 +1042,7 @@ class Judge:
         self.judge_answers()
 
     def begin_afresh(self):
-        """Behind a finding: what is wrong is not to be found again."""
+        """Resets the screen and the record after a finding, so that the same problem is not found again."""
         ground = self.ground
         for identifier in list(ground.last):
             ground.take_off(identifier)
@@ -1052,7 +1057,7 @@ class Judge:
 
 
 def keep(ground, number, found):
-    """Everything about a round in which something was found."""
+    """Keeps the logs of a round with findings."""
     folder = ground.folder / f"round-{number}"
     folder.mkdir()
     (folder / "found").write_text("\n".join(found) + "\n")
@@ -1063,12 +1068,12 @@ def keep(ground, number, found):
 
 def main():
     print(f"seed {SEED}", flush=True)
-    # Ended from outside it takes its processes along.
+    # If the script is terminated, it also ends its processes.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     ground, begun, rounds, done = Ground(), time.monotonic(), 0, 0
     judge = Judge(ground)
     try:
-        # The ledger is made.
+        # The first command creates the ledger.
         ground.run("badge", 0, PROVING_GROUND_NO_AGENT="1")
         while done < RESTARTS and len(ground.findings) < FINDINGS_LIMIT:
             dice = random.Random(f"{SEED} {rounds}")

@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
-"""Kills agent and app, over and over, while fifty requests go round; then judges what happened.
+"""Kills the agent and the app repeatedly while fifty requests resubmit themselves. Then checks what happened.
 
-Every kill is SIGKILL: at a named point of the agent (BACKGROUND_CRASH_AT), at a named point of an app process
-(BACKGROUND_APP_CRASH_AT), or at any moment, of either. The handlers write what they do to a log of their own, on the disk
-before they go on; the judge believes that log and not the ledger:
+Every kill uses SIGKILL. The agent is killed at a named point (BACKGROUND_CRASH_AT) or at a random moment. App processes are also killed at a
+named point (BACKGROUND_APP_CRASH_AT) or at a random moment. The handlers write their actions to a separate log, which is on the disk before
+the handlers continue. The first two checks use this log and not the ledger:
 
-- nothing is lost: whoever was submitted last and has not said "last" must still be launched, so when the word "enough" is
-  given every request comes to its "last" line, after its last "submitted";
-- never two live launches of one request: each handler holds a lock that goes with its process; one that finds it taken
-  says "overlap";
-- every relaunch is explained: in the ledger's history, read after every kill because it is bounded, each generation after
-  the first names its reason; a request (by its token) has one result at most, and no launch after it.
+- Nothing is lost. A request that was submitted and has not written "last" must still be launched. After the file "enough" is created,
+  every request therefore writes a "last" line after its last "submitted" line.
+- A request never has two live launches. Each handler holds a lock that ends with its process. A handler that finds the lock taken writes
+  "overlap".
+- Every relaunch is explained. In the ledger's history, each generation after the first has its reason. A request (by its token) has at
+  most one result, and no launch after the result. The history is read after every kill because its length is limited.
 
-With --power every other kill is a power cut: every process dies, and what was not synced is gone (power_cut.py).
+With --power, a power cut follows about half of the kills: every process is killed, and changes that were not synced are lost (power_cut.py).
 
 usage: torture.py [--power] [KILLS] [SEED]
 """
@@ -37,7 +37,7 @@ class Ground:
         self.environment.update(
             HOME=self.folder, XDG_STATE_HOME=os.path.join(self.folder, "state"), PROVING_LOG=self.log,
             PROVING_FOLDER=self.folder, PROVING_GROUND_NO_AGENT="1", BACKGROUND_UNLIMITED_REQUESTS="1")
-        # The handlers' log is the judge's, and outside.
+        # The handlers' log is outside of the disk that loses changes, because the checks use the log.
         self.disk = None
         if HAS_POWER_CUTS:
             os.mkdir(os.path.join(self.folder, "state"))
@@ -45,7 +45,7 @@ class Ground:
             self.environment.update(self.disk.environment)
         open(self.log, "w").close()
         self.history = {}
-        # What launches outside a cursed agent's life say, kept for a failure.
+        # The output of all agents. The file is kept if the test fails.
         self.agent_log = open(os.path.join(self.folder, "agent.log"), "wb")
 
     def run(self, *arguments):
@@ -57,8 +57,8 @@ class Ground:
                                 env=dict(self.environment, **curse), stderr=self.agent_log, stdout=self.agent_log)
 
     def rows(self, query):
-        # Read only: the last one to close the ledger writes into it what a killed agent left beside it, and a power cut knows nothing
-        # of that.
+        # The ledger is opened read-only. Otherwise, the last connection to close would write a killed agent's log into the ledger, and
+        # the simulated disk would not record this write.
         connection = sqlite3.connect(f"file:{self.state}/agent.sqlite?mode=ro", uri=True, timeout=10)
         try:
             return connection.execute(query).fetchall()
@@ -66,7 +66,7 @@ class Ground:
             connection.close()
 
     def collect(self):
-        """What the history says now; it keeps the last thousand only."""
+        """Adds the ledger's current history to `history`, because the ledger keeps only the last thousand launches."""
         for row in self.rows("SELECT id, identifier, generation, reason, outcome, requestToken FROM launch"):
             self.history[row[0]] = row[1:]
 
@@ -84,7 +84,7 @@ def ended_by_itself(agent, seconds):
 
 
 def one_kill(ground, dice, tally):
-    """Starts an agent that, or whose apps, will die; returns when somebody did."""
+    """Starts an agent and kills the agent, after its apps if the kind of kill names the app. Returns when the agent is dead."""
     kind = dice.choice(["agent point", "app point", "agent any", "app any"])
     tally[kind] = tally.get(kind, 0) + 1
     if kind == "agent point":
@@ -92,7 +92,7 @@ def one_kill(ground, dice, tally):
         if not ended_by_itself(agent, 5):
             agent.kill()
     elif kind == "app point":
-        # Every app process of this agent dies there, the first of its kind in a moment.
+        # Every app process of this agent dies at the point. The first one reaches it soon.
         before = len(ground.rows("SELECT 1 FROM launch WHERE outcome = 'crashed'"))
         agent = ground.agent(BACKGROUND_APP_CRASH_AT=dice.choice(APP_POINTS))
         deadline = time.time() + 5
@@ -111,7 +111,7 @@ def one_kill(ground, dice, tally):
                 os.kill(pid, signal.SIGKILL)
             except ProcessLookupError:
                 pass
-        # The agent hears of it, sometimes.
+        # Sometimes the agent notices the killed apps before the agent itself is killed.
         time.sleep(dice.uniform(0, 0.1))
         agent.kill()
     agent.wait()

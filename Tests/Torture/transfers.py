@@ -1,27 +1,33 @@
 #!/usr/bin/env python3
-"""Kills agent, app, command and server, over and over, while files come down and photos go up; then judges every byte.
+"""Kills the agent, the app, commands and the server repeatedly during downloads and photo uploads. Then checks every byte.
 
-A round is seven downloads, of which one is cancelled, and ten photos (six to WebDAV, two of them of one name; two by plain PUT; two to a tus server) from and to
-real servers that are slow enough for kills to land in the middle, and a missed check of the weather whose time is too short for its
-forecast: it is handed over, and the storm shown by a real notification server. Every kill is SIGKILL: of the agent, the app that it launches or the
-command that queues, at a named point or at any moment; of the server now and then, on top. The named points are read from the
-sources, so that a new one is tortured at once. Now and then a file on the server is replaced by another version of its length.
-A round goes on until all of it has ended; the next one begins in the same home, until so many kills were made.
+A round has seven downloads, of which one is cancelled, and ten photos. Six photos go to WebDAV (two of them with one name), two to plain PUT
+and two to a tus server. All servers are real, and slow enough for kills in the middle of a transfer. A round also has a missed weather check
+whose time is too short for its forecast. The forecast is handed over, and a real notification server shows the storm.
 
-Each exit code is compared with what was promised for each thing that the command named:
-- `upload` of several photos, of which one may be held back, unreadable or missing: the code is that of the first problem in the order given, all
-  others are queued at once and arrive, and what is held is listed so.
-- `download`: what ended with 0 is queued. `transfers pause`, `resume`, `retry` and `cancel`, between two agents, also with an id that is not known: each that
-  was named has the state that the command is for. `place remove`: none that was named is listed.
+Every kill uses SIGKILL. The agent, the launched app or a command is killed, at a named point or at a random moment. Sometimes the server is
+also killed. The named points are read from the sources, so that the test includes new points. Sometimes a file on the server is replaced by
+another version of the same length. A round runs until all of its transfers have ended. The next round uses the same home. The test ends
+after the given number of kills.
 
-- After every kill no file, here or on the server, bears its final name and is half.
-- After every round each download is, by its digest, one whole version that the server had; each photo is on the server once,
-  under its name, as it was; nothing else lies beside them; `stormy transfers` lists each once, as completed.
-- At the end the spool is empty (but for pictures of notifications that stand on the screen), the app was told of everything, every storm was shown, and the ledger is sound.
+Each exit code is compared with the promised code and with the resulting states:
+- `upload` of several photos, of which some may be held back, unreadable or missing: the exit code belongs to the first problem in the given
+  order. All other photos are queued at once and arrive. A photo that is held back is listed as held.
+- `download`: after exit code 0, the download is queued.
+- `transfers pause`, `resume` and `retry` between two agents, sometimes with an unknown id, and `transfers cancel`: each named transfer has
+  the state that the command sets.
+- `place remove`: the named places are not listed.
 
-With --power every other kill is a power cut: every process of ours dies, and what was not synced is gone (power_cut.py).
+- After every kill, no incomplete file has its final name, on this machine or on the server.
+- After every round, the digest of each download is the digest of one complete version that the server had. Each photo is on the server once,
+  under its name and unchanged. The folders contain nothing else. `stormy transfers` lists each transfer once, as completed.
+- At the end, the spool is empty except for pictures of notifications on the screen. The app was notified of everything, every storm was
+  shown, and the ledger passes its integrity check.
 
-Exits 1 if something was found, and keeps the folder then. STORMY_BINARIES names another folder of built binaries.
+With --power, a power cut follows about half of the kills. All processes of the test's home are killed, and unsynced changes are lost
+(power_cut.py).
+
+Exits with 1 and keeps the folder if a check failed. STORMY_BINARIES names another folder of built binaries.
 
 usage: transfers.py [--power] [KILLS] [SEED]
 """
@@ -37,15 +43,15 @@ MISSED = "UPDATE request SET occurrence = occurrence - 86400, earliestBegin = ea
 UNTOLD = "SELECT 1 FROM sessionEvent WHERE deliveredAt IS NULL LIMIT 1"
 PHOTOS_AND_FILES = "SELECT id FROM transfer WHERE session IN ('StormyPhotos', 'StormyDownloads') AND state != 'cancelled'"
 LIVE = "SELECT 1 FROM launch WHERE endedAt IS NULL LIMIT 1"
-# Stands where one download of each round shall go.
+# The content of the file that one download of each round replaces.
 OLDER = b"an older file of that name"
-# Exit codes.
+# Exit codes of commands.
 MISSING, UNAVAILABLE, UNREADABLE, TRY_AGAIN, HELD = 66, 69, 74, 75, 77
 ENDED = ("completed", "failed", "cancelled")
 
 
 def named_points():
-    """All points that a process can be killed at."""
+    """Returns all points at which a process can be killed."""
     text = (support.ROOT / "Sources").rglob("KillPoint.swift")
     points = re.findall(r'^ *case \w+ = "([\w.]+)"$', next(text).read_text(), re.MULTILINE)
     assert points, "KillPoint.swift names no point"
@@ -56,7 +62,7 @@ def digest(data):
     return hashlib.sha256(data).hexdigest()
 
 
-# By the file as it stands.
+# Digests by the identity and state of the file.
 digests_read = {}
 
 
@@ -87,7 +93,7 @@ class Nginx(support.Server):
 
 
 class Desktop:
-    """A bus with a notification server, on a screen of its own."""
+    """A bus with a notification server on a separate screen."""
 
     def __init__(self, folder):
         folder.mkdir()
@@ -113,17 +119,17 @@ class Desktop:
 
 
 class Ground:
-    """A throw-away home and its server, and what was done to them."""
+    """A throw-away home, its servers, and the record of kills and findings."""
 
     def __init__(self, dice):
         self.dice, self.findings, self.bags = dice, [], collections.defaultdict(list)
-        # By what was killed and how; by whose point it is.
+        # `kills` counts by the kind of kill. `tried` and `hit` count by the kind of process and the point.
         self.kills, self.tried, self.hit = (collections.Counter() for _ in range(3))
         self.points = named_points()
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="torture-transfers-"))
         self.folder.chmod(0o755)
         self.server = Nginx("nginx", self.folder / "server")
-        # The folder for WebDAV is missing: whoever comes first makes it.
+        # The destination's WebDAV folder does not exist yet. The first upload creates the folder.
         for place in ("files", "photos", "put"):
             (self.server.files / place).mkdir()
         self.url = f"http://127.0.0.1:{self.server.port}"
@@ -131,7 +137,7 @@ class Ground:
         self.tus = None
         try:
             upload_servers.prepare("tuspyserver")
-            # It forgets in its record what it has in its file when it is killed: it is not.
+            # This server is never killed, because it loses the offsets of uploads if it is killed.
             self.tus = upload_servers.Server("tuspyserver", self.folder / "tus")
         except (subprocess.CalledProcessError, IndexError):
             print("no photos to a tus server: it cannot be had here")
@@ -143,7 +149,7 @@ class Ground:
             *(["[upload.destinations.tus]", 'kind = "tus"', f'url = "http://127.0.0.1:{self.tus.port}/files/"', "limit_kbps = 2000"]
               if self.tus else []), ""))
         self.home = support.Home(self.folder / "home", configuration)
-        # For photos that a program looks at before they are sent.
+        # A configuration with which photos are cleaned before the upload.
         careful = self.folder / "careful/stormy/config.toml"
         careful.parent.mkdir(parents=True)
         careful.write_text(configuration.replace("keep_location = true\n", ""))
@@ -153,29 +159,29 @@ class Ground:
         self.home.environment["STORMY_NO_AGENT"] = "1"
         self.ledger = self.folder / "home/state/stormy/agent.sqlite"
         self.log, self.process = open(self.folder / "agents.log", "ab"), None
-        # Where what is ours is written.
+        # The folder in which Stormy's processes write.
         self.kept = self.folder / "home"
         self.disk = power_cut.Disk(self.kept, self.folder / "unsynced") if HAS_POWER_CUTS else None
         if self.disk:
             self.home.environment.update(self.disk.environment)
         self.got = self.kept / "got"
         self.got.mkdir()
-        # By the place of a download: digests of the versions that the server had. By the name wished for: of the photos.
+        # `versions`: the digests of the server's versions by the path of the download. `photos`: the digests of photos by the wanted name.
         self.versions, self.photos, self.fixed = {}, {}, set()
-        # Photos that are to be held back, by path; downloads that were cancelled, by transfer.
+        # `held`: the paths of photos that must be held back. `cancelled`: the cancelled downloads by transfer id.
         self.held, self.cancelled = set(), {}
-        # Digests of photos to the server that gives names of its own.
+        # The digests of photos for the tus server, which chooses the names.
         self.unnamed = collections.Counter()
 
     def rows(self, query, *values):
         if not self.ledger.exists():
             return []
-        # Read only: the last one to close the ledger would tidy up what a killed agent left.
+        # The ledger is opened read-only, because the last connection to close would otherwise clean up after a killed agent.
         connection = sqlite3.connect(f"file:{self.ledger}?mode=ro", uri=True, timeout=10)
         try:
             return connection.execute(query, values).fetchall()
         except sqlite3.OperationalError as error:
-            # The first command died before it had made them.
+            # The first command was killed before it created the tables.
             if "no such table" not in str(error):
                 raise
             return []
@@ -188,11 +194,11 @@ class Ground:
         return [point for point in self.points if point.startswith("agent.") == (kind == "agent")]
 
     def curse(self, kind, is_first=False):
-        """A named point of this kind of process, and at which passage it kills.
+        """Returns a named point of this kind of process, and the number of the passage at which the process is killed.
 
-        The agent has points of its own; the others are the app's and its commands'. Every one has its turn, those that were hit
-        before more often. But a round's first agent passes the most points, and the check of the weather that it launches those of an
-        await: it dies at one that was never hit, if there is one.
+        Points that begin with "agent." belong to the agent, and the other points to apps and commands. Every point has its turn, and points
+        that were hit before have more turns. The first agent of a round passes the most points, and its weather check passes the points of
+        an await. The first agent or its app is therefore killed at a point that was never hit, if such a point exists.
         """
         own = self.own_points(kind)
         hit = [point for point in own if self.hit[kind, point]]
@@ -222,7 +228,7 @@ class Ground:
         return self.process
 
     def cut_power(self):
-        """After a kill, now and then: the rest dies, too, and the disk forgets."""
+        """Follows about half of the kills: kills the other processes, and the disk loses changes."""
         if self.disk and self.dice.random() < 0.5:
             self.disk.cut(self.dice)
             self.kills["power"] += 1
@@ -230,7 +236,7 @@ class Ground:
     # MARK: Work
 
     def command(self, *arguments, may_die, codes=(0,), **variables):
-        """The exit code, which is one of these; `None` if the command was killed."""
+        """Runs a command and returns its exit code, or `None` if the command was killed. Raises if the exit code is not one of `codes`."""
         fate = self.dice.random() if may_die else 1
         point, curse = self.curse("command") if fate < 0.4 else (None, None)
         self.process = subprocess.Popen(
@@ -255,7 +261,7 @@ class Ground:
         return code
 
     def insist(self, *arguments, codes=(0,), again=None, **variables):
-        """The exit code of a command that is given again until it comes to its end: then with one of `again`, if these are others."""
+        """Repeats a command until it is not killed. Returns its exit code. `again` are the allowed codes of repetitions, if different."""
         for tries in range(4):
             code = self.command(*arguments, may_die=tries < 3, codes=again or codes if tries else codes, **variables)
             if code is not None:
@@ -268,7 +274,7 @@ class Ground:
         known.append(digest(data))
         new = served.with_suffix(".new")
         new.write_bytes(data)
-        # nginx makes its entity tag of length and seconds.
+        # Each version gets another modification time, because nginx makes its entity tag from length and seconds.
         os.utime(new, (time.time(), time.time() - 86_400 + 10 * len(known)))
         new.replace(served)
 
@@ -287,7 +293,7 @@ class Ground:
             server.stop()
 
     def serve_forecast(self):
-        """A storm in some hours; another one for each round."""
+        """Writes a forecast with a storm in some hours. Each round has another storm."""
         start = int(time.time()) // 3600 * 3600
         hours, storm = range(start, start + 72 * 3600, 3600), self.dice.randrange(3, 40)
         new = self.server.folder / "forecast.new"
@@ -300,14 +306,14 @@ class Ground:
         new.replace(self.server.folder / "forecast")
 
     def miss_noon(self):
-        """By a process of its own: it writes where power is cut, and is noted like the others."""
+        """Changes the ledger so that a weather check was missed. A separate process writes, so that unsynced.c records the write."""
         script = "import sqlite3, sys; c = sqlite3.connect(sys.argv[1], timeout=20); c.execute(sys.argv[2]); c.commit()"
         subprocess.run([sys.executable, "-c", script, self.ledger, MISSED], env=self.home.environment, check=True)
 
     def queue(self, number):
         self.serve_forecast()
         self.miss_noon()
-        # The last one is cancelled.
+        # The last download is cancelled later.
         for index in range(7):
             file, more = self.got / f"{number}-{index}.bin", []
             self.put_version(file, self.dice.choice((50_000, 300_000, 1_000_000, 2_500_000, 4_000_000)))
@@ -328,7 +334,7 @@ class Ground:
                                             *([("tus", None, range(6, 8))] if self.tus else [])):
             files = []
             for index in indices:
-                # The first two have one name and one length.
+                # The first two photos have the same name and length.
                 files.append(self.folder / f"camera/{number}-{index}/noon 12:0{max(index, 1)} of {number} \u00fc.jpg")
                 files[-1].parent.mkdir(parents=True)
                 data = b"\xff\xd8\xff" + self.dice.randbytes(size if index < 2 else self.dice.randrange(50_000, 1_500_000))
@@ -337,14 +343,14 @@ class Ground:
                     self.photos.setdefault(f"{place}/{files[-1].name}", []).append(digest(data))
                 else:
                     self.unnamed[digest(data)] += 1
-            # Given again, a photo is not queued again.
+            # A repeated command does not queue a photo again.
             self.insist("upload", "--to", destination, *files)
             self.look_for_queued(files)
         self.queue_among_others(number)
         self.remove_places(number)
 
     def queue_among_others(self, number):
-        """Photos of which some cannot be sent: the others arrive, and the exit code is that of the first problem."""
+        """Queues photos of which some cannot be sent. The others must arrive, and the exit code must belong to the first problem."""
         folder = self.folder / f"camera/{number}-several"
         folder.mkdir(parents=True)
         good = [folder / f"small {number}-{index}.jpg" for index in range(2)]
@@ -354,9 +360,9 @@ class Ground:
             self.photos.setdefault(f"photos/new/{file.name}", []).append(digest(data))
         bad = {folder / f"held {number}.bmp": HELD, folder / f"loop {number}.jpg": UNREADABLE, folder / f"missing {number}.jpg": MISSING}
         held, loop, _ = bad
-        # A location in a file of a format that the cleaner does not know.
+        # This file has a location and a format that the cleaner does not support.
         held.write_bytes(b"BM" + bytes([7]) * 900 + b'<rdf:Description exif:GPSLatitude="47,22.5N"/>' + held.name.encode())
-        # Root reads everything, but not a link to itself.
+        # A link to itself is unreadable even for root.
         loop.symlink_to(loop)
         files = good + self.dice.sample(list(bad), self.dice.randrange(4))
         self.dice.shuffle(files)
@@ -367,7 +373,7 @@ class Ground:
         self.look_for_queued(good)
 
     def look_for_queued(self, files):
-        """`upload` came to its end: all that can be sent is in the ledger."""
+        """Checks after `upload` that these files are in the ledger."""
         listed = {row["sourceSha256"] for row in self.home.rows()}
         for file in files:
             if digest_of(file) not in listed:
@@ -379,7 +385,7 @@ class Ground:
             self.home.stormy("place", "add", name, "-40.1,140.5", "--no-sync")
         words = names + self.dice.choice(([], ["Nowhere"]))
         self.dice.shuffle(words)
-        # What was removed by one that died is not there for the next.
+        # A repeated command does not find places that a killed command has removed.
         self.insist("place", "remove", *words, codes=(MISSING if "Nowhere" in words else 0,), again=(0, MISSING))
         left = {place["name"] for place in json.loads(self.home.stormy("place", "list", "--json").stdout)}
         for name in left & set(names):
@@ -389,7 +395,7 @@ class Ground:
         return dict(self.rows(f"SELECT id, state FROM transfer WHERE id IN ({', '.join(map(str, ids))})"))
 
     def order(self):
-        """Between two agents: some transfers are paused or tried again, and then resumed."""
+        """Pauses or retries some transfers between two agents, and then resumes them."""
         ids = [number for (number,) in self.rows(PHOTOS_AND_FILES)]
         if not ids:
             return
@@ -399,9 +405,9 @@ class Ground:
             words.insert(self.dice.randrange(len(words) + 1), "987654321")
         promised = MISSING if len(words) > len(named) else 0
         for action in (self.dice.choice(("pause", "retry")), "resume"):
-            # What must not be done twice is let finish.
+            # `pause` returns TRY_AGAIN if a transfer is at a step that must not be done twice.
             codes = (promised, TRY_AGAIN) if action == "pause" else (promised,)
-            # An action does not apply to a transfer that has ended. The first problem in the order given decides.
+            # An action does not apply to a transfer that has ended. The first problem in the given order decides the exit code.
             code = self.insist("transfers", action, *words, codes=(*codes, UNAVAILABLE))
             states = self.states(named)
             if code == UNAVAILABLE and not any(state in ENDED for state in states.values()):
@@ -412,7 +418,7 @@ class Ground:
                     self.findings.append(f"`transfers {action}` ended with {code}, and transfer {number} is {state}")
 
     def cancel(self, file):
-        """The download to this place, unless it has ended."""
+        """Cancels the download to this path, unless the download has ended."""
         ((number, before),) = self.rows("SELECT id, state FROM transfer WHERE destination = ?", str(file))
         if before in ENDED:
             return
@@ -424,7 +430,7 @@ class Ground:
             self.findings.append(f"`transfers cancel` ended with {code}, and transfer {number} is {state}")
 
     def disturb(self):
-        """Twenty times a second, beside a living agent."""
+        """Sometimes restarts the server or replaces a file. Called twenty times a second while an agent runs."""
         if self.dice.random() < 0.005:
             self.server.stop()
             self.kills["server"] += 1
@@ -434,14 +440,14 @@ class Ground:
             self.replace_begun()
 
     def replace_begun(self):
-        """Another version takes the place of a file that has come in part."""
+        """Replaces a file on the server whose download has begun."""
         begun = {pathlib.Path(place) for (place,) in self.rows(
             "SELECT destination FROM transfer WHERE destination IS NOT NULL AND finishedAt IS NULL AND bytesDone > 0")}
         if begun - self.fixed:
             self.put_version(self.dice.choice(sorted(begun - self.fixed)))
 
     def life(self, lives):
-        """One agent, until it dies."""
+        """Runs one agent until it is killed."""
         is_first = lives == 0
         if is_first:
             is_app_through = all(self.hit["app", point] for point in self.own_points("app"))
@@ -451,9 +457,9 @@ class Ground:
         point, curse = (None, None) if kind == "any" else self.curse(kind, is_first)
         last = self.rows("SELECT COALESCE(MAX(id), 0) FROM launch")[0][0]
         agent = self.agent(**({"BACKGROUND_CRASH_AT" if kind == "agent" else "BACKGROUND_APP_CRASH_AT": curse} if point else {}))
-        # A check is handed over after a second, and its await given up.
+        # A weather check needs more time than its budget and grace period of one second each.
         end = time.monotonic() + (self.dice.uniform(0, 1.5) if kind == "any" else 4 if is_first and kind == "app" else 2)
-        # Each life of a round is longer: a new agent shows hundreds of notifications again before a large photo is sent.
+        # Each agent of a round lives longer, because a new agent shows hundreds of notifications again before it sends a large photo.
         end += 0.2 * lives
         while time.monotonic() < end and agent.poll() is None and not (kind == "app" and self.app_died(point, last)):
             self.disturb()
@@ -470,19 +476,19 @@ class Ground:
             self.was_hit("app", point)
         self.cut_power()
         self.look_for_halves()
-        # The next agent has a part of what is no more.
+        # Sometimes the next agent has a part of a file that the server no longer has.
         if self.dice.random() < 0.12:
             self.replace_begun()
 
     def app_died(self, point, last):
-        # After its result nobody sees how it ended; cursed, it cannot have lived on.
+        # After an app's result, its end is not recorded. An app with this kill point cannot survive its result.
         seen = "result IS NOT NULL" if point == "app.afterResult" else "detail = 'ended by signal 9'"
         return self.rows(f"SELECT 1 FROM launch WHERE id > ? AND {seen}", last)
 
     def quietly(self, what, seconds, is_so):
-        """An agent that nobody kills, until it is so."""
+        """Runs an agent without kills until a condition is true."""
         agent = self.agent()
-        # A stop signal ends it properly from there on.
+        # When this row exists, the agent handles a stop signal.
         wait("an agent", 20, lambda: self.rows("SELECT 1 FROM fact WHERE name = 'agent' AND value LIKE ?", f'%"pid":{agent.pid},%'))
         wait(what, seconds, is_so)
         agent.terminate()
@@ -499,7 +505,7 @@ class Ground:
                 self.cancel(self.got / f"{number}-6.bin")
             elif self.dice.random() < 0.3:
                 self.order()
-            # Launches are still to come, and to die; each that does makes the next one later.
+            # After the last transfer, launches of the app can still be killed. Each killed launch delays the next launch.
             lives_after_the_end += not self.rows(OPEN)
         self.quietly("the end of every transfer", 180, lambda: not self.rows(OPEN))
         self.judge()
@@ -539,7 +545,7 @@ class Ground:
         there = {name: digest_of(path) for name, path in self.on_server().items()}
         unnamed = {f"files/{path.name}": digest_of(path) for path in self.tus.files.iterdir()
                    if path.is_file() and not path.suffix} if self.tus else {}
-        # A place that was made for one, and whose answer nobody lived to hear, stays empty until the server forgets it.
+        # If the agent was killed before the response to a creation arrived, the file stays empty until the server expires it.
         unnamed = {name: found for name, found in unnamed.items() if found != digest(b"")}
         if collections.Counter(unnamed.values()) != self.unnamed:
             say(f"the tus server has {unnamed}, and was given {self.unnamed}")
@@ -551,7 +557,7 @@ class Ground:
             elif not row["sha256"] == found == (row["sourceSha256"] or found):
                 say(f"transfer {row['id']} of {row['file']}: proven {row['sha256']}, found {found}, given {row['sourceSha256']}")
         for file, versions in self.versions.items():
-            # One that is cancelled while it gets its name may have it.
+            # A download that is cancelled while it gets its name may have the name.
             if digest_of(file) not in versions and not (file in gone and digest_of(file) == "none"):
                 say(f"{file.name} is no version: {digest_of(file)}")
         for extra in set(self.got.iterdir()) - set(self.versions):
@@ -564,18 +570,18 @@ class Ground:
             say(f"a second time, or left over, on the server: {name}")
 
     def settle(self):
-        """The app is told of everything, and nothing lies about."""
-        # Launches that were killed again and again wait for an hour, and one second is too short to deliver hundreds of ends.
+        """Waits until the app is notified of everything and the spool is empty. Then checks everything."""
+        # The relaunch after repeated kills waits for up to an hour, and one second is too short to deliver hundreds of events.
         configuration = self.kept / "config/stormy/config.toml"
         configuration.write_text(re.sub("(refresh_budget|grace)_seconds = 1\n", "", configuration.read_text()))
         self.command("status", may_die=False)
         with contextlib.closing(sqlite3.connect(self.ledger, timeout=10)) as ledger, ledger:
             ledger.execute("DELETE FROM launch WHERE kind = 'urlSession' AND endedAt IS NOT NULL")
         spool = self.ledger.parent / "spool"
-        # A file that no row knows is a crash's; a young one may be of a command that is about to write its row, and is left.
+        # A crash leaves files without a row. The agent keeps new files, because a command may be about to write the row.
         for file in spool.iterdir():
             os.utime(file, (time.time() - 7_200,) * 2)
-        # Pictures of notifications on the screen, one each. One that is shown again after a restart is not on the screen for a moment.
+        # Each notification on the screen has one picture. A notification that is shown again after a restart is briefly not on the screen.
         standing = lambda: len(self.rows("SELECT 1 FROM notification WHERE state = 'delivered'"))
         pictures = lambda: [file for file in spool.iterdir() if file.name.startswith("attachment-")]
         left = lambda: len(list(spool.iterdir())) > len(pictures()) or len(pictures()) > standing()

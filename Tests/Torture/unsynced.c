@@ -1,14 +1,14 @@
-// A disk that keeps nothing but what was synced, as a preloaded library.
+// A preloaded library that simulates a disk which keeps only synced data.
 //
-// Every change to a file below BACKGROUND_UNSYNCED_ROOT is noted in BACKGROUND_UNSYNCED_JOURNAL before it is made, with what undoes it.
-// A launch inherits variables with this prefix. A sync of a file
-// forgets the notes of its content and of its making; a sync of a folder those of its names. power_cut.py undoes what is left once
-// every process is dead. The journal is on the same file system: it holds a link to every file that a note speaks of.
+// The library records changes to files below BACKGROUND_UNSYNCED_ROOT in BACKGROUND_UNSYNCED_JOURNAL, with the data that undoes the change.
+// A launch inherits variables with this prefix. A sync of a file removes the records of the file's content and of its creation. A sync of a
+// folder removes the records of its names. When every process is dead, power_cut.py undoes the remaining changes. The journal must be on the
+// same file system, because it holds a hard link to every file in a record.
 //
-// As on ext4, XFS and Btrfs a sync of a new file makes its name durable, too; a rename, a link and a removal need the folder's.
+// As on ext4, XFS and Btrfs, the sync of a new file also makes the file's name durable. Renames, links and removals need a sync of the folder.
 //
-// Written through libc alone, as SQLite, Foundation and our own code do. A mapping is not seen: SQLite's index of its write-ahead log,
-// which it makes anew, is the only one that is written to.
+// The library sees only writes through libc, which SQLite, Foundation and Stormy's code use. It does not see writes to memory mappings. The
+// only mapping that Stormy's processes write to is SQLite's index of the write-ahead log, which SQLite makes again.
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <dlfcn.h>
@@ -40,7 +40,7 @@ __attribute__((constructor)) static void begin(void) {
     else root_length = strlen(root);
 }
 
-// By system call, so that nothing here is noted.
+// Makes a system call directly, so that the library's own file operations are not recorded.
 static long raw(long number, long a, long b, long c, long d) {
     REAL(long, "syscall", long, ...);
     return real(number, a, b, c, d, 0L, 0L);
@@ -55,7 +55,7 @@ static int is_below(const char *path) {
     return root && strncmp(path, root, root_length) == 0 && (path[root_length] == '/' || path[root_length] == 0);
 }
 
-// Where a descriptor's file stands. 0: not ours, or no longer anywhere.
+// Gets the path of a descriptor's file. Returns 0 if the file is not below the root or has no path.
 static int place_of(int descriptor, char *path) {
     char link[64];
     snprintf(link, sizeof link, "/proc/self/fd/%d", descriptor);
@@ -65,7 +65,7 @@ static int place_of(int descriptor, char *path) {
     return is_below(path);
 }
 
-// An absolute path of a name relative to a folder.
+// Gets the absolute path of a name relative to a folder. Returns 0 if the path is not below the root.
 static int absolute(int folder, const char *name, char *path) {
     char base[PATH_MAX];
     if (name[0] == '/') snprintf(path, PATH_MAX, "%s", name);
@@ -83,7 +83,7 @@ static int absolute(int folder, const char *name, char *path) {
     return is_below(path);
 }
 
-// One writer of the journal at a time; what a note speaks of is done before the next one is written.
+// Locks the journal for one writer. A recorded change is made before the next record is written.
 static int lock(void) {
     char path[PATH_MAX];
     snprintf(path, sizeof path, "%s/lock", journal);
@@ -105,7 +105,7 @@ static void append(const char *name, const void *head, size_t size, const void *
     raw(SYS_close, descriptor, 0, 0, 0);
 }
 
-// A link by which the file is found again, whatever becomes of its names.
+// Makes a hard link in the journal, so that the file is found after a change of its names.
 static void hold(const char *path, uint64_t inode) {
     char held[PATH_MAX];
     snprintf(held, sizeof held, "%s/i-%llu", journal, (unsigned long long)inode);
@@ -114,7 +114,7 @@ static void hold(const char *path, uint64_t inode) {
 
 struct change { uint64_t offset, old_size, length; int64_t seconds, nanoseconds; };
 
-// What stands where it will be written. The journal is locked.
+// Records the content that a write will replace. The journal must be locked.
 static void note_content(int descriptor, const char *path, uint64_t offset, uint64_t length) {
     struct stat is;
     if (fstat(descriptor, &is) != 0 || !S_ISREG(is.st_mode) || is.st_nlink == 0) return;
@@ -125,7 +125,7 @@ static void note_content(int descriptor, const char *path, uint64_t offset, uint
     }
     char *old = malloc(change.length + 1);
     if (change.length) {
-        // By another descriptor only where this one is for writing alone: its closing lets go of the locks that SQLite has on its files.
+        // A second descriptor is opened only if this one is write-only, because its closing would release SQLite's locks on the file.
         int reader = (fcntl(descriptor, F_GETFL) & O_ACCMODE) == O_WRONLY
             ? (int)raw(SYS_openat, AT_FDCWD, (long)path, O_RDONLY | O_CLOEXEC, 0) : descriptor;
         if (reader < 0) fail(path);
@@ -150,7 +150,7 @@ static uint64_t inode_at(const char *path) {
     return raw(SYS_newfstatat, AT_FDCWD, (long)path, (long)&is, AT_SYMLINK_NOFOLLOW) == 0 ? is.st_ino : 0;
 }
 
-// One line: what was done, the file's inode, the one that stood at the second name, folder inodes, names.
+// Writes one line: the kind of change, the file's inode, the inode replaced at the second name, the inodes of the folders, the names.
 static void note_name(const char *what, uint64_t inode, uint64_t replaced, const char *from, const char *to) {
     char folder[PATH_MAX], other[PATH_MAX], line[3 * PATH_MAX];
     parent_of(from, folder);
@@ -240,7 +240,7 @@ int fallocate64(int descriptor, int mode, off_t offset, off_t length) { return f
 int posix_fallocate(int descriptor, off_t offset, off_t length) { return fallocate(descriptor, 0, offset, length) == 0 ? 0 : errno; }
 int posix_fallocate64(int descriptor, off_t offset, off_t length) { return posix_fallocate(descriptor, offset, length); }
 
-// Told that there is no such call, everybody copies by hand.
+// These calls fail below the root, so that programs copy with read and write instead.
 ssize_t copy_file_range(int from, off_t *at, int to, off_t *place, size_t count, unsigned flags) {
     char path[PATH_MAX];
     if (root && place_of(to, path)) { errno = EXDEV; return -1; }
@@ -269,7 +269,7 @@ static int synced(long number, int descriptor) {
     if (!root || !place_of(descriptor, path)) return (int)raw(number, descriptor, 0, 0, 0);
     int held = lock();
     int result = 0, error = 0;
-    // Nothing here needs the real disk to have it.
+    // The data is not synced to the real disk, because the test does not need it.
     note_sync(descriptor);
     unlock(held);
     errno = error;
@@ -389,7 +389,7 @@ static int noted_link(int from_folder, const char *from, int to_folder, const ch
     int held = lock();
     int result = (int)real(SYS_linkat, (long)from_folder, (long)from, (long)to_folder, (long)to, (long)flags, 0L), error = errno;
     if (result == 0) {
-        // The first name of a file that was opened without one (O_TMPFILE): fsync makes it durable, as that of any new file.
+        // If this is the first name of a file that was opened without a name (O_TMPFILE), fsync makes the name durable as for a new file.
         struct stat information;
         int is_first = lstat(path, &information) == 0 && information.st_nlink == 1;
         hold(path, inode_at(path));

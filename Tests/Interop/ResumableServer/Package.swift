@@ -1,7 +1,7 @@
 // swift-tools-version: 6.0
 import PackageDescription
 
-// A package of its own: nobody who uses Stormy needs what Apple's server of resumable uploads brings along.
+// This is a separate package, because users of Stormy do not need the dependencies of Apple's server for resumable uploads.
 let package = Package(
     name: "resumable-server",
     dependencies: [

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Due instant to notification, idle wake-ups, memory, and 100,000 pending requests: the debug build on a private desktop.
+"""Measures the time from the due second to the notification, idle wake-ups, memory, and 100,000 pending requests.
 
-Runs the product and `curl | jq | notify-send` in turn, and prints medians and spreads. Ratios of one run count, not
-milliseconds of one machine. Needs: the debug build, dbus-daemon, Xvfb, dunst, dbus-monitor; jq and notify-send for the pair.
+Runs the debug build of the product on a private desktop, alternating with `curl | jq | notify-send`. Prints medians and spreads.
+Ratios within one run are meaningful. Milliseconds depend on the machine. Needs the debug build, dbus-daemon, Xvfb, dunst and
+dbus-monitor, and also jq and notify-send for the comparison.
 """
 import http.server, json, os, re, shutil, signal, socketserver, statistics, subprocess, sys, tempfile, threading, time
 
@@ -44,7 +45,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.answer(201)
 
     def do_HEAD(self):
-        # The temporary file is there once it was PUT; a final name is always free.
+        # The temporary file exists after its PUT. A final name is always free.
         if "part" in self.path and self.server.stored:
             self.send_response(200)
             self.send_header("Content-Length", str(self.server.stored))
@@ -65,7 +66,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 
 class Desktop:
-    """A private bus, a virtual screen, a real notification server, and an ear on the bus."""
+    """A private bus, a virtual screen, a real notification server, and a monitor of the bus."""
 
     def __init__(self, folder):
         self.children = []
@@ -90,7 +91,7 @@ class Desktop:
         return child
 
     def next_notification(self):
-        """The time on the bus of the next Notify call."""
+        """Returns the time of the next Notify call on the bus."""
         for line in self.monitor.stdout:
             fields = line.decode().split()
             if fields and fields[0] == "mc" and "Notify" in fields:
@@ -122,7 +123,7 @@ class Home:
 
 
 def product_latency(home, desktop):
-    """Seconds from the due second to the call on the bus."""
+    """Returns the seconds from the due second to the call on the bus."""
     home.stormy("place", "add", "Here", "1,1", "--no-sync")
     due = int(time.time()) + 2
     home.stormy("schedule", "--exact", "--at", time.strftime("%H:%M:%S", time.localtime(due)))
@@ -158,7 +159,7 @@ def summary(name, values):
 
 
 def scheduling(folder):
-    """With 100,000 requests waiting: the next decision, a submit beside the bare commit of its row, the agent's start."""
+    """Measures the next decision, a submit and the agent's start with 100,000 waiting requests."""
     environment = dict(os.environ, HOME=folder, XDG_STATE_HOME=folder + "/state", PROVING_GROUND_NO_AGENT="1",
                        BACKGROUND_UNLIMITED_REQUESTS="1")
     ground = os.path.join(BIN, "proving-ground")
@@ -173,9 +174,9 @@ def scheduling(folder):
     decision = statistics.median(r["decision"] for r in runs)
     starts = []
     for round in range(RUNS):
-        # Due before each start: what counts is when the first plan was acted upon.
+        # A request is due before each start, because the time until the first launch is measured.
         subprocess.run([ground, "work", f"cycle.{round}"], env=environment, check=True)
-        # Launches take turns of a second.
+        # Two launches are at least one second apart.
         time.sleep(1.1)
         begin = time.time()
         agent = subprocess.Popen([os.path.join(BIN, "background-agent"), "--app", "proving-ground"], env=environment,

@@ -1,12 +1,12 @@
-"""What a day costs where a systemd user manager runs: CPU, wake-ups, bytes written, memory between two events; and an hour in which nothing is due.
+"""Measures the CPU, wake-ups, written bytes and memory of a day with a systemd user manager, and of an hour without work.
 
     python3 Tests/Laboratory/Benchmarks/day.py [SECONDS]
 
-The day is played in a minute: a login, and a noon with a check of the weather, each in a
-cgroup of its own, whose counter has every process: agent, app, `systemctl`, and what the user manager does for them. The hour is a real one,
-or SECONDS; beside it runs a rival as alert programs for this desktop are written: resident, with a timer every 5 s.
+The day is played in a minute: a login, and a noon with a check of the weather. A separate cgroup counts all processes: the
+agent, the app, `systemctl`, and the work of the user manager. The hour is a real hour, or SECONDS. For comparison, a resident
+program with a timer of 5 s runs at the same time, as usual alert programs do.
 
-Exits 1 if the day costs more than 150 ms, or something of Stormy is there in the hour.
+Exits with 1 if the day costs more than 150 ms, or if a process of Stormy is running in the hour.
 """
 import datetime
 import json
@@ -24,7 +24,7 @@ RIVAL = "import time\nwhile True: time.sleep(5)"
 
 
 def cpu(ground):
-    """Seconds that all of its processes used so far, those that are gone, too."""
+    """Returns the CPU seconds of all processes so far, including processes that have ended."""
     lines = pathlib.Path("/sys/fs/cgroup/unified", ground.group, "cpu.stat").read_text().splitlines()
     return int(lines[0].split()[1]) / 1e6
 
@@ -35,7 +35,7 @@ def switches(process):
 
 
 def there(ground):
-    """Looked at from outside: who asks the user manager is counted."""
+    """Returns whether the agent is running. The user manager is not queried, because a query would be counted."""
     return bool(ground.find("background-agent"))
 
 
@@ -44,7 +44,7 @@ def gone(ground):
 
 
 class Written:
-    """Bytes that the agent and the app sent to the disk: the kernel forgets them with a process, so they are read all the time."""
+    """Counts the bytes that the agent and the app write. The kernel's counter ends with its process, so it is read often."""
 
     def __init__(self, ground):
         self.ground, self.known = ground, {}
@@ -63,7 +63,7 @@ class Written:
 
 
 def follow(ground, condition, limit):
-    """Until that is so. What was written meanwhile, and for how long the agent was there."""
+    """Waits for a condition. Returns the bytes that were written, and the seconds that the agent was running."""
     written, began, seen = Written(ground), time.monotonic(), 0.0
     while not condition():
         written.look()
@@ -76,7 +76,7 @@ def follow(ground, condition, limit):
 
 
 def login(ground):
-    """Seconds of CPU of one login, until an agent that it starts has left again, and whether it started one."""
+    """Returns the CPU seconds of one login until its agent has exited, and whether the login started an agent."""
     before = cpu(ground)
     ground.log_in()
     end, started = time.monotonic() + 3, False
@@ -117,7 +117,7 @@ def play(ground, url):
 
 
 def rest(ground):
-    """What was there in the hour although nothing was due."""
+    """Returns the processes of Stormy that are running in the hour without work."""
     rival = ground.start(["python3", "-c", RIVAL])
     time.sleep(2)
     manager = ground.find("/systemd")

@@ -1,10 +1,11 @@
-"""How long an app that adds 1,000 notifications in a row waits until all are in the ledger: release builds, a private desktop with dunst.
+"""Measures how long an app waits until 1,000 notifications are in the ledger. Uses release builds and a desktop with dunst.
 
     python3 Tests/Laboratory/Benchmarks/notifications.py
 
-Five bursts, each in a new home, with the start of its agent. Beside each, in the same run, what 1,000 bare durable writes of 8 KiB take on
-the same disk. In the median run all have to be in the ledger within 1 s or, where the disk is slower, within three times the bare writes; the person has to
-see a handful, and a command that asks the agent has to be answered within a second while it lasts. Exits 1 when one of these does not hold.
+Runs five bursts, each in a new home, including the start of its agent. In each run, 1,000 durable writes of 8 KiB to the same disk
+are measured for comparison. In the median run, all notifications have to be in the ledger within 1 s, or within three times the
+durable writes if the disk is slower. A few notifications have to be on the screen, and a command has to receive a response of the
+agent within a second. Exits with 1 if a requirement is not met.
 """
 import json
 import os
@@ -24,7 +25,7 @@ COUNT, BAR, RATIO, HANDFUL = 1000, 1.0, 3, 6
 
 
 def bare_writes(folder):
-    """Seconds of as many writes that are on the disk one by one."""
+    """Returns the seconds of as many writes, each of which is on the disk before the next write."""
     block, begun = os.urandom(8192), time.monotonic()
     with open(folder / "bare", "wb") as file:
         for _ in range(COUNT):
@@ -35,7 +36,7 @@ def bare_writes(folder):
 
 
 def burst(desktop, folder):
-    """Seconds that the adding took, the longest answer of the agent's meanwhile, and how many notifications stand there at its end."""
+    """Returns the seconds of the burst, the longest response of the agent, and the number of shown notifications."""
     environment = desktop.environment | {
         "HOME": str(folder), "XDG_STATE_HOME": f"{folder}/state", "PROVING_LOG": "/dev/null", "BACKGROUND_AGENT": str(BIN / "background-agent")}
     ground = BIN / "proving-ground"
@@ -56,7 +57,7 @@ def burst(desktop, folder):
         return rows["shown"], rows["told"]
 
     end = time.monotonic() + 60
-    # Beside them stands the summary.
+    # The summary is an additional notification.
     while told()[1] < COUNT + 1 and time.monotonic() < end:
         time.sleep(0.05)
     shown = told()[0] if told()[1] >= COUNT + 1 else None

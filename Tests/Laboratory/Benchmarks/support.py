@@ -1,4 +1,4 @@
-"""What the benchmarks of transfers share: the built binaries in a throw-away home, and an nginx beside them."""
+"""Support for the benchmarks of transfers: the built binaries in a temporary home, and an nginx."""
 import json
 import os
 import pathlib
@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 import time
 
-# What is measured: by itself a release build beside the tests, or what a person installs (make benchmark-day).
+# The measured binaries. The default is the release build of the repository. `make benchmark-day` measures an installation.
 BIN = pathlib.Path(os.environ.get("BENCHMARKED") or pathlib.Path(__file__).resolve().parents[3] / ".build/release")
 
 
@@ -20,13 +20,13 @@ def timed(command, **options):
 
 
 def memory(pid, line):
-    """MiB, by a line of the process's status: VmRSS now, VmHWM at most."""
+    """Returns a memory value of a process in MiB. VmRSS is the present value, and VmHWM is the maximum."""
     status = pathlib.Path(f"/proc/{pid}/status").read_text()
     return int(next(text for text in status.splitlines() if text.startswith(line)).split()[1]) / 1024
 
 
 class Bench:
-    """A folder with a home in it and an nginx that serves `www`; all of it is gone at the end, also after an error."""
+    """A folder with a home and an nginx that serves `www`. Everything is removed at the end, also after an error."""
 
     def __init__(self, http="", server="", modules=()):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="bench-"))
@@ -64,12 +64,12 @@ class Bench:
         subprocess.run([BIN / "stormy", "quit"], env=self.environment, capture_output=True)
         if (BIN / "courier-example").exists():
             subprocess.run([BIN / "courier-example", "background", "quit"], env=self.environment, capture_output=True)
-        # With its workers: left behind they would hold whatever reads this script's output.
+        # The workers are also killed, because they would keep the output of this script open.
         os.killpg(self.server.pid, signal.SIGKILL)
         self.server.wait()
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def agent(self):
-        """Its process; `None`: none runs."""
+        """Returns the process of the agent, or `None` if no agent is running."""
         status = subprocess.run([BIN / "stormy", "status", "--json"], env=self.environment, capture_output=True, text=True)
         return json.loads(status.stdout)["agent"]["pid"] if status.returncode == 0 else None

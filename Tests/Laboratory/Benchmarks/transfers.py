@@ -1,8 +1,8 @@
-"""Downloads beside curl, on the same machine in the same run: nginx on loopback, release builds, medians of paired runs.
+"""Compares downloads with curl on the same machine in the same run: nginx on loopback, release builds, medians of paired runs.
 
     python3 Tests/Laboratory/Benchmarks/transfers.py [RUNS]
 
-Prints what was seen beside each bar. Exits 1 if the download of 1 GiB or the choice of the next transfer misses its own.
+Prints each result with its limit. Exits with 1 if the download of 1 GiB or the choice of the next transfer exceeds its limit.
 """
 import json
 import os
@@ -64,7 +64,8 @@ def main():
             curls.append(timed(["curl", "-s", "--parallel", *together]))
             apps.append(timed([BIN / "courier-example", "get", *[f"{url}/{number}" for number in range(200)]], env=environment))
         ratio = statistics.median(s / c for s, c in zip(apps, curls))
-        # The app's own start, each task's commit and each file's sync are in it; curl has 50 connections and syncs nothing.
+        # The time includes the start of the app, the commit of each task and the sync of each file. curl has 50
+        # connections and does not sync.
         print(f"200 files of 100 kB, an app's background session of 16 connections, each task durable and delivered: {summary(apps)}; "
               f"curl --parallel: {summary(curls)}; median ratio {ratio:.1f} (bar 1.0)", flush=True)
         subprocess.run([BIN / "proving-ground", "fill-transfers", "100000"], env=environment | {"PROVING_GROUND_NO_AGENT": "1"}, check=True)

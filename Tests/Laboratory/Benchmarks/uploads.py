@@ -1,8 +1,8 @@
-"""Photos beside curl and rclone, on the same machine in the same run: nginx on loopback, release builds, medians of paired runs.
+"""Compares uploads of photos with curl and rclone: nginx on loopback, release builds, medians of paired runs on the same machine.
 
     python3 Tests/Laboratory/Benchmarks/uploads.py [RUNS]
 
-Prints what was seen beside each bar. Exits 1 if a bar is missed.
+Prints each median with its limit. Exits with 1 if a limit is exceeded.
 """
 import os
 import random
@@ -17,13 +17,13 @@ RUNS = int(sys.argv[1]) if len(sys.argv) > 1 else 5
 
 
 def photo(seed, size):
-    """A JPEG of about this size without a location. As in a photo, nearly all bytes are coded pixels, where no byte is 0xFF."""
+    """Returns a JPEG of about this size without a location. Most bytes are coded pixels without the byte 0xFF, as in photos."""
     pixels = random.Random(seed).randbytes(size - len(BASE)).replace(b"\xff", b"\xfe")
     return BASE[:-2] + pixels + BASE[-2:]
 
 
 def queue(environment, photos):
-    """Seconds, and the greatest memory of the command."""
+    """Returns the seconds and the maximum memory of the command."""
     began = time.monotonic()
     process = subprocess.Popen([BIN / "stormy", "upload", "--to", "put", "-"], env=environment, stdin=subprocess.PIPE,
                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -36,7 +36,7 @@ def queue(environment, photos):
 
 
 def main():
-    # rclone asks for properties.
+    # rclone requests properties.
     dav = "dav_methods PUT DELETE MKCOL COPY MOVE; dav_ext_methods PROPFIND OPTIONS; create_full_put_path on;"
     bench = Bench(http="client_max_body_size 0;", server=dav, modules=["ngx_http_dav_ext_module"])
     with bench:
@@ -45,7 +45,7 @@ def main():
 
 
 def measure(bench):
-    """Names of the bars that were missed."""
+    """Returns the names of the limits that were exceeded."""
     folder = bench.folder
     (folder / "config/stormy").mkdir(parents=True)
     configuration = folder / "config/stormy/config.toml"
@@ -68,8 +68,8 @@ def camera(folder, count, size, seed):
 
 def many(bench):
     photos = camera(bench.folder / "many", 10_000, 20_000, 10_000_000)
-    # A state of its own, that no agent tidies up: ext4 without a journal makes files slowly for a minute after many were
-    # deleted. For the same reason nothing is deleted before the end.
+    # The separate state is not cleaned up by an agent. ext4 without a journal creates files slowly for a minute after many files
+    # were deleted. For this reason nothing is deleted before the end.
     closed = bench.environment | {"STORMY_NO_AGENT": "1"} | {
         name: str(bench.folder / "closed" / name) for name in ("XDG_STATE_HOME", "XDG_DATA_HOME")}
     _, little = queue(closed, photos[:100])
@@ -79,7 +79,7 @@ def many(bench):
 
 
 def five_hundred(bench):
-    """Beside a program that only sends, and one that compares what arrived."""
+    """Compares the upload with a program that only sends, and with a program that also compares the stored files."""
     def sent(kind, photos):
         return timed([BIN / "stormy", "upload", "--wait", "--to", kind, *photos], env=bench.environment)
 

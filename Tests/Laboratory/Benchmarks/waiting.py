@@ -1,11 +1,12 @@
-"""How long an app's submit waits at most while the agent downloads a large file and proves its SHA-512: nginx on loopback, release builds.
+"""Measures the longest submit of an app while the agent downloads a large file and checks its SHA-512.
 
     python3 Tests/Laboratory/Benchmarks/waiting.py [GIB]
 
-Twice: at 125 MB/s (a gigabit line), and as fast as the machine can. Beside it, in the same run, what a bare durable write of 8 KiB
-takes on the same disk. The longest submit has to stay under 50 ms or, where the disk makes everybody wait longer, under three
-times the longest bare write: its own commit, one of the agent's before it, and what queues between them. Exits 1 when it takes longer,
-or a download did not end well. The file is sparse; the copy that is downloaded is not.
+Uses nginx on loopback and release builds. Runs twice: at 125 MB/s (a gigabit line), and as fast as possible. In the same run,
+durable writes of 8 KiB to the same disk are measured for comparison. The longest submit has to stay under 50 ms, or under three
+times the longest durable write if the disk is slower. The three writes are the commit of the submit, a commit of the agent before
+it, and other work in the queue of the disk. Exits with 1 if a submit takes longer, or if a download fails. The file is sparse, but
+the downloaded copy is not.
 """
 import base64
 import hashlib

@@ -1,8 +1,8 @@
-"""Weather: a large answer, a thousand places in one wake, the report of a year.
+"""Measures the weather: a large response, a thousand places in one check, and the report of a year.
 
 usage: weather.py
 
-Prints what each takes beside its bar, and exits with 1 where one is missed.
+Prints each result with its limit. Exits with 1 if a limit is exceeded.
 """
 import json
 import os
@@ -42,7 +42,7 @@ def forecast(hours, code=95):
 
 
 def spent(command, **options):
-    """Seconds of this child on a processor."""
+    """Returns the CPU seconds of a child process."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **options)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -50,7 +50,7 @@ def spent(command, **options):
 
 
 class Peak(threading.Thread):
-    """The most memory of a process that the agent launches: of a program, and without arguments."""
+    """Measures the maximum memory of a process that the agent launches. Such a process has no arguments."""
 
     def __init__(self, program):
         super().__init__(daemon=True)
@@ -70,7 +70,7 @@ class Peak(threading.Thread):
             time.sleep(0.01)
 
 
-# A hundredth of the latitudes has a storm.
+# One percent of the latitudes have a storm.
 bench = Bench(server="location /v1/forecast { if ($arg_latitude ~ ^7[0-9]*\\.7) { rewrite ^ /stormy last; } }")
 with bench:
     folder, env, stormy = bench.folder, bench.environment, BIN / "stormy"
@@ -82,13 +82,13 @@ with bench:
     answer = folder / "www/v1/forecast"
     run = lambda *words: subprocess.run([stormy, *words], env=env, check=True, capture_output=True, text=True).stdout
 
-    # A large answer beside a small one: what is more is its decoding, its judgement and its storing.
+    # The difference between a large and a small response is the time for decoding, assessing and storing.
     run("place", "add", "Here", "1,1", "--no-sync")
     seen, writes, began = {}, 0, time.time() - 1_000
     for _ in range(RUNS):
         for hours in (72, 17_000):
             answer.write_text(forecast(hours))
-            # Each is another one, also within a second.
+            # Each response differs, also within a second.
             writes += 1
             os.utime(answer, (began + writes, began + writes))
             seen.setdefault(hours, []).append(spent([stormy, "check", "--fresh"], env=env))
@@ -96,7 +96,7 @@ with bench:
     more = statistics.median(big - small for small, big in zip(seen[72], seen[17_000]))
     bar(f"an answer of {size / 1e6:.2f} MB, beyond one of 72 hours", more * 1000, 30, "ms")
 
-    # One wake for a thousand places, ten of them with a storm.
+    # One check has a thousand places, and ten of the places have a storm.
     answer.write_text(forecast(72, code=3))
     (folder / "www/stormy").write_text(forecast(72))
     store = sqlite3.connect(folder / "data/stormy/stormy.sqlite")
@@ -116,7 +116,7 @@ with bench:
     if "completed" not in said or checked != PLACES:
         missed.append(f"the noon: {said.strip()}; {checked} of {PLACES} places have an answer")
 
-    # A year of noons with a storm each week, at ten places.
+    # The history has a year of noons, with a storm each week at ten places.
     store.execute("DELETE FROM place WHERE id > 10")
     now = time.time()
     store.executemany(

@@ -1,12 +1,12 @@
-"""What a behaviour is: a title, a way to try it for each contender that has one, and what the documentation of the others says."""
+"""Defines a behaviour: a title, a trial for each contender that can do it, and citations of documentation for the others."""
 
 ORDER = ("systemd", "cron", "nohup", "workmanager", "stormy")
-# By key, in the order of the table.
+# The behaviours by key, in the order of the table.
 BEHAVIOURS = {}
 
 
 class Behaviour:
-    """`says`: what to cite where a contender does not hold it; `none`: of those that have no way to do it."""
+    """One behaviour. `says` has the citations for contenders that do not hold it, and `none` for contenders that cannot do it."""
 
     def __init__(self, key, group, title, says=None, none=None):
         self.key, self.group, self.title = key, group, title
@@ -14,7 +14,7 @@ class Behaviour:
         BEHAVIOURS[key] = self
 
     def of(self, *names):
-        """The function tries it for these; it returns what was seen, and raises No where it is not held."""
+        """Registers the trial for these contenders. The trial returns an observation, or raises No if it is not held."""
         def take(function):
             for name in names:
                 self.ways[name] = function
@@ -22,12 +22,12 @@ class Behaviour:
         return take
 
     def rest(self, function):
-        """The function tries it for all that are not named otherwise."""
+        """Registers the trial for all contenders that are not named otherwise."""
         return self.of(*(name for name in ORDER if name not in self.ways and name not in self.none))(function)
 
 
 def check():
-    """Everybody is named once, and every citation is there."""
+    """Checks that each contender is named once, and that each citation exists."""
     from documentation import QUOTES
     for behaviour in BEHAVIOURS.values():
         for name in ORDER:
@@ -37,7 +37,7 @@ def check():
 
 
 def load():
-    """Each of these files is a group or two."""
+    """Loads the behaviours. Each of these files has one or two groups."""
     import conditions  # noqa: F401
     import dying  # noqa: F401
     import notices  # noqa: F401
@@ -45,5 +45,5 @@ def load():
     import times  # noqa: F401
     import transfers  # noqa: F401
     check()
-    groups = ["Time", "What was missed", "Conditions", "Failing and dying", "Limits", "Transfers", "Notifications", "Telling", "Being tried, being ended"]
+    groups = ["Time", "Missed runs", "Conditions", "Failures and crashes", "Limits", "Transfers", "Notifications", "Reports", "Manual runs and the end"]
     return dict(sorted(BEHAVIOURS.items(), key=lambda item: groups.index(item[1].group)))

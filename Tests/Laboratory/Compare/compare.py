@@ -1,22 +1,24 @@
 #!/usr/bin/env python3
-"""Stormy beside what else runs work in the background on Linux: 40 behaviours, each really tried for each of five.
+"""Compares Stormy with four other ways to run background work on Linux: 40 behaviours, each tried in a real run.
 
-The five: systemd timers as their manual pages say, cron with anacron, a `nohup` loop, the units of `workmanager_linux` as its documentation and its
-code describe them, and Stormy. Each trial has a machine of its own (ground.py): a user manager in its cgroup and runtime folder, private
-crontabs and spools, a real nginx, a real notification server; hours are not waited for. "Held" and "not held" come from a run alone; that somebody has no way
-at all is declared, with the sentence of the documentation that shows it. What a contender's user programs himself in the job counts
-for nobody; curl(1), flock(1), timeout(1) and notify-send(1) count for all of them. A sentence of a manual page is looked up in the page
-that is installed.
+The five contenders are systemd timers as in their manual pages, cron with anacron, a `nohup` loop, the units of
+`workmanager_linux` as in its documentation and code, and Stormy. Each trial has a separate environment (ground.py): a user
+manager in its cgroup and runtime folder, private crontabs and spools, a real nginx, and a real notification server. Trials do
+not wait for hours. The verdicts "held" and "not held" come only from a run. If a contender has no way to do something, this
+is declared with a sentence of its documentation. Code that a user has to write in the job does not count. The programs
+curl(1), flock(1), timeout(1) and notify-send(1) count for all contenders. Sentences of manual pages are looked up in the
+installed pages.
 
 usage: compare.py [--only KEY]... [--contender NAME]... [--sample SEED] [--write] [--jobs N] [--list]
 
-    --only       this behaviour alone, as --list names it
+    --only       only this behaviour, with its name in --list
     --contender  systemd cron nohup workmanager stormy
-    --sample     six behaviours by lot
+    --sample     six random behaviours
     --write      writes the page of the documentation, if everything was tried
-    --jobs       how many trials at a time (4)
+    --jobs       the number of simultaneous trials (4)
 
-Exit 1 if Stormy does not hold one, or a trial itself failed. BIN is the folder of the built programs, if it is another one than .build/debug.
+Exits with 1 if Stormy does not hold a behaviour, or if a trial failed. BIN is the folder of the built programs
+(.build/debug).
 """
 import argparse
 import concurrent.futures
@@ -41,14 +43,14 @@ PAGE = ROOT / "Sources/TestKit/BackgroundTasksTesting/BackgroundTasksTesting.doc
 
 
 class Result:
-    """How one behaviour came out for one contender."""
+    """The result of one behaviour for one contender."""
 
     def __init__(self, behaviour, name, verdict, seen, seconds=0.0):
         self.behaviour, self.name, self.verdict, self.seen, self.seconds = behaviour, name, verdict, seen, seconds
 
     @property
     def citation(self):
-        """Of its documentation; None: it is held, or nothing is cited."""
+        """Returns the citation of the documentation, or None if the behaviour is held or nothing is cited."""
         if self.verdict == "held":
             return None
         return (self.behaviour.none if self.verdict == "none" else self.behaviour.says).get(self.name)
@@ -79,7 +81,7 @@ def attempt(behaviour, name, number):
         result = Result(behaviour, name, "failed", f"{type(error).__name__}: {error}")
         traceback.print_exc()
     result.seconds = time.monotonic() - begun
-    # Without the places of this one trial.
+    # The folders of this trial are removed.
     result.seen = re.sub(r"/tmp/cmp-\w+", "…", result.seen)
     print(result.line(), flush=True)
     return result
@@ -100,7 +102,7 @@ def judge(ground, behaviour, name):
 
 
 def keep(ground, key, name):
-    """What was said, for who looks into it."""
+    """Stores the log of a trial."""
     folder = ROOT / ".build/compare"
     folder.mkdir(parents=True, exist_ok=True)
     texts = [ground.said()] + [path.read_text(errors="replace") for path in sorted(ground.folder.glob("*.log")) if path.name != "output.log"]
@@ -129,7 +131,7 @@ def arguments(every):
 
 
 def try_all(every, chosen):
-    """Those that take long first."""
+    """Runs all trials, the longest trials first."""
     slow = {"workmanager": 0}
     trials = sorted(((key, name) for key in chosen.keys for name in chosen.names), key=lambda trial: slow.get(trial[1], 1))
     with concurrent.futures.ThreadPoolExecutor(chosen.jobs) as pool:
@@ -146,7 +148,7 @@ def versions():
 
 
 def tell(results, chosen, seconds):
-    """The table, and what is not as expected. Returns whether everything is."""
+    """Prints the table and the unexpected results. Returns whether all results are as expected."""
     marks = {"held": "yes", "not held": "no", "none": "–", "failed": "?"}
     print("\n" + " " * 17 + "".join(f"{name:12}" for name in chosen.names))
     for key in chosen.keys:

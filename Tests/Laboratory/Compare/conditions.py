@@ -1,4 +1,4 @@
-"""Conditions that wait."""
+"""Behaviours with conditions of work."""
 import time
 
 from behaviours import Behaviour
@@ -11,7 +11,7 @@ NONE = {"cron": "cron.fields", "nohup": "nohup"}
 
 
 def waits(condition):
-    """Of the others: due while it is not so; nothing may begin before it is, and then it has to begin by itself."""
+    """Returns the trial of a condition. Work is due while the condition is not met, and has to begin by itself when it is met."""
     def run(c):
         system = System(c.ground)
         c.start()
@@ -24,27 +24,27 @@ def waits(condition):
             begin(c, condition)
         time.sleep(4)
         if c.count():
-            raise No("it began all the same")
+            raise No("it began in spite of this")
         system.set(condition, True)
-        c.wait_count(seconds=12, complaint="it was skipped, and did not run when it could")
+        c.wait_count(seconds=12, complaint="it was skipped, and did not run later")
         return "it waited, and ran when it could"
     return run
 
 
 def begin(c, condition):
-    # What the system may put off is not what is tried here.
+    # This command turns off delays that the system may add, because this trial does not test them.
     c.app("cycle", "0")
     c.app("work", "work.none", condition)
     c.count = lambda: c.begun("work.none")
 
 
-power = Behaviour("power", GROUP, "Due on battery: it waits for external power, and then runs", SAYS, NONE)
+power = Behaviour("power", GROUP, "Due on battery, the run waits for external power", SAYS, NONE)
 power.of("systemd", "workmanager", "stormy")(waits("power"))
 
-network = Behaviour("network", GROUP, "Due without a network: it waits for one, and then runs", SAYS, NONE)
+network = Behaviour("network", GROUP, "Due without a network, the run waits for a network", SAYS, NONE)
 network.of("systemd", "workmanager", "stormy")(waits("network"))
 
-metered = Behaviour("metered", GROUP, "Due on a network that costs money: it waits for another, and then runs", SAYS, NONE)
+metered = Behaviour("metered", GROUP, "Due on a metered network, the run waits for an unmetered network", SAYS, NONE)
 metered.of("systemd", "workmanager")(waits("metered"))
 
 
@@ -56,14 +56,14 @@ def _(c):
     c.ground.start([BINARIES / "courier-example", "get", server.url], COURIER_CHEAP="1")
     time.sleep(4)
     if server.times:
-        raise No("it began all the same")
+        raise No("it began in spite of this")
     system.set("metered", True)
     until(lambda: server.times, 15, "it did not go on when it could")
     server.close()
     return "a download that may not cost money waited, and came when it could"
 
 
-lost = Behaviour("power-lost", GROUP, "Taken off power while it runs: it is told to stop",
+lost = Behaviour("power-lost", GROUP, "If external power is lost during the run, the run is stopped",
                  {"systemd": "unit.before", "workmanager": "wm.constraints"}, NONE)
 
 
@@ -75,7 +75,7 @@ def _(c):
     c.once(time.time() + (1 if c.name == "systemd" else 0), body="long", **extra)
     c.wait_count()
     system.set("power", False)
-    until(c.warned, 6, "it ran on, on battery")
+    until(c.warned, 6, "it continued on battery")
 
 
 @lost.of("stormy")
@@ -87,6 +87,6 @@ def _(c):
     c.count = c.begun
     c.wait_count(seconds=10)
     system.set("power", False)
-    until(c.warned, 15, "it ran on, on battery")
+    until(c.warned, 15, "it continued on battery")
     until(lambda: not c.workers(), 10, "it did not stop")
     return "it was told, and stopped"

@@ -1,4 +1,4 @@
-"""The five, each as its own documentation says that it is used. What one of them has no way to do, it has no function for."""
+"""The five contenders, used as in their documentation. A contender has no function for work that it has no way to do."""
 import json
 import signal
 import time
@@ -13,24 +13,24 @@ def clock(at, form="%H:%M:%S"):
 
 
 class Contender:
-    # How long after the due second it may begin, and how long until it must have ended what it does at a start.
+    # The seconds within which work has to begin after its due time, and within which the work at a start has to end.
     patience = 6
 
     def __init__(self, ground):
         self.ground = ground
 
     def start(self):
-        """Logs in, or brings up what keeps the schedule."""
+        """Logs in, or starts the program that has the schedule."""
         self.ground.log_in()
 
     def start_endless(self):
-        """The same, for work that runs until it is told to stop: Stormy's is an app, which has to be told so first."""
+        """Starts as above, for work that runs until it is stopped. For Stormy this is a setting of the app."""
         if self.name == "stormy":
             self.ground.environment["PROVING_ENDLESS"] = "1"
         self.start()
 
     def count(self):
-        """Runs that began."""
+        """Returns the number of runs that began."""
         return len(self.ground.lines("begin"))
 
     def warned(self):
@@ -44,11 +44,11 @@ class Contender:
         self.ground.power_cut()
 
     def settle(self):
-        """Until what was asked for is taken."""
+        """Waits until the requested work is accepted."""
         time.sleep(0.5)
 
     def workers(self):
-        """Living processes of the work."""
+        """Returns the living processes of the work."""
         living = self.ground.members()
         return [process for _, process in self.ground.lines("begin") if process in living]
 
@@ -74,7 +74,7 @@ class SystemdTimer(Contender):
         self.write(f"OnCalendar=*-*-* {clock(at)}\nPersistent={str(persistent).lower()}\n", worker, service, unit)
 
     def once(self, at, body="short", service="Restart=on-failure\nRestartSec=1\n", unit="job"):
-        # A transient timer would be gone with its manager. What is past when it is read never comes.
+        # A transient timer would end with its manager. A time that is past when the timer is read never occurs.
         at = max(at, time.time() + 3)
         self.write(f"OnCalendar={clock(at, '%Y-%m-%d %H:%M:%S')}\nPersistent=true\n", self.ground.worker(body, unit), service, unit)
 
@@ -84,7 +84,7 @@ class SystemdTimer(Contender):
     def kill_scheduler(self):
         self.ground.signal(signal.SIGKILL, self.ground.find("/systemd"))
         until(lambda: self.ground.manager.poll() is not None, 5, "the user manager does not die")
-        # The next login.
+        # The next login follows.
         self.start()
 
     def end(self):
@@ -92,9 +92,9 @@ class SystemdTimer(Contender):
 
 
 class Cron(Contender):
-    """crontab(5) with flock(1) and timeout(1) where a line needs them; anacron(8) for what was missed.
+    """crontab(5) with flock(1) and timeout(1) if a line needs them, and anacron(8) for missed work.
 
-    The clock of cron runs twenty times as fast: a minute takes three seconds. It goes on so over a power cut."""
+    The clock of cron is twenty times faster, so a minute takes three seconds. The clock continues during a power cut."""
     name, title = "cron", "cron + anacron"
     rate, patience = 20, 9
 
@@ -107,7 +107,7 @@ class Cron(Contender):
         return self.begun + (time.time() - self.begun) * self.rate
 
     def real(self, at):
-        """When a moment of cron's clock comes."""
+        """Returns the real time of a time of cron's clock."""
         return self.begun + (at - self.begun) / self.rate
 
     def start(self):
@@ -115,15 +115,15 @@ class Cron(Contender):
             return
         offset = self.now() - time.time()
         self.daemon = self.ground.start(["faketime", "-f", f"{offset:+.3f} x{self.rate}", "/usr/sbin/cron", "-f", "-L", "15"])
-        # It compares whole seconds: a crontab of the second in which it began is none that changed.
+        # cron compares complete seconds, so a crontab from the second of cron's start does not count as changed.
         time.sleep(1.2)
 
     def minute(self, ahead=2):
-        """The beginning of a minute of cron's clock that is to come."""
+        """Returns the beginning of a future minute of cron's clock."""
         return (int(self.now()) // 60 + ahead) * 60
 
     def line(self, when, command, more=False):
-        """`more`: another line follows. Two crontabs in one second are one to cron, whose clock is quicker than that of the files."""
+        """Adds a line. `more` is true if another line follows, because cron misses the second of two changes in one second."""
         self.lines_of.append(f"{when} {command}\n")
         if more:
             return
@@ -137,18 +137,18 @@ class Cron(Contender):
         self.line(clock(at, "%M %H * * *"), f"{prefix}{self.ground.worker(body, unit)}", more)
 
     def settle(self):
-        """Until the crontab is read: at the next minute."""
+        """Waits until the crontab is read, which is at the next minute."""
         time.sleep(60 / self.rate + 0.3)
 
     def once(self, at, body="short", prefix="", unit="job"):
-        # The nearest that there is: it comes again next year.
+        # This is the nearest possible schedule, which repeats next year.
         self.line(clock(at, "%M %H %d %m *"), f"{prefix}{self.ground.worker(body, unit)}")
 
     def every_minute(self, body="short", prefix=""):
         self.line("* * * * *", f"{prefix}{self.ground.worker(body, 'job')}")
 
     def anacron(self, days=0, force=False):
-        """As anacron.service runs it at a start, without its delay, so many days later."""
+        """Runs anacron some days later, as anacron.service does at a start, but without a delay."""
         self.anacrontab.write_text(f"SHELL=/bin/sh\nPATH=/usr/bin:/bin\n1 0 job {self.ground.folder}/job\n")
         words = ["/usr/sbin/anacron", "-d", "-n", "-t", self.anacrontab, *(["-f"] if force else [])]
         return self.ground.start(["faketime", "-f", f"{days:+d}d", *words] if days else words)
@@ -156,16 +156,16 @@ class Cron(Contender):
     def kill_scheduler(self):
         self.ground.signal(signal.SIGKILL, self.ground.find("/cron"))
         until(lambda: self.daemon.poll() is not None, 5, "cron does not die")
-        # cron.service has Restart=on-failure.
+        # cron is started again, because cron.service has Restart=on-failure.
         self.start()
 
 
 class NohupLoop(Contender):
-    """`nohup sh -c 'while …; do …; done' &`: the loop looks twice a second whether it is time."""
+    """`nohup sh -c 'while …; do …; done' &`. The loop checks the time twice a second."""
     name, title = "nohup", "nohup loop"
 
     def start(self):
-        # A login starts no loop again.
+        # A login does not restart the loop.
         self.ground.start_bus()
 
     def loop(self, script):
@@ -183,14 +183,14 @@ class NohupLoop(Contender):
         self.ground.signal(signal.SIGKILL, [self.process.pid])
 
     def end(self):
-        # One started with setsid(1) has a group of its own.
+        # A process that was started with setsid(1) has a separate process group.
         self.ground.signal(signal.SIGTERM, [-self.process.pid])
 
 
 class WorkManager(Contender):
-    """The units and commands that docs/linux.mdx and its code (0.1.1) describe: nothing can be added to them by who uses the package."""
+    """The units and commands of docs/linux.mdx and of the code (0.1.1). A user of the package cannot change them."""
     name, title = "workmanager", "workmanager_linux"
-    # AccuracySec= is not set, and its default is a minute.
+    # AccuracySec= is not set. Its default is a minute.
     patience = 66
     unit = "workmanager-5d1c21d0"
 
@@ -208,7 +208,7 @@ class WorkManager(Contender):
         self.ground.systemctl("enable", "--now", f"{unit}.timer", check=True)
 
     def daily(self, at, body="short", unit=None):
-        """The nearest that there is: the delay until then, and a day between two runs."""
+        """Schedules the nearest possible form: a delay until the time, and a day between two runs."""
         self.periodic(at - time.time(), body=body, unit=unit)
 
     def once(self, at, body="short", unit=None):
@@ -223,7 +223,7 @@ class WorkManager(Contender):
     kill_scheduler = SystemdTimer.kill_scheduler
 
     def end(self):
-        """cancelAll."""
+        """Does the same as cancelAll of the package."""
         for words in (["stop", "workmanager-*.timer"], ["stop", "workmanager-*.service"], ["disable", "workmanager-*.timer"],
                       ["reset-failed", "workmanager-*"]):
             self.ground.systemctl(*words)
@@ -234,7 +234,7 @@ class WorkManager(Contender):
 
 
 class Stormy(Contender):
-    """`stormy schedule` for what is daily; an app with the API for the rest (proving-ground, courier-example of this repository)."""
+    """`stormy schedule` for daily work, and apps with the API for other work (proving-ground and courier-example)."""
     name, title = "stormy", "Stormy"
     patience = 6
 
@@ -245,7 +245,7 @@ class Stormy(Contender):
         return self.ground.run(BINARIES / "proving-ground", *words, check=check, **environment)
 
     def asked(self, verb, app=False):
-        """What a verb answers with --json."""
+        """Returns the output of a command with --json."""
         done = self.app("background", verb, "--json", check=False) if app else self.stormy(verb, "--json", check=False)
         return json.loads(done.stdout) if done.stdout else {}
 
@@ -259,16 +259,16 @@ class Stormy(Contender):
         self.stormy("schedule", "--at", clock(at), "--exact")
 
     def once(self, at, body="short"):
-        """An app's request; its handler runs until it is told to stop where PROVING_ENDLESS is set."""
+        """Submits a request of the app. If PROVING_ENDLESS is set, the handler runs until it expires."""
         delay = max(at - time.time(), 0)
         self.app("refresh", f"{delay:.2f}")
 
     def checks(self):
-        """One that was left out is in the history, too."""
+        """Returns the launches of the history, without skipped launches."""
         return [entry for entry in self.asked("history") or [] if entry["kind"] == "appRefresh" and entry["outcome"] != "skipped"]
 
     def count(self):
-        """Of the daily check by its history, of the app by what its handler wrote."""
+        """Returns the number of daily checks in the history plus the number of runs that the app's handler logged."""
         return len(self.checks()) + self.begun()
 
     def begun(self, word="begin"):
@@ -279,7 +279,7 @@ class Stormy(Contender):
         return self.begun("expire")
 
     def workers(self):
-        """An app process without arguments is a launch."""
+        """Returns the processes of launches, which have no arguments."""
         found = []
         for process in self.ground.find("/proving-ground"):
             try:
@@ -294,7 +294,7 @@ class Stormy(Contender):
         return (self.asked("status", app) or {}).get("agent", {}).get("pid")
 
     def kill_scheduler(self, app=False):
-        """Its agent; where none has to run, the user manager that holds its timer."""
+        """Kills the agent, or the user manager with its timer if no agent has to run."""
         agent = self.agent(app)
         self.ground.signal(signal.SIGKILL, [agent] if agent else self.ground.find("/systemd"))
         if not agent:

@@ -1,4 +1,4 @@
-"""What stands beside a trial's scheduler: services of the system, a screen with a notification server, servers of files."""
+"""The surroundings of a trial: services of the system, a screen with a notification server, and servers of files."""
 import http.server
 import pathlib
 import subprocess
@@ -22,9 +22,9 @@ DUNST = """[global]
 
 
 class System:
-    """UPower and NetworkManager on a private system bus, as python3-dbusmock plays them."""
+    """UPower and NetworkManager on a private system bus, simulated by python3-dbusmock."""
 
-    # What is so, and what is not: service, property, value met, value unmet, and what a shell asks of it.
+    # Each condition has a service, a property, the values when it is met and not met, and a query for a shell.
     CONDITIONS = {
         "power": (POWER, "OnBattery", "false", "true", "<false>"),
         "network": (NETWORK, "Connectivity", "uint32 4", "uint32 1", "uint32 4"),
@@ -35,7 +35,7 @@ class System:
         self.ground = ground
         ground.start_bus("system")
         for template, name, _ in (POWER, NETWORK):
-            # Debian's own Python: another one in the path does not have its modules.
+            # Debian's Python is used, because another Python in the path does not have the modules.
             ground.start(["/usr/bin/python3", "-m", "dbusmock", "--template", template])
         for _, name, _ in (POWER, NETWORK):
             ground.run("gdbus", "wait", "--system", "--timeout", "20", name, check=True)
@@ -55,7 +55,7 @@ class System:
             self.call(service, "UpdateProperties", service[1], f"{{'State': <uint32 {70 if is_met else 40}>}}")
 
     def question(self, condition):
-        """A script that ends with 0 when it is met."""
+        """Returns a script that exits with 0 if the condition is met."""
         service, name, met, _, _ = self.CONDITIONS[condition]
         path = self.ground.folder / f"is-{condition}"
         path.write_text(f"#!/bin/sh\ngdbus call --system -d {service[1]} -o {service[2]} -m org.freedesktop.DBus.Properties.Get "
@@ -65,7 +65,7 @@ class System:
 
 
 class Screen:
-    """A display without a screen, and dunst on it."""
+    """A virtual display with dunst."""
 
     def __init__(self, ground):
         self.ground = ground
@@ -102,7 +102,7 @@ class Screen:
 
 
 class Files:
-    """nginx over a folder: so many bytes a second, and what it sent."""
+    """An nginx that serves a folder with a limit of bytes per second, and logs the sent bytes."""
 
     def __init__(self, ground, rate=None):
         self.folder = pathlib.Path(ground.folder, "nginx")
@@ -111,7 +111,7 @@ class Files:
         self.port = free_port()
         self.log = self.folder / "access.log"
         limit = f"limit_rate {rate}; " if rate else ""
-        # nginx counts what it gave to the system; without a bound that is megabytes ahead.
+        # nginx counts bytes that it passed to the system. Without a limit, this count is megabytes ahead.
         server = f"root {self.files}; dav_methods PUT DELETE MKCOL COPY MOVE; client_max_body_size 0; {limit}"
         words = nginx(self.folder, self.port, server)
         configuration = self.folder / "server.conf"
@@ -122,13 +122,13 @@ class Files:
         until(lambda: ground.run("curl", "-s", "-o", "/dev/null", self.url).returncode == 0, 10, "nginx does not start")
 
     def requests(self, method):
-        """(status, bytes of the answer) of each that has ended."""
+        """Returns the status and the bytes of the response for each completed request."""
         lines = [line.split() for line in self.log.read_text().splitlines()] if self.log.exists() else []
         return [(int(line[1]), int(line[2])) for line in lines if line[0] == method]
 
 
 class Refusing:
-    """Answers 503 so many times, then with a file; outside of the trial's machine, whose power it outlives."""
+    """Responds with 503 several times, and then with a file. The server is outside the trial, so it survives a power cut."""
 
     def __init__(self, times, body=b"the file\n"):
         self.left, self.times = times, []

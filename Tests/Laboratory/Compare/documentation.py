@@ -1,9 +1,9 @@
-"""What the documentation of the others says: sentences as they stand there, and where. Those of manual pages are looked up in the pages
-that are installed, so that none is quoted that is not there."""
+"""Sentences of the documentation of the other contenders, with their places. Sentences of manual pages are looked up in the
+installed pages, so that every quotation is exact."""
 import re
 import subprocess
 
-# Of its release 0.10.4, which brought workmanager_linux 0.1.1; without the marks of its markup.
+# The documentation of release 0.10.4, which introduced workmanager_linux 0.1.1. The sentences have no markup.
 LINUX = "https://github.com/fluttercommunity/flutter_workmanager/blob/main/docs/linux.mdx"
 
 # key: (page or address, place on it, sentence)
@@ -48,14 +48,14 @@ QUOTES = {
 
 
 def plain(text):
-    """One line, without hyphenation and bold letters."""
+    """Returns the text as one line, without hyphenation and bold letters."""
     text = re.sub(r".\x08", "", text).replace("‐\n", "").replace("’", "'").replace("‘", "'")
     text = re.sub(r"-\n\s+(?=[a-z])", "", text)
     return re.sub(r"\s+", " ", text)
 
 
 def page(name):
-    """The text of an installed manual page."""
+    """Returns the text of an installed manual page."""
     title, section = name.rstrip(")").split("(")
     done = subprocess.run(["man", "--no-hyphenation", "--no-justification", section, title], capture_output=True, text=True,
                           env={"PATH": "/usr/bin:/bin", "MANWIDTH": "1000", "LC_ALL": "C.UTF-8", "MANPAGER": "cat"})
@@ -63,7 +63,7 @@ def page(name):
 
 
 def missing():
-    """Sentences that do not stand where they are said to stand, and pages that are not installed."""
+    """Returns the sentences that are missing at their places, and the pages that are not installed."""
     found, pages = [], {}
     for key, (source, _, sentence) in QUOTES.items():
         if not source.endswith(")"):
@@ -80,7 +80,7 @@ def missing():
 def cited(key):
     source, place, sentence = QUOTES[key]
     where = f"[{place}]({source})" if source.startswith("https:") else f"{source}, {place}"
-    # What a page would read as its own marks.
+    # Characters that a page would read as markup are escaped.
     return f"\"{sentence.replace('<', '&lt;').replace('*', chr(92) + '*')}\" ({where})"
 
 

@@ -1,4 +1,4 @@
-"""Failing and dying, and limits."""
+"""Behaviours of failures, ended processes and limits."""
 import signal
 import time
 
@@ -7,11 +7,11 @@ from contenders import No, until
 from desk import Refusing
 from times import exactly, soon
 
-DYING, LIMITS = "Failing and dying", "Limits"
+DYING, LIMITS = "Failures and crashes", "Limits"
 
 
 def fetch(c, url, options="", body=None):
-    """Begins a download as soon as there is a way to."""
+    """Begins a download as soon as the contender can."""
     body = body or f"curl -fsS {options} -o {c.ground.folder}/file {url} || exit $?"
     if c.name == "systemd":
         c.once(time.time() + 1, body)
@@ -28,7 +28,7 @@ def has(c, content):
     return path.exists() and path.read_bytes() == content
 
 
-retry = Behaviour("retry", DYING, "A server says 503 twice: it is asked again by itself")
+retry = Behaviour("retry", DYING, "After two responses 503 the request is repeated without a command")
 
 
 @retry.rest
@@ -42,7 +42,7 @@ def _(c):
     return f"pauses of {' and '.join(pauses)} s"
 
 
-later = Behaviour("retry-later", DYING, "A power cut while it waits to try again: it is tried again after the start",
+later = Behaviour("retry-later", DYING, "After a power cut while a retry waits, the work is tried again",
                   {"systemd": "timer.triggered", "nohup": "nohup", "workmanager": "wm.transient"})
 
 
@@ -67,7 +67,7 @@ def _(c):
     return "it came after the start"
 
 
-killed = Behaviour("worker-killed", DYING, "kill -9 of the worker: the work begins again by itself",
+killed = Behaviour("worker-killed", DYING, "After `kill -9` of the worker, the work starts again",
                    {"cron": "cron.minute", "workmanager": "wm.backoff"})
 
 
@@ -83,7 +83,7 @@ def _(c):
     return f"{time.time() - begun:.1f} s later"
 
 
-scheduler = Behaviour("scheduler-killed", DYING, "kill -9 of the scheduler before the due moment: the work runs", {"nohup": "nohup"})
+scheduler = Behaviour("scheduler-killed", DYING, "After `kill -9` of the scheduler before the due moment, the work runs", {"nohup": "nohup"})
 
 
 @scheduler.rest
@@ -98,7 +98,7 @@ def _(c):
     return "it ran, once"
 
 
-cut = Behaviour("cut", DYING, "A power cut while the work runs: it begins again after the start", {"systemd": "timer.triggered", "nohup": "nohup"})
+cut = Behaviour("cut", DYING, "After a power cut during the work, the work starts again", {"systemd": "timer.triggered", "nohup": "nohup"})
 
 
 @cut.rest
@@ -121,7 +121,7 @@ def _(c):
     return "it began again"
 
 
-overlap = Behaviour("overlap", LIMITS, "Due again while it still runs: no second one beside it")
+overlap = Behaviour("overlap", LIMITS, "Work that is due again while it runs is not started a second time")
 
 
 @overlap.rest
@@ -149,7 +149,7 @@ def _(c):
 
 
 def limited(c, body):
-    """Work with a limit of two seconds, or Stormy's thirty for a refresh."""
+    """Begins work with a limit of two seconds, or of thirty seconds for a refresh of Stormy."""
     if c.name == "systemd":
         c.once(time.time() + 1, body, service="TimeoutStartSec=2\nTimeoutStopSec=2\n")
     elif c.name == "cron":
@@ -163,7 +163,7 @@ def limited(c, body):
     return 45 if c.name == "stormy" else 9
 
 
-limit = Behaviour("limit", LIMITS, "Work that does not listen is ended when its time is over", {"workmanager": "service.oneshot"})
+limit = Behaviour("limit", LIMITS, "Work that ignores its time limit is ended", {"workmanager": "service.oneshot"})
 
 
 @limit.rest
@@ -179,13 +179,13 @@ def _(c):
     return f"it was killed after {time.time() - begun:.0f} s"
 
 
-warned = Behaviour("warned", LIMITS, "Before that it is told, and has time to tidy up", {"workmanager": "service.oneshot"})
+warned = Behaviour("warned", LIMITS, "Before that the work is warned, and has time to clean up", {"workmanager": "service.oneshot"})
 
 
 @warned.rest
 def _(c):
     c.start_endless()
     seconds = limited(c, "long")
-    until(c.warned, seconds, f"{seconds} s later it had heard nothing")
+    until(c.warned, seconds, f"{seconds} s later it had not been warned")
     until(lambda: not c.workers() or c.name == "cron", 6, "it did not end")
     return "it heard of it, and ended by itself"

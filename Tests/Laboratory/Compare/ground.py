@@ -1,7 +1,7 @@
-"""A machine of a test's own on this one: mounts, a cgroup, a home, a user manager; its power can be cut, and it can be stopped and go on.
+"""A private environment of a test: mounts, a cgroup, a home and a user manager. The test can stop it, or cut its power.
 
-Nothing of the machine is touched: crontabs, spools, /etc, /dev and what systemd keeps in /run are private copies or empty, in a mount
-namespace. Every process of the test is in a cgroup of its own.
+The machine itself is not changed. Crontabs, spools, /etc, /dev and systemd's files in /run are private copies or empty, in a mount
+namespace. All processes of the test are in a separate cgroup.
 """
 import os
 import pathlib
@@ -21,7 +21,7 @@ BINARIES = pathlib.Path(os.environ.get("BIN", ROOT / ".build/debug")).resolve()
 TREES = [pathlib.Path("/sys/fs/cgroup", tree) for tree in ("systemd", "unified")]
 MANAGER = "/lib/systemd/systemd"
 
-# What a process of the test sees in place of the machine's own. /etc is written to when the zone changes; in /run is the lock of cron.
+# The private mounts of the test's processes. /etc is written when the time zone changes, and /run has the lock of cron.
 MOUNTS = """
 set -e
 mount --make-rprivate /
@@ -40,7 +40,7 @@ printf '[Journal]\\nAudit=no\\nReadKMsg=no\\nForwardToWall=no\\nStorage=persiste
 echo ready
 exec sleep infinity
 """
-# The work of everybody but Stormy: it writes what it does. A clock that was set for its scheduler is not its own.
+# The work of all contenders except Stormy. The script logs its actions. It does not use the clock that was set for its scheduler.
 WORKER = """#!/bin/sh
 unset LD_PRELOAD FAKETIME FAKETIME_SHARED
 note() {{ echo "$1 $(date +%s.%N) $$" >>{folder}/worker.log; }}
@@ -50,12 +50,12 @@ note end
 """
 BODIES = {
     "short": "",
-    # Until it is told to stop; then it tidies up.
+    # Runs until it is stopped, and then cleans up.
     "long": "trap 'note warned; exit 1' TERM\nwhile :; do sleep 0.1; done",
-    # Does not listen.
+    # Ignores the signal.
     "deaf": "trap 'note warned' TERM\nwhile :; do sleep 0.1; done",
     "failing": "echo 'the server said no' >&2; exit 3",
-    # Long enough for the next to be due meanwhile.
+    # Runs so long that the next run becomes due.
     "slow": "sleep 7",
 }
 BUS = """<busconfig><type>{kind}</type><listen>unix:path={path}</listen><auth>EXTERNAL</auth>
@@ -80,7 +80,7 @@ class Ground:
             "PROVING_LOG": str(self.log), "PROVING_FOLDER": str(self.folder), "COURIER_LOG": str(self.folder / "courier.log")}
         for kind in ("CONFIG", "STATE", "DATA", "CACHE"):
             self.environment[f"XDG_{kind}_HOME"] = str(self.folder / kind.lower())
-        # The trial's own bus stays, and starts no notification server by itself.
+        # The bus of the trial stays, and does not start a notification server.
         units = self.folder / "config/systemd/user"
         units.mkdir(parents=True)
         for name in ("dbus.socket", "dbus.service"):
@@ -121,7 +121,7 @@ class Ground:
     def members(self):
         found = set()
         for tree in TREES:
-            # Groups come and go meanwhile, which a walk does not mind.
+            # Groups may appear and disappear during the walk.
             for folder, _, _ in os.walk(tree / self.group):
                 try:
                     found |= {int(number) for number in pathlib.Path(folder, "cgroup.procs").read_text().split()}
@@ -130,7 +130,7 @@ class Ground:
         return found
 
     def find(self, program):
-        """Processes of the test by the end of their program's path."""
+        """Returns processes of the test by the end of their program's path."""
         found = []
         for number in self.members():
             try:
@@ -150,7 +150,7 @@ class Ground:
     # The machine.
 
     def power_cut(self):
-        """Everything dies at once, with no chance to tidy up."""
+        """Kills all processes at once, without a chance to clean up."""
         end = time.monotonic() + 20
         while self.members():
             self.signal(signal.SIGKILL)
@@ -164,7 +164,7 @@ class Ground:
         self.processes = [process for process in self.processes if process.poll() is None]
 
     def stop_all(self):
-        """In place of sleep, which no test can bring about: nobody runs, the clock does."""
+        """Stops all processes while the clock continues. This simulates suspend, which a test cannot cause."""
         self.signal(signal.SIGSTOP)
 
     def go_on(self):
@@ -177,7 +177,7 @@ class Ground:
         path = self.folder / "run" / name
         path.unlink(missing_ok=True)
         configuration = self.folder / f"{name}.conf"
-        # The mocks' own bus is of the kind "session", too: one of the system's asks for a user of its own.
+        # The bus of the mocks has the kind "session", because a system bus needs a separate user.
         configuration.write_text(BUS.format(kind="session", path=path))
         self.buses[kind] = self.start(["dbus-daemon", f"--config-file={configuration}", "--nofork", "--nopidfile"])
         until(path.exists, 10, "the bus does not start")
@@ -185,16 +185,16 @@ class Ground:
     def start_journal(self):
         self.has_journal = True
         self.start(["/lib/systemd/systemd-journald"])
-        # What systemd-journal-flush.service does, after which it is kept on the disk.
+        # This does the same as systemd-journal-flush.service. Afterwards the journal is stored on the disk.
         self.run("sh", "-c", "until journalctl --flush 2>/dev/null; do sleep 0.05; done")
 
     def log_in(self):
-        """As a login starts it: a bus, and a user manager that starts what is enabled."""
+        """Starts a bus and a user manager, like a login. The user manager starts the enabled units."""
         self.start_bus()
         if self.manager and self.manager.poll() is None:
             return
         shutil.rmtree(self.folder / "run/systemd", ignore_errors=True)
-        # Where user@.service has it write to.
+        # user@.service sets the same log target.
         self.manager = self.start([MANAGER, "--user"], SYSTEMD_LOG_TARGET="journal" if self.has_journal else "console")
         until(lambda: self.systemctl("is-active", "default.target", "timers.target").stdout == "active\nactive\n", 30,
               "the user manager does not start")
@@ -203,7 +203,7 @@ class Ground:
         return self.run("systemctl", "--user", "--no-pager", *words, check=check)
 
     def set_zone(self, zone):
-        """As timedated does it: another link takes the place of the old one."""
+        """Replaces the link of the time zone, like timedated."""
         self.run("sh", "-c", f"ln -s /usr/share/zoneinfo/{zone} /etc/localtime.new && mv -T /etc/localtime.new /etc/localtime", check=True)
 
     # The work.
@@ -215,7 +215,7 @@ class Ground:
         return path
 
     def lines(self, word):
-        """(time, process) of each."""
+        """Returns the time and the process of each line with this word."""
         text = self.log.read_text() if self.log.exists() else ""
         return [(float(line.split()[1]), int(line.split()[2])) for line in text.splitlines() if line.startswith(f"{word} ") and line.count(" ") == 2]
 
@@ -228,7 +228,7 @@ class Ground:
             self.keeper.stdout.close()
             self.output.close()
             for tree in TREES:
-                # Deepest first: the kernel removes empty groups only.
+                # The deepest groups are first, because the kernel removes only empty groups.
                 for folder, _, _ in os.walk(tree / self.group, topdown=False):
                     try:
                         os.rmdir(folder)
@@ -238,7 +238,7 @@ class Ground:
 
 
 def obstacle():
-    """Why it cannot be tried here; None: it can."""
+    """Returns the reason why the comparison cannot run here, or None if it can."""
     if os.getuid():
         return "only root may make the cgroup that a user manager needs"
     if not os.access(MANAGER, os.X_OK):

@@ -1,4 +1,4 @@
-"""Notifications: of the others notify-send, which waits for the button that it shows."""
+"""Behaviours of notifications. The other contenders use notify-send, which waits for the button that it shows."""
 import signal
 import time
 
@@ -11,7 +11,7 @@ OTHERS = ("systemd", "cron", "nohup", "workmanager")
 
 
 def show(c, options="", after=""):
-    """Work that shows a notification, begun as soon as there is a way to."""
+    """Begins work that shows a notification as soon as the contender can."""
     body = f"answer=$(notify-send {options} Storm); [ \"$answer\" = yes ] && note pressed\n{after}"
     if c.name == "systemd":
         c.once(time.time() + 1, body)
@@ -30,7 +30,7 @@ def desk(c):
     return screen
 
 
-told = Behaviour("told", GROUP, "Work in the background shows a notification on the desktop")
+told = Behaviour("told", GROUP, "Background work shows a notification on the desktop")
 
 
 @told.of("stormy")
@@ -49,7 +49,7 @@ def _(c):
     return "it stands there"
 
 
-sender = Behaviour("button-sender", GROUP, "kill -9 of who showed it: its button still does what it says",
+sender = Behaviour("button-sender", GROUP, "After `kill -9` of the process that showed a notification, the buttons work",
                    {name: "notify.action" for name in OTHERS})
 
 
@@ -61,7 +61,7 @@ def _(c):
     c.kill_scheduler(app=True)
     until(lambda: c.agent(app=True), 20, "no agent came back")
     screen.press("Accept")
-    until(lambda: "response storm accept" in c.ground.log.read_text(), 20, "nobody heard of it")
+    until(lambda: "response storm accept" in c.ground.log.read_text(), 20, "the press was not reported")
     return "the app heard of it"
 
 
@@ -71,15 +71,15 @@ def _(c):
     show(c, "-A yes=Yes")
     screen.wait_shown(seconds=12)
     c.ground.signal(signal.SIGKILL, [*c.workers(), *c.ground.find("/notify-send")])
-    # Until what restarts it has done so.
+    # The scheduler needs this time to restart the work.
     time.sleep(4)
     count = screen.shown()
     screen.press("Yes")
-    until(lambda: c.ground.lines("pressed"), 8, f"nobody heard of it; {count} stood there")
+    until(lambda: c.ground.lines("pressed"), 8, f"the press was not reported; {count} were shown")
     return f"it was heard; {count} stood there"
 
 
-server = Behaviour("button-server", GROUP, "The notification server begins anew: it is shown again, and its button works",
+server = Behaviour("button-server", GROUP, "After a restart of the notification server, the notification and its buttons work again",
                    {name: "notify.wait" for name in OTHERS})
 
 
@@ -91,7 +91,7 @@ def _(c):
     screen.restart()
     screen.wait_shown(complaint="it was not shown again")
     screen.press("Accept")
-    until(lambda: "response storm accept" in c.ground.log.read_text(), 20, "nobody heard of it")
+    until(lambda: "response storm accept" in c.ground.log.read_text(), 20, "the press was not reported")
     return "it was shown again, and the app heard of it"
 
 
@@ -103,11 +103,11 @@ def _(c):
     screen.restart()
     screen.wait_shown(complaint="it was not shown again")
     screen.press("Yes")
-    until(lambda: c.ground.lines("pressed"), 8, "it was shown again, and nobody heard of its button")
+    until(lambda: c.ground.lines("pressed"), 8, "it was shown again, and the press was not reported")
     return "it was shown again, and heard"
 
 
-once = Behaviour("told-once", GROUP, "Killed right after it was shown, and begun again: it stands there once",
+once = Behaviour("told-once", GROUP, "After a kill just after a notification was shown, the notification is shown once",
                  {name: "notify.replace" for name in OTHERS})
 
 
@@ -129,7 +129,7 @@ def _(c):
     show(c, "-r 4711", "sleep 30")
     screen.wait_shown(seconds=12)
     c.kill_worker()
-    # Those that nobody begins again are begun by hand.
+    # Work that is not restarted automatically is started manually.
     if c.name != "systemd":
         show(c, "-r 4711", "sleep 30")
     until(lambda: c.count() == 2, 12, "it was not begun again")

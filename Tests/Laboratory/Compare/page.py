@@ -1,27 +1,27 @@
-"""The page of the documentation."""
+"""Makes the page of the documentation."""
 from behaviours import ORDER
 from contenders import CONTENDERS
 from documentation import cited
 
 WAYS = {
     "systemd": "a timer with `OnCalendar=`, `Persistent=true` and `AccuracySec=1us`, and a service of `Type=oneshot` with `Restart=on-failure`; "
-               "`ExecCondition=` where it depends on something, `TimeoutStartSec=` where it is limited",
-    "cron": "a crontab, with `flock -n` where runs could overlap and `timeout` where they are limited; `anacron` for what was missed",
-    "nohup": "`nohup sh -c 'while …'`, which looks twice a second whether it is time, and tries again what failed",
-    "workmanager": "the units and commands of version 0.1.1, to which an app can add nothing",
+               "`ExecCondition=` for conditions, `TimeoutStartSec=` for time limits",
+    "cron": "a crontab, with `flock -n` against overlapping runs and `timeout` for time limits; `anacron` for missed runs",
+    "nohup": "`nohup sh -c 'while …'`, which checks the time twice a second and repeats failed work",
+    "workmanager": "the units and commands of version 0.1.1, which an app cannot extend",
     "stormy": "`stormy schedule`, and two apps with the API: `proving-ground` and `courier-example`",
 }
 
 
 def page(every, results, facts):
-    """`results`: by (key, name); `facts`: day, versions, minutes."""
+    """Returns the page. `results` are by key and name, and `facts` are the day, the versions and the minutes."""
     notes = []
 
     def cell(key, name):
         result = results[key, name]
         if result.verdict == "held":
             return "yes"
-        # The names of commands stay as they are.
+        # The names of commands are not changed.
         is_name = result.seen.startswith(("systemd-", "nohup", "list-timers"))
         text = f"{result.seen if is_name else result.seen[:1].upper() + result.seen[1:]}. " if result.seen else ""
         note = text.replace("|", "\\|") + (cited(result.citation) if result.citation else "")
@@ -37,20 +37,21 @@ def page(every, results, facts):
             lines.append(f"| **{group}** |" + " |" * len(ORDER))
         lines.append(f"| {behaviour.title} | " + " | ".join(cell(key, name) for name in ORDER) + " |")
     counts = " | ".join(str(sum(results[key, name].verdict == "held" for key in every)) for name in ORDER)
-    lines.append(f"| **held, of {len(every)}** | {counts} |")
+    lines.append(f"| **Held, of {len(every)} behaviours** | {counts} |")
     return "\n".join([
-        "# Beside the others", "",
-        "What else runs work in the background on a Linux desktop, and what becomes of it: each behaviour really tried for each of five.", "",
+        "# Compared with other schedulers", "",
+        "Five ways to run background work on a Linux desktop. A test tries each behaviour with each of the five.", "",
         "## Overview", "",
-        f"Measured on {facts['day']} with `make compare` (`Tests/Laboratory/Compare/compare.py --write`, {facts['minutes']:.0f} minutes): each trial on mounts, in a cgroup and "
-        "under a user manager of its own. \"yes\" and \"no\"",
-        "come from a run; \"–\" is no mechanism, by the documentation that is cited. The notes below the table say what was seen, and which sentence of the",
-        "documentation says so, or says what is done instead.", "",
+        f"`make compare` measured this page on {facts['day']} (`Tests/Laboratory/Compare/compare.py --write`, {facts['minutes']:.0f} minutes).",
+        "Each trial has separate mounts, a separate cgroup and a separate user manager. \"yes\" and \"no\" are results of a run. \"–\" means that",
+        "the program has no such function, according to the cited documentation. The notes below the table have the result, and a sentence of the",
+        "documentation. The sentence confirms the result, or describes what the program does instead.", "",
         f"The versions: {facts['versions']}.", "",
         *(f"- **{CONTENDERS[name].title}**: {WAYS[name]}." for name in ORDER), "",
-        "What a person programs in the job itself counts for nobody; `curl` (with `-C -` and `--retry`), `flock`, `timeout` and `notify-send` count for all of",
-        "them. A power cut is SIGKILL for every process of the trial; sleep is SIGSTOP over the due moment, as no test can bring it about; power, network and cost are",
-        "UPower and NetworkManager as python3-dbusmock plays them, which for systemd an `ExecCondition=` asks, as `ConditionACPower=` reads /sys.", "",
+        "Code in the job itself does not count. `curl` (with `-C -` and `--retry`), `flock`, `timeout` and `notify-send` count for every contender.",
+        "A power cut is SIGKILL for every process of the trial. Sleep is SIGSTOP during the due moment, because a test cannot cause real sleep.",
+        "Power, network and cost are played by python3-dbusmock in place of UPower and NetworkManager. For systemd an `ExecCondition=` reads them,",
+        "because `ConditionACPower=` reads /sys.", "",
         "| | " + " | ".join(CONTENDERS[name].title for name in ORDER) + " |",
         "|---" * (len(ORDER) + 1) + "|", *lines, "",
         *(f"{number}. {note}" for number, note in enumerate(notes, 1)), ""])

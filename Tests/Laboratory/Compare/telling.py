@@ -1,4 +1,4 @@
-"""Telling, being tried, being ended."""
+"""Behaviours of status, tests and the end of work."""
 import re
 import time
 
@@ -7,9 +7,9 @@ from contenders import DAY, No, clock, until
 from desk import Refusing, System
 from times import soon
 
-TELLING, TRIED = "Telling", "Being tried, being ended"
+TELLING, TRIED = "Reports", "Manual runs and the end"
 
-following = Behaviour("next", TELLING, "One can ask when it runs next", none={"cron": "crontab.list", "nohup": "nohup"})
+following = Behaviour("next", TELLING, "You can ask when the next run is", none={"cron": "crontab.list", "nohup": "nohup"})
 
 
 @following.of("systemd", "workmanager")
@@ -36,7 +36,7 @@ def _(c):
     return f"status says {found}"
 
 
-why = Behaviour("why", TELLING, "One can ask why it has not run: which condition is not met",
+why = Behaviour("why", TELLING, "You can ask which condition a run waits for",
                 none={"cron": "cron.fields", "nohup": "nohup", "workmanager": "wm.constraints"})
 
 
@@ -46,7 +46,7 @@ def _(c):
     at, _ = soon(c, 2)
     folder = c.ground.folder / "config/systemd/user/job.service.d"
     folder.mkdir(parents=True)
-    # In place of ConditionACPower=, which reads /sys.
+    # This condition replaces ConditionACPower=, which reads /sys.
     (folder / "condition.conf").write_text("[Unit]\nConditionPathExists=/is-on-power\n")
     c.once(at)
     time.sleep(4)
@@ -72,11 +72,11 @@ def _(c):
 
 
 def journal(c, *words):
-    """Of a user who is root its own units are in the system's journal, and --user-unit finds them there."""
+    """Returns output of journalctl. The units of the user root are in the system's journal, where --user-unit finds them."""
     return c.ground.run("journalctl", "--no-pager", "-o", "short-iso", *words).stdout
 
 
-failed = Behaviour("failure", TELLING, "Work that failed: one can ask how it ended")
+failed = Behaviour("failure", TELLING, "You can ask how failed work ended")
 
 
 def run_failing(c):
@@ -116,7 +116,7 @@ def _(c):
     return until(said, 8, "nothing says how it ended")
 
 
-history = Behaviour("history", TELLING, "After a power cut one can ask for every earlier run, its time and how it ended", {"nohup": "nohup.output"})
+history = Behaviour("history", TELLING, "After a power cut you can ask for every earlier run, its time and its end", {"nohup": "nohup.output"})
 
 
 @history.of("stormy")
@@ -141,7 +141,7 @@ def _(c):
     if c.name == "nohup":
         text = (c.ground.folder / "nohup.out").read_text()
         if not re.search(r"\d\d:\d\d", text):
-            raise No("nohup.out has what it printed, and no time")
+            raise No("nohup.out has the output without times")
         return "nohup.out has it"
     text = journal(c) if c.name == "cron" else journal(c, "--user-unit", "job.service" if c.name == "systemd" else "workmanager-*")
     found = re.search(r"(\S+T\S+) .*(exit status 3|status=3)", text)
@@ -150,7 +150,7 @@ def _(c):
     return f"the journal has {found.group(1)}, \"{found.group(2)}\""
 
 
-now = Behaviour("now", TRIED, "Work that is due tomorrow is tried now, by the way it will run", none={"nohup": "nohup"})
+now = Behaviour("now", TRIED, "You can run work of tomorrow now, in the same way", none={"nohup": "nohup"})
 
 
 @now.of("cron")
@@ -181,7 +181,7 @@ def _(c):
     return "systemctl start ran it"
 
 
-point = Behaviour("point", TRIED, "It can be killed at a named point of its work, to see what becomes of it",
+point = Behaviour("point", TRIED, "A test can kill the work at a named point",
                   none={"systemd": "systemctl.kill", "cron": "cron.fields", "nohup": "nohup", "workmanager": "wm.testing"})
 
 
@@ -198,7 +198,7 @@ def _(c):
     return f"killed at app.beforeResult its history says \"{row['outcome']}\", and the next launch completed it"
 
 
-ended = Behaviour("quit", TRIED, "One command ends it all: what runs, and what would come back at the next login", {"cron": "crontab.remove"})
+ended = Behaviour("quit", TRIED, "One command ends everything, including work that would start at the next login", {"cron": "crontab.remove"})
 
 
 @ended.rest
@@ -213,11 +213,11 @@ def _(c):
         c.daily(int(time.time()) + 3, body="long")
     c.wait_count()
     c.ground.run("crontab", "-r") if c.name == "cron" else c.end()
-    until(lambda: not c.workers(), 8, "what ran goes on")
+    until(lambda: not c.workers(), 8, "the running work continues")
     before = c.count()
     c.power_cut()
     c.start()
     time.sleep(14 if c.name == "stormy" else 6)
     if c.count() != before:
-        raise No("it came back at the next login")
-    return "nothing ran on, and nothing came back"
+        raise No("it started again at the next login")
+    return "no work continued, and no work started again"

@@ -1,22 +1,22 @@
-"""Time, and what was missed."""
+"""Behaviours of times and missed work."""
 import re
 import time
 
 from behaviours import Behaviour
 from contenders import BINARIES, DAY, No, clock, until
 
-TIME, MISSED = "Time", "What was missed"
+TIME, MISSED = "Time", "Missed runs"
 
 
 def exactly(c, count, settle=2.5):
-    """So many runs, and no more a moment later."""
+    """Expects a number of runs, and no further run after a short time."""
     time.sleep(settle)
     if c.count() != count:
         raise No(f"it ran {c.count()} times instead of {count}")
 
 
 def soon(c, seconds=5):
-    """A due moment that is a few seconds ahead, and the real one: cron's clock is its own."""
+    """Returns a due time some seconds ahead on the contender's clock, and its real time. Only cron has a different clock."""
     if c.name == "cron":
         at = c.minute(ahead=3)
         return at, c.real(at)
@@ -29,7 +29,7 @@ def sleep_until(moment):
 
 
 def is_kept(c):
-    """The schedule stands still."""
+    """Returns whether the schedule still exists."""
     if c.name == "cron":
         return bool(c.ground.run("crontab", "-l").stdout.strip())
     if c.name == "nohup":
@@ -51,7 +51,7 @@ def _(c):
     late = time.time() - due
     if late < -0.7:
         raise No(f"it ran {-late:.0f} s too early")
-    # The due minute of cron's clock is three seconds.
+    # The due minute of cron's clock lasts three seconds.
     if late > 4:
         raise No(f"it ran {late:.0f} s late")
     return f"{late:.1f} s after it"
@@ -90,7 +90,7 @@ def _(c):
     return "Stormy's check and another app's request ran"
 
 
-zone = Behaviour("zone", TIME, "After a journey it runs at the same time of day of the new zone",
+zone = Behaviour("zone", TIME, "After a journey a daily run begins at the same time of day in the new time zone",
                  {"cron": "cron.zone"}, {"workmanager": "wm.periodic"})
 
 
@@ -107,7 +107,7 @@ def _(c):
     return "it ran at the new zone's time"
 
 
-gap = Behaviour("gap", TIME, "A daily 02:30 is not left out on the day on which the clocks jump from 02:00 to 03:00",
+gap = Behaviour("gap", TIME, "A daily run at 02:30 also runs on the day when the clocks change from 02:00 to 03:00",
                 {"systemd": "time.range", "nohup": "sleep"}, {"workmanager": "wm.periodic"})
 
 
@@ -132,7 +132,7 @@ def _(c):
 
 @gap.of("nohup")
 def _(c):
-    # As quick as the loop can look; a minute takes half a second.
+    # The loop checks as fast as possible. A minute takes half a second.
     c.ground.set_zone("Europe/Berlin")
     worker = c.ground.worker()
     loop = f"nohup sh -c 'while sleep 20; do [ $(date +%H:%M) = 02:30 ] && {{ {worker}; sleep 60; }}; done'"
@@ -152,7 +152,7 @@ def _(c):
     return f"due at {found}"
 
 
-spread = Behaviour("spread", TIME, "An offset of its own, the same every day, keeps many machines from asking in one second",
+spread = Behaviour("spread", TIME, "Each machine has a constant offset, so that many machines do not send requests in one second",
                    none={"cron": "anacron.delay", "nohup": "sleep", "workmanager": "wm.periodic"})
 
 
@@ -186,7 +186,7 @@ def _(c):
     return f"{at} became {seen[0]}, before and after a restart"
 
 
-off = Behaviour("off", MISSED, "A run that was missed while the machine was off is made up for, once",
+off = Behaviour("off", MISSED, "A run that was missed while the machine was off runs later, once",
                 {"nohup": "nohup", "workmanager": "timer.persistent"})
 
 
@@ -196,7 +196,7 @@ def _(c):
 
 
 def make_up(c, days):
-    """A day or more without power, by anacron's clock."""
+    """Simulates a day or more without power on anacron's clock."""
     c.ground.worker(name="job")
     c.anacron().wait(20)
     c.power_cut()
@@ -220,7 +220,7 @@ def _(c):
     return "it ran once after the start"
 
 
-many = Behaviour("many", MISSED, "Three that were missed are one run", {"nohup": "nohup", "workmanager": "timer.persistent"})
+many = Behaviour("many", MISSED, "Three missed runs become one run", {"nohup": "nohup", "workmanager": "timer.persistent"})
 
 
 @many.of("cron")
@@ -277,7 +277,7 @@ def _(c):
     return "by an agent whose clock is three days on: one run"
 
 
-skip = Behaviour("skip", MISSED, "It can be told to leave out what was missed, and keeps its schedule",
+skip = Behaviour("skip", MISSED, "A setting omits missed runs and keeps the schedule",
                  {"nohup": "nohup", "workmanager": "wm.catch-up"})
 
 
@@ -287,7 +287,7 @@ def _(c):
     c.ground.environment["STORMY_NO_AGENT"] = "1"
     c.ground.start_bus()
     c.daily(time.time() - 60)
-    # Up to ten minutes late is not missed.
+    # A run that is up to ten minutes late does not count as missed.
     c.ground.start(["faketime", "-f", "+3d", BINARIES / "background-agent", "--app", "stormy"], DONT_FAKE_MONOTONIC="1")
     until(lambda: "skipped" in [entry["outcome"] for entry in c.asked("history")], 15, "nothing was left out")
     exactly(c, 0)
@@ -303,7 +303,7 @@ def _(c):
     c.daily(at, **({"persistent": False} if c.name == "systemd" else {}))
     c.settle()
     c.power_cut()
-    # What follows is behind the minute in which cron would still take it.
+    # After this pause, the minute in which cron would still run the work is over.
     sleep_until(due + 3.5)
     c.start()
     exactly(c, 0, c.patience)
@@ -312,7 +312,7 @@ def _(c):
     return "it did not run, and waits for its next time"
 
 
-stopped = Behaviour("stopped", MISSED, "Stopped over the due moment, in place of sleep, it runs once when all goes on", {"nohup": "sleep"})
+stopped = Behaviour("stopped", MISSED, "If all processes are stopped during the due moment (in place of sleep), the run happens once", {"nohup": "sleep"})
 
 
 @stopped.rest
@@ -329,7 +329,7 @@ def _(c):
     return "it ran once"
 
 
-restart = Behaviour("restart", MISSED, "After a restart of the machine the schedule goes on by itself", {"nohup": "nohup"})
+restart = Behaviour("restart", MISSED, "After a restart of the machine the schedule continues without a command", {"nohup": "nohup"})
 
 
 @restart.rest
@@ -347,7 +347,7 @@ def _(c):
     return "it ran"
 
 
-once = Behaviour("once", MISSED, "Work that was asked for once, for later, survives a power cut over its time",
+once = Behaviour("once", MISSED, "A single later run survives a power cut during its due moment",
                  {"cron": "cron.minute", "nohup": "nohup", "workmanager": "wm.transient"})
 
 
@@ -365,7 +365,7 @@ def _(c):
     return "it ran once after the start"
 
 
-served = Behaviour("served", MISSED, "What ran today does not run again because of a restart, and keeps its schedule",
+served = Behaviour("served", MISSED, "After a restart, work that ran today does not run again, and its schedule is kept",
                    {"nohup": "nohup", "workmanager": "timer.startup"})
 
 
@@ -388,7 +388,7 @@ def _(c):
     time.sleep(1)
     c.power_cut()
     c.start()
-    # The delay of a timer that begins with its manager, and its minute of accuracy, with room beside other work.
+    # The limit includes the delay of a timer that begins with its manager, its accuracy of a minute, and time for other work.
     exactly(c, 1, c.patience + 10)
     if not is_kept(c):
         raise No("nothing is scheduled any more")

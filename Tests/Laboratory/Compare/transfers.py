@@ -1,4 +1,4 @@
-"""Transfers: of the others curl with what makes it resume, begun again by what begins their work again."""
+"""Behaviours of transfers. The other contenders use curl with options to resume, and restart it as they restart their work."""
 import os
 import signal
 import time
@@ -13,13 +13,13 @@ SIZE = 3_000_000
 
 
 def half_way(c, content, options="-C -"):
-    """A download of four seconds, of which more than a third is here; then whoever fetches is killed."""
+    """Begins a download of four seconds, and kills its process after more than a third has arrived."""
     server = Files(c.ground, rate=SIZE // 4)
     (server.files / "file").write_bytes(content)
     c.start()
     target = c.ground.folder / "file"
     if c.name == "workmanager":
-        # A one-off task is not tried again: a periodic one comes back.
+        # A one-off task is not retried, but a periodic task runs again.
         c.periodic(1, frequency=2, body=f"[ -e {target}.done ] || curl -fsS {options} -o {target} {server.url}/file && touch {target}.done")
     else:
         fetch(c, f"{server.url}/file", options)
@@ -28,7 +28,7 @@ def half_way(c, content, options="-C -"):
 
 
 def arrived(c):
-    """Bytes on the disk; Stormy's have no name yet."""
+    """Returns the number of bytes on the disk. An incomplete file of Stormy does not have its final name."""
     if c.name == "stormy":
         return max((row["bytesDone"] for row in c.asked("transfers")), default=0)
     path = c.ground.folder / "file"
@@ -43,7 +43,7 @@ def kill_fetcher(c):
     c.ground.signal(signal.SIGKILL, found)
 
 
-resumes = Behaviour("resumes", GROUP, "kill -9 of who downloads, half-way: it goes on without fetching the same bytes again")
+resumes = Behaviour("resumes", GROUP, "After `kill -9` in the middle of a download, the download continues without fetching bytes twice")
 
 
 @resumes.rest
@@ -59,7 +59,7 @@ def _(c):
     return f"the server sent {sent / SIZE:.2f} times the file"
 
 
-changed = Behaviour("changed", GROUP, "The same, and the file became another one meanwhile: what is there at the end is one of them, whole",
+changed = Behaviour("changed", GROUP, "If the file on the server also changed, the result is one complete version",
                     {name: "curl.continue" for name in ("systemd", "cron", "nohup", "workmanager")})
 
 
@@ -79,7 +79,7 @@ def _(c):
     return "it began anew, and is the new file"
 
 
-whole = Behaviour("whole", GROUP, "Half of a file never stands under its name",
+whole = Behaviour("whole", GROUP, "A half-downloaded file never has the name of the complete file",
                   {name: "curl.output" for name in ("systemd", "cron", "nohup", "workmanager")})
 
 
@@ -89,11 +89,11 @@ def _(c):
     c.power_cut()
     path = c.ground.folder / "file"
     if path.exists():
-        raise No(f"after a power cut {100 * path.stat().st_size // SIZE} % of it stand there under its name")
+        raise No(f"after a power cut {100 * path.stat().st_size // SIZE} % of the file have the name of the complete file")
     return "after a power cut nothing stands there"
 
 
-outlives = Behaviour("outlives", GROUP, "A download goes on when the program that asked for it is killed", none={"cron": "cron.minute"})
+outlives = Behaviour("outlives", GROUP, "A download continues when the program that requested it is killed", none={"cron": "cron.minute"})
 
 
 @outlives.rest
@@ -114,13 +114,13 @@ def _(c):
     until(lambda: arrived(c) > 0 or c.ground.find("/curl"), 10, "it did not begin")
     time.sleep(1)
     os.kill(asking.pid, signal.SIGKILL)
-    # The terminal goes, too: whoever is in its foreground hears a hangup.
+    # The terminal is also closed, and processes in its foreground receive a hangup signal.
     c.ground.signal(signal.SIGHUP, [-asking.pid])
     until(lambda: has(c, content), 20, "20 s later it was not whole")
     return "it became whole"
 
 
-upload = Behaviour("upload", GROUP, "Killed between a photo's arrival at the server and the note of it: the photo is not sent again",
+upload = Behaviour("upload", GROUP, "A photo that arrived before a crash is not sent again",
                    {name: "curl.upload" for name in ("systemd", "cron", "nohup", "workmanager")})
 
 
@@ -133,7 +133,7 @@ def _(c):
     c.ground.start_bus()
     c.ground.environment["STORMY_NO_AGENT"] = "1"
     c.stormy("upload", photo)
-    # The server is asked for the name first; the second answer is that to the photo.
+    # The first request checks the name, so the second response belongs to the photo.
     agent = c.ground.start([BINARIES / "background-agent", "--app", "stormy"], BACKGROUND_CRASH_AT="agent.transferEnded:2")
     agent.wait(20)
     until(lambda: sent(server), 5, "the agent ended before it was sent")

@@ -1,4 +1,4 @@
-"""Runs the fuzzers one after the other, from seeds that are made here, and ends with 1 if one found something.
+"""Runs the fuzzers one after the other, with seeds that are made here. Exits with 1 if a fuzzer finds an error.
 
 usage: fuzz.py FOLDER SECONDS FUZZER...
 """
@@ -13,7 +13,7 @@ import zlib
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..", "Packaging"))
 import warning_regions
 
-# A first byte says to whom; then answers (see `answers`), or rows, or text.
+# The first byte chooses the receiver. Responses (see `answers`), rows or text follow.
 HEADS = [
     b"ETag: \"one\"\nContent-Length: 100\0body",
     b"Content-Range: bytes 100-199/100000\nETag: \"one\"\0" + b"x" * 100,
@@ -31,12 +31,12 @@ HEADS = [
 
 
 def answers(*pairs):
-    """One for each step of a protocol: status, and a head with its body."""
+    """Returns responses, one for each step of a protocol. Each has a status, and headers with a body."""
     return b"\x1e".join((status - 100).to_bytes(2, "big") + b"\0\1" + head for status, head in pairs)
 
 
 def tiff(order):
-    """A directory that leads to one with a latitude."""
+    """Returns a directory that leads to a directory with a latitude."""
     mark = b"II*\0" if order == "<" else b"MM\0*"
     entry = lambda tag, value: struct.pack(order + "HHII", tag, 4, 1, value)
     return (mark + struct.pack(order + "I", 8) + struct.pack(order + "H", 2) + entry(0x112, 1) + entry(0x8825, 38)
@@ -44,7 +44,7 @@ def tiff(order):
 
 
 def region_table():
-    """Two regions, one with a hole and an island, one over the antimeridian, and another code."""
+    """Returns a table with a region with a hole and an island, a region across the antimeridian, and another code."""
     square = lambda west, south, size: [[west, south], [west + size, south], [west + size, south + size], [west, south + size]]
     regions = [("XX001", "One", [[square(0, 0, 20), square(5, 5, 10)], [square(8, 8, 2)]]), ("XX801", "Sea", [[square(179, 50, 2)]])]
     return (b"SWR1" + struct.pack("<II", len(regions), 1) + b"".join(warning_regions.region(*entry) for entry in regions)
@@ -102,7 +102,7 @@ SEEDS = {
         b"\0\0\0\x18ftypheic\0\0\0\0mif1heic\xa9xyz+52.5+013.4/", b"\0\0\0\x0cJXL \r\n\x87\n\0\0\0\x10brobExif",
         b"\xff\xd8\xff" + "<x drone-dji:GpsLatitude='1'/>".encode("utf-16-le"),
     ],
-    # One corpus for each container.
+    # Each container has one corpus.
     "fuzz-locations": {
         "file": [tiff("<"), tiff(">"), b"\xff\xd8\xff\xe1\0\x40Exif\0\0" + tiff("<")],
         "exif": [tiff("<"), tiff(">")],
@@ -135,7 +135,7 @@ def main():
 
 
 def run(folder, seconds, name, container, seeds):
-    """Runs one fuzzer. Returns whether it found nothing."""
+    """Runs one fuzzer. Returns whether the fuzzer found no error."""
     title = f"{name} {container}".strip()
     with tempfile.TemporaryDirectory() as corpus:
         for number, seed in enumerate(seeds):
@@ -145,7 +145,7 @@ def run(folder, seconds, name, container, seeds):
         done = subprocess.run(
             [os.path.join(folder, name), f"-max_total_time={seconds}", "-max_len=4096", "-timeout=10", "-rss_limit_mb=4096",
              f"-artifact_prefix={artifacts}{title.replace(' ', '-')}-", "-print_final_stats=1", corpus],
-            # Swift's own backtrace would come before the fuzzer's: the input would not be kept.
+            # Swift's backtrace would run before the fuzzer's handler, and the input would not be kept.
             env=os.environ | {"SWIFT_BACKTRACE": "enable=no"} | ({"FUZZED_CONTAINER": container} if container else {}),
             capture_output=True, text=True, errors="replace")
         runs = [line.split()[-1] for line in done.stderr.splitlines() if "number_of_executed_units" in line]

@@ -2,9 +2,10 @@ import ProcessSupport
 import BackgroundLedger
 import Foundation
 
-// What the API modules write for an awaited transfer, for processes that are simulated at the ledger.
+// The ledger changes that the API modules make for an awaited transfer. Simulated processes make them directly.
 extension LedgerTransaction {
-    /// The process awaits the weather: it joins the transfer that is under way, or begins one. Returns its number.
+    /// Makes the process await the weather. The process joins the running transfer, or begins a transfer. Returns the number of
+    /// the transfer.
     func awaitWeather(from url: String, process: ProcessIdentity, now: Date) throws -> Int64 {
         var transfer =
             try joinableTransfer(session: "weather", key: "weather", now: now)
@@ -16,13 +17,13 @@ extension LedgerTransaction {
         return transfer.id!
     }
 
-    /// The process took its answer.
+    /// Removes the await of a process that received its response.
     func stopAwaiting(process: ProcessIdentity, grace: Double = 0, now: Date) throws {
         for waiter in try waiters() where waiter.process == process { try removeWaiter(waiter.id!, grace: grace, now: now) }
     }
 
-    /// The process was told to stop: its awaits are cancelled, and some are taken up by a task of the same request, as
-    /// `downloadTask(with:)` in the handler of the cancellation does.
+    /// Cancels the awaits of a process whose time is up. Some awaits continue as tasks with the same request, like a call of
+    /// `downloadTask(with:)` in the handler of the cancellation.
     func handOver(process: ProcessIdentity, now: Date, taking isTaken: () -> Bool = { true }) throws {
         for waiter in try waiters() where waiter.process == process {
             try removeWaiter(waiter.id!, grace: AgentSettings().grace, now: now)

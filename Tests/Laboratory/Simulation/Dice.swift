@@ -1,10 +1,11 @@
 import Synchronization
 
-/// Random numbers that a seed alone decides (SplitMix64). One thread at a time is meant; the lock only makes that safe to say.
+/// Random numbers that depend only on a seed (SplitMix64). Only one thread uses them at a time. The lock makes the type
+/// `Sendable`.
 final class Dice: RandomNumberGenerator, Sendable {
     private let state: Mutex<UInt64>
 
-    /// The seed is mixed first: unmixed, that of the next seed would be the same stream a step later.
+    /// The seed is mixed first. Otherwise the stream of the next seed would be the same stream, one step later.
     init(seed: UInt64) { state = Mutex(Self.mix(seed &+ 0x1234_5678_9ABC_DEF1)) }
 
     func next() -> UInt64 {
@@ -21,7 +22,7 @@ final class Dice: RandomNumberGenerator, Sendable {
         return mixed ^ (mixed >> 31)
     }
 
-    /// From 0 up to 1.
+    /// A number from 0 up to, but not including, 1.
     var unit: Double { Double(next() >> 11) / Double(1 << 53) }
 
     func chance(_ probability: Double) -> Bool { unit < probability }

@@ -3,16 +3,17 @@ import BackgroundScheduling
 import BackgroundTasksTesting
 import Foundation
 
-// Thirty days in which everything lies: clocks by days and years, frozen servers, disks, weeks away, backups, mistakes.
+// Thirty days with many faults: clocks that are wrong by days and years, frozen servers, disk faults, weeks without use, restored
+// backups and configuration mistakes.
 
-/// What is wrong with the world, to be put right in the end.
+/// The faults that are present, and that have to be corrected at the end.
 struct Trouble {
     /// Seconds by which the wall clock is wrong.
     var clockError = 0.0
-    /// When the ledger can be written again, in waking seconds: hours are enough, as an agent tries each minute.
+    /// The time when the ledger can be written again, in waking seconds. Hours are enough, because an agent tries each minute.
     var ledgerTroubleEnds: Double?
     var backup: Backup?
-    /// Times that the ledger came from a backup.
+    /// The number of times that the ledger was restored from a backup.
     var restorations = 0
 
     struct Backup {
@@ -22,16 +23,16 @@ struct Trouble {
 }
 
 extension Simulation {
-    /// Seconds of a month.
+    /// The length of a month in seconds.
     static var month: Double { 30 * 86_400 }
 
-    /// Until thirty days are over.
+    /// Lets thirty days pass, with faults.
     func liveThroughAMonth() throws {
         let end = machine.clock.awake + machine.clock.slept + Self.month
         while machine.clock.awake + machine.clock.slept < end, watch.broken.isEmpty {
             if dice.chance(0.5) { try happen() } else { try worsen() }
             try machine.run()
-            // Mostly hours: something is under way at every moment of a day.
+            // Half of the pauses are long, so that faults happen at every time of a day.
             let pause = dice.chance(0.5) ? dice.between(0.1, 600) : dice.between(600, 60_000)
             try passThroughTrouble(min(pause, max(0, end - machine.clock.awake - machine.clock.slept)))
         }
@@ -76,7 +77,7 @@ extension Simulation {
         }
     }
 
-    /// Somebody installs a newer version, which changes the ledger, and goes back to this one and its ledger.
+    /// Installs a newer version, which changes the ledger. Later this version and its ledger are installed again.
     private func tryANewerVersion() throws {
         try machine.useNewerVersion(true)
         try passThroughTrouble(dice.chance(0.5) ? dice.between(1, 600) : dice.between(600, 3 * 86_400))
@@ -85,7 +86,7 @@ extension Simulation {
 
     // MARK: Clocks
 
-    /// By a day, by weeks, by a year, either way; a dead battery begins in 2018.
+    /// Sets the clock forward or back by days, weeks or a year, as after an empty battery.
     private func setClockWrong() throws {
         let days = dice.one(of: [1.0, 1, 3, 20, 365, 365, 400])
         let seconds = (dice.chance(0.6) ? days : -days) * 86_400 + dice.between(-3_000, 3_000).rounded()
@@ -121,9 +122,9 @@ extension Simulation {
         try machine.restore(backup.ledger)
         trouble.restorations += 1
         app.ledgerCameBack(backup.memory)
-        // What was found stays found; of what was seen of this ledger nothing counts any more.
+        // Broken invariants are kept. Observations of the former ledger do not count any more.
         watch = InvariantWatch(keeping: watch)
-        // Any verb: the person's program sees to it that what it wants is wanted.
+        // Any command of the program submits its request again if the request is missing.
         if try machine.ledger.read({ try $0.request("noon") }) == nil { app.submit(noon()) }
     }
 
@@ -159,7 +160,7 @@ extension Simulation {
 
     // MARK: The end
 
-    /// Everything that only a month brings is over.
+    /// Corrects all faults that only a month has.
     func putRight() throws {
         restoreServers()
         machine.removeApp(false)
@@ -170,7 +171,8 @@ extension Simulation {
         try setClockRight()
     }
 
-    /// One period of the daily rule after the world is sane again: what was promised has happened, or is said.
+    /// Returns the invariants that are broken one day after the last fault. By then all promised work has run, or has a reported
+    /// error.
     func invariantsAfterOnePeriod() throws -> [String] {
         var broken: [String] = []
         let now = machine.clock.date
@@ -191,11 +193,11 @@ extension Simulation {
     }
 }
 
-// The days before a question why a request does not run.
+// The days before the question why a request does not run.
 extension Simulation {
-    /// A day or two of what keeps requests from running.
+    /// Lets half a day to one and a half days pass, with events that prevent requests from running.
     ///
-    /// - Returns: days.
+    /// - Returns: The number of days.
     func liveToAQuestion() throws -> Double {
         let began = machine.clock.awake + machine.clock.slept
         var elapsed: Double { machine.clock.awake + machine.clock.slept - began }
@@ -209,7 +211,7 @@ extension Simulation {
             let pause = dice.chance(0.5) ? dice.between(0.1, 60) : dice.between(60, 12_000)
             try machine.pass(min(pause, max(0.1, end - elapsed)))
         }
-        // Whatever is under way at this moment.
+        // The question may come while an event is in progress.
         if dice.chance(0.5) {
             try happenToRequests()
             try machine.run()

@@ -3,35 +3,36 @@ import BackgroundScheduling
 import BackgroundTasksTesting
 import Foundation
 
-/// What must hold at every moment, whoever dies.
+/// Checks the invariants that must be true at every moment, also when processes die.
 struct InvariantWatch {
     private(set) var broken: [String] = []
     var calmSince: Date?
-    /// The last launch before that.
+    /// The last launch before `calmSince`.
     var latestBeforeCalm: Int64 = 0
     private var outcomes: [Int64: LaunchOutcome] = [:]
     private var seenLaunches: Int64 = 0
-    /// Launches that run, and those that ended last: a late word must not change them.
+    /// Launches that run, and launches that ended last. A late result must not change a launch that has ended.
     private var open: [Int64] = []
     private var lately: [Int64] = []
     private var agentSince: (number: Int, awake: Double) = (0, 0)
-    /// When each living process was first seen, in waking seconds, and the seconds that it may take.
+    /// The time when each living process was first seen, in waking seconds, and the number of seconds that the process may run.
     private var processes: [Int64: (since: Double, limit: Double)] = [:]
-    /// Seconds by which a process may be ended late.
+    /// The number of seconds by which a process may be ended late.
     private var lateness: [Int64: Double] = [:]
     private var servedNoons: [Date: ServedNoon] = [:]
     private var lastCommits = -1
-    /// Notifications that were not on the screen for sure when last looked, and those that were.
+    /// Notifications that may not have been on the screen at the last check, and all known notifications.
     private var notices: (undelivered: Set<String>, known: Set<String>) = ([], [])
-    /// How many agents died while each was not: the next one shows it again.
+    /// The number of agents that died before the ledger recorded each notification as shown. The next agent shows the
+    /// notification again.
     private(set) var deathsBeforeShown: [String: Int] = [:]
     private var agentsSeen = 0
 
     private struct ServedNoon {
         let launch: Int64
-        /// What the clock showed since, at the least.
+        /// The earliest time that the clock has shown since.
         var earliest: Date
-        /// By how much the clock was ahead of its first day then, and was since at the least.
+        /// The seconds by which the clock was ahead of its start, without the time that passed. `leastLead` is the minimum since.
         let lead: Double
         var leastLead: Double
     }
@@ -40,7 +41,7 @@ struct InvariantWatch {
 
     init() {}
 
-    /// Looks at a ledger that has become another.
+    /// Continues the checks with another ledger.
     init(keeping other: InvariantWatch) {
         (broken, deathsBeforeShown, agentsSeen) = (other.broken, other.deathsBeforeShown, other.agentsSeen)
         notices.known = other.notices.known
@@ -56,7 +57,7 @@ struct InvariantWatch {
             servedNoons[noon]!.earliest = min(servedNoons[noon]!.earliest, machine.clock.date)
             servedNoons[noon]!.leastLead = min(servedNoons[noon]!.leastLead, Self.lead(machine.clock))
         }
-        // Nothing was written since: nothing can have become wrong in it.
+        // Without a commit no invariant of the ledger can have changed.
         guard machine.ledger.commitCount != lastCommits else { return }
         lastCommits = machine.ledger.commitCount
         try lookAtNotices(machine)
@@ -65,12 +66,12 @@ struct InvariantWatch {
             let new = latest > seenLaunches ? Array(seenLaunches + 1...latest) : []
             return (try transaction.liveLaunches(), try (open + lately + new).compactMap { try transaction.launch($0) })
         }
-        // At most one live launch per request.
+        // A request has at most one live launch.
         let tokens = live.compactMap(\.requestToken)
         if Set(tokens).count != tokens.count { found("two launches of one request live at once") }
         for launch in recent {
             guard let id = launch.id else { continue }
-            // An end is an end: what an old generation says afterwards counts no more.
+            // The outcome of a launch is final. A later result of an old generation must not change the outcome.
             if let outcome = launch.outcome {
                 if let before = outcomes[id], before != outcome { found("the outcome of launch \(id) changed after its end") }
                 if outcomes[id] == nil { try lookAtEnd(launch, machine) }
@@ -93,10 +94,10 @@ struct InvariantWatch {
         notices.undelivered = Set(rows.filter { $0.state == .pending || $0.state == .presenting }.map(\.identifier))
     }
 
-    /// Every launch says why; a repeated one follows one without a result and counts on.
+    /// Checks that each launch has a reason, and that a launch is repeated only after a launch without a result.
     private mutating func lookAtStart(_ launch: LaunchRecord, _ machine: SimulatedHost) throws {
         if launch.reason.isEmpty { found("launch \(launch.id!) does not say why") }
-        // A delivery that was cut short is delivered again, whatever it said.
+        // A delivery that was cut short is repeated, whatever its result was.
         if launch.generation > 1, launch.requestToken != nil, launch.outcome != .skipped {
             let earlier = try machine.ledger.read { try $0.history(limit: 50) }
             let before = earlier.last { $0.identifier == launch.identifier && $0.id! < launch.id! && $0.outcome != .skipped }
@@ -107,8 +108,8 @@ struct InvariantWatch {
     }
 
     private mutating func lookAtEnd(_ launch: LaunchRecord, _ machine: SimulatedHost) throws {
-        // No noon is served twice, unless it was served by a clock that was ahead by more than half a day, or was set back by that since:
-        // nobody can tell then which of the two was right.
+        // No noon is served twice. The exception is a clock that was ahead by more than half a day, or that was set back by more
+        // than half a day since, because then it is unknown which time was right.
         if launch.identifier == "noon", let noon = launch.servedOccurrence, launch.outcome?.isResult == true {
             if let other = servedNoons[noon], other.launch != launch.id,
                 noon.timeIntervalSince(other.earliest) <= WallClockRule.servedAhead,
@@ -121,7 +122,7 @@ struct InvariantWatch {
         }
     }
 
-    /// Nobody runs for longer than its budget and the time for its last words, as long as an agent is there that has taken over.
+    /// Checks that no process runs longer than its budget and its grace period while an agent is running.
     private mutating func lookAtProcesses(_ machine: SimulatedHost) throws {
         let awake = machine.clock.awake
         if agentSince.number != machine.agentsStarted { agentSince = (machine.agentsStarted, awake) }
@@ -132,7 +133,7 @@ struct InvariantWatch {
             processes[launch] = (awake, Self.budget(of: kind) + AgentSettings().grace + 5)
         }
         guard machine.hasAgent, !machine.isAgentBeginning else { return agentSince.number = -1 }
-        // One that cannot write looks each minute: at most one late for the warning, and one for the kill.
+        // An agent that cannot write checks once a minute. The warning and the kill can each be one minute late.
         if machine.isAgentInSetback { for launch in processes.keys { lateness[launch] = 120 } }
         lateness = lateness.filter { processes[$0.key] != nil }
         for (launch, process) in processes {
@@ -142,12 +143,13 @@ struct InvariantWatch {
         }
     }
 
-    /// Seconds, as promised, whatever the agent believes.
+    /// Returns the promised number of seconds, independent of the settings of the agent.
     private static func budget(of kind: LaunchKind?) -> Double { kind == .processing ? 600 : 30 }
 }
 
 extension Simulation {
-    /// After the quiet: nothing that was accepted is lost, nothing is there twice, nothing is left over.
+    /// Returns the invariants that are broken after the calm period: accepted work is not lost, not done twice, and leaves
+    /// nothing over.
     func invariantsInTheEnd() throws -> [String] {
         var broken: [String] = []
         let transaction = try machine.ledger.read { transaction in
@@ -159,7 +161,7 @@ extension Simulation {
             )
         }
         let now = machine.clock.date
-        // Accepted requests were launched to a result, or wait visibly.
+        // Accepted requests have a launch with a result, or are still waiting.
         for (token, identifier) in app.memory.accepted {
             if let waiting = transaction.requests.first(where: { $0.token == token }) {
                 if (waiting.earliestBegin ?? now) < now - 60 { broken.append("\(identifier) is due and not launched") }
@@ -182,16 +184,16 @@ extension Simulation {
         return broken
     }
 
-    /// Two whole days in which nothing was in the way: each noon of the clock, once, in its minute.
+    /// Checks two days without faults. Each noon of the clock is served once, within a minute.
     private func noonsOfTheCalm(_ history: [LaunchRecord]) -> [String] {
         guard let since = watch.calmSince else { return [] }
         var broken: [String] = []
         let calm = Set(history.filter { $0.id! > watch.latestBeforeCalm }.map { $0.id! })
-        // The pause after launches that failed is six hours at most: a noon that falls into it is made up for with the one before it.
+        // The pause after failed launches is at most six hours. A noon in this pause runs late, together with the noon before it.
         var noon = WallClockRule.daily(.noon).next(after: since + 6 * 3_600, in: machine.clock.timeZone)
         while noon < machine.clock.date - 3_600 {
             let results = history.filter { $0.identifier == "noon" && $0.outcome?.isResult == true }
-            // A clock that was set back has served that noon, or a later one, already.
+            // If the clock was set back, this noon or a later noon was already served.
             if results.contains(where: { ($0.servedOccurrence ?? .distantPast) >= noon && !calm.contains($0.id!) }) {
                 noon = WallClockRule.daily(.noon).next(after: noon, in: machine.clock.timeZone)
                 continue
@@ -209,7 +211,7 @@ extension Simulation {
     private func ofTransfers(_ transfers: [TransferRecord]) -> [String] {
         var broken: [String] = []
         let known = Set(transfers.compactMap(\.id))
-        // By what the app was promised, not by what the ledger still knows of it.
+        // The check uses the promises to the app, because the ledger may have lost a transfer.
         for id in Set(app.memory.files.keys).union(app.memory.photos.keys).sorted() {
             if !known.contains(id) { broken.append("transfer \(id) was accepted and is gone") }
             if app.memory.handled[id] == nil { broken.append("transfer \(id) ended and no launch handled it") }
@@ -229,7 +231,8 @@ extension Simulation {
                 let isOnce = count == 1 || app.sentAgain.contains(photo) && count > 1
                 if transfer.state == .completed, !isOnce { broken.append("photo \(id) is there \(count) times") }
                 if count > 1, !isOnce { broken.append("photo \(id) is there \(count) times, \(transfer.state.rawValue)") }
-                // Of one that a ledger from a backup knows as unsent, and that was sent since, the copy is gone: that is said.
+                // A ledger from a backup may contain a photo as unsent although the photo was sent since. The copy of such a
+                // photo is missing, so the transfer fails with this reason.
                 if transfer.state == .failed, !app.sentAgain.contains(photo), !isGivenUp(transfer) {
                     broken.append("photo \(id) failed: \(transfer.errorMessage ?? "")")
                 }
@@ -241,18 +244,19 @@ extension Simulation {
         return broken
     }
 
-    /// As iOS does after seven days without progress, whatever kept it from any: a month is long enough for that. It was tried, and is
-    /// said.
+    /// Returns whether a transfer ended after seven days without progress, as on iOS. This can happen only in a month. The
+    /// transfer was tried and has an error message.
     private func isGivenUp(_ transfer: TransferRecord) -> Bool {
         length == .month && transfer.errorMessage?.hasPrefix("No progress for 604800 s. The last trouble:") == true
     }
 
-    /// Shown again only where an agent died between showing and remembering, or a server left with what it showed.
+    /// Returns the notifications that were shown too often. A notification may be shown again if an agent died before recording
+    /// that the notification was shown, or if the notification server ended.
     private func twiceShown() -> [String] {
-        // What the agent itself says is said again when its cause comes back.
+        // Notifications of the agent are shown again when their cause returns.
         let history = machine.desktop.history.filter { !$0.identifier.hasPrefix("background-agent.") }
         return Dictionary(grouping: history, by: \.identifier).compactMap { identifier, showings in
-            // Each server shows it once. A ledger from a backup may not know that it was shown.
+            // Each server shows a notification once. A ledger from a backup may not contain that the notification was shown.
             let allowed =
                 Set(showings.map(\.serverNumber)).count + (watch.deathsBeforeShown[identifier] ?? 0) + trouble.restorations
             return showings.count > allowed

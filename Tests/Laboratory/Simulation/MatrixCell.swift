@@ -6,7 +6,7 @@ import ServerScripts
 import Foundation
 import TransferMachines
 
-/// One cell of the matrix: some work, what happens in the middle of it, and what can be seen when all is over.
+/// One cell of the matrix: work in a state, an event that happens in this state, and the visible result.
 package struct MatrixCell: Sendable {
     static let origin = "http://server.test"
     private static let weather = "{\"storm\":\"" + String(repeating: "thunder ", count: 500) + "\"}"
@@ -20,18 +20,18 @@ package struct MatrixCell: Sendable {
 
     package init(_ state: MatrixState, _ cause: MatrixCause) { (self.state, self.cause) = (state, cause) }
 
-    /// What is to be seen: as if nothing had happened, unless the list of exceptions says otherwise.
+    /// The promised result. Without an exception in the list, the result is the same as without the event.
     package var promised: String {
         MatrixPromises.exceptions[state]?[cause] ?? MatrixPromises.usual[state] ?? "?"
     }
 
-    /// The cause ends a process of the app, and in this state none runs: nothing can come of it.
+    /// `true` if the cause ends a process of the app, but no process runs in this state. Such a cause has no effect.
     package var findsNobody: Bool {
         [.timeRunsOut, .appIsTerminated, .appIsKilled].contains(cause)
             && ![.checkIsAsking, .answerIsBeingDelivered, .noticeWasPressed].contains(state)
     }
 
-    /// Plays it. Cost: some hundredths of a second.
+    /// Plays the cell, and returns the visible result. Cost: some hundredths of a second.
     package func play() throws -> String {
         let app = MatrixApp()
         let machine = try SimulatedHost(
@@ -48,7 +48,7 @@ package struct MatrixCell: Sendable {
 
     private struct FindsSomebody: Error {}
 
-    /// The host of one cell, its server, and its hands.
+    /// The host and the server of one cell, with the actions on them.
     private final class Table {
         let machine: SimulatedHost
         let app: MatrixApp
@@ -109,7 +109,7 @@ package struct MatrixCell: Sendable {
             case .uploadAwaitsItsAnswer:
                 upload()
                 try machine.pass(0.35)
-                // The next request is long on its way.
+                // The next request takes a long time.
                 machine.network.latency = 5
                 try machine.pass(1)
             case .uploadIsWaiting:
@@ -137,7 +137,7 @@ package struct MatrixCell: Sendable {
 
         private struct NotReached: Error { let state: MatrixState }
 
-        /// It is in the middle of what it is called.
+        /// Returns whether the work is in the state.
         private func isReached(_ state: MatrixState) throws -> Bool {
             try machine.ledger.read { transaction in
                 let transfer = try transaction.transfers().first
@@ -255,14 +255,14 @@ package struct MatrixCell: Sendable {
         }
 
         func end() throws {
-            // Paused by hand, and resumed by hand.
+            // The user paused the download, and resumes the download.
             try machine.pass(100)
             change(.unpaused(now: now))
             if !machine.hasAgent { try machine.startAgent() }
             try machine.pass(20 * 3_600)
         }
 
-        // MARK: Seeing
+        // MARK: Results
 
         func seen(_ state: MatrixState) throws -> String {
             let (history, transfers, notices, requests) = try machine.ledger.read {

@@ -1,4 +1,4 @@
-/// What is promised in each cell of the matrix, word for word as it is seen. In most of them: as if nothing had happened.
+/// The promised result in each cell of the matrix, word for word. In most cells the result is the same as without the event.
 enum MatrixPromises {
     static let usual: [MatrixState: String] = [
         .checkWaitsForNoon: "check completed, at 12:00, told 1×",
@@ -22,13 +22,13 @@ enum MatrixPromises {
     static let exceptions: [MatrixState: [MatrixCause: String]] = [
         .checkWaitsForNoon: [
             .personCancels: "told 0×",
-            // The missed noon is made up for as soon as somebody can.
+            // The missed noon runs as soon as possible.
             .clockIsSteppedForward: "check completed, at 13:00, told 1×",
             .machineSleeps: "check completed, at 13:00, told 1×",
         ],
         .checkIsAsking: [
             .timeRunsOut: handedOver, .appIsTerminated: handedOver, .logout: handedOver,
-            // Its answer comes after its time.
+            // The response arrives after the time of the check.
             .serverIsGone: handedOver, .diskIsFull: handedOver,
             .appIsKilled: "check crashed, check completed, told 1×", .bothAreKilled: "check crashed, check completed, told 1×",
             .personCancels: "check failed, told 0×",
@@ -50,7 +50,8 @@ enum MatrixPromises {
         .noticeIsPending: [.personCancels: "shown 0×, withdrawn"],
         .noticeIsBeingShown: [
             .personCancels: "shown 1×, withdrawn",
-            // Nobody could say whether it had been shown. Servers that replace by tag still show one.
+            // It is unknown whether the notification was shown. Servers that replace notifications by tag still show one
+            // notification.
             .agentIsKilled: "shown 2×, delivered", .bothAreKilled: "shown 2×, delivered",
         ],
         .noticeStands: [.personCancels: "shown 1×, withdrawn", .notificationServerIsGone: "shown 2×, delivered"],

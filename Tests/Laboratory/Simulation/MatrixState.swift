@@ -6,7 +6,7 @@ import ServerScripts
 import Foundation
 import TransferMachines
 
-/// What one piece of work can be in the middle of.
+/// A state that work can have.
 package enum MatrixState: String, CaseIterable, Sendable {
     case checkWaitsForNoon = "a check waits for its noon"
     case checkIsAsking = "a check awaits its answer"
@@ -26,7 +26,7 @@ package enum MatrixState: String, CaseIterable, Sendable {
     case noticeWasPressed = "a button was pressed and the app is being told"
 }
 
-/// What can happen then.
+/// An event that can happen in a state.
 package enum MatrixCause: String, CaseIterable, Sendable {
     case nothing = "nothing happens"
     case timeRunsOut = "time runs out"
@@ -47,15 +47,15 @@ package enum MatrixCause: String, CaseIterable, Sendable {
     case logout = "logout"
 }
 
-/// A small app for one cell of the matrix: it does what it is launched for in known steps, with known pauses.
+/// A small app for one cell of the matrix. The app handles each launch in known steps, with known pauses.
 final class MatrixApp: LedgerProgram, @unchecked Sendable {  // because the simulation has one thread
     unowned var machine: SimulatedHost!
     var host: SimulatedHost { machine }
-    /// A button was pressed, and its launch told of it.
+    /// The number of button presses that a launch delivered.
     private(set) var responses = 0
-    /// Seconds that deliveries take.
+    /// The number of seconds that a delivery takes.
     var deliverySeconds = 0.1
-    /// Digests of the files that were handed over; of a transfer without one its state.
+    /// The digests of the delivered files, or the state of a transfer without a file.
     private(set) var deliveries: [String] = []
 
     func begin(_ process: VirtualProcess) {

@@ -1,42 +1,43 @@
 import TransferMachines
 
-/// What one weather service sees when a very large number of installations check at noon, each in its own zone, with the pauses that the
-/// engine really makes.
+/// Simulates the requests to one weather service if very many installations check at noon, each in its time zone. The pauses are
+/// the real pauses of the engine.
 package struct NoonHerd: Sendable {
-    /// How many there are, equally in 24 zones that are an hour apart.
+    /// The number of installations, distributed equally over 24 zones that are an hour apart.
     package var installations = 1_000_000
-    /// Seconds over which the installations of a zone are spread.
+    /// The number of seconds over which the installations of a zone are spread.
     package var spread: Double
-    /// Requests per second that are answered; the others get 503.
+    /// The number of requests per second that receive a response. The other requests receive 503.
     package var capacity = 200
-    /// Seconds that a 503 asks for; `nil`: it says nothing.
+    /// The seconds in `Retry-After` of a response 503; `nil` without this header.
     package var retryAfter: Double?
     package var seed: UInt64 = 1
 
     package init(spread: Double, retryAfter: Double?) { (self.spread, self.retryAfter) = (spread, retryAfter) }
 
     package struct Outcome: Sendable, Equatable {
-        /// Requests in the busiest second of the day.
+        /// The number of requests in the busiest second of the day.
         package var peak = 0
         package var requests = 0
         package var refused = 0
-        /// Seconds after its noon at which the last of a zone had its answer.
+        /// The number of seconds from noon until the last installation of a zone received its response.
         package var lastAnswer = 0
-        /// Those that had none within the two hours for which a check waits.
+        /// The number of installations without a response within two hours, which is the time that a check waits.
         package var givenUp = 0
     }
 
     private static let zones = 24
-    /// Seconds for which an answer is waited for (``WeatherSession``).
+    /// The number of seconds that a check waits for a response (``WeatherSession``).
     private static let patience = 7_200
-    /// Clocks that agree to within a second, and processes that start within one.
+    /// The number of seconds by which clocks and the starts of processes differ.
     private static let scatter = 1.0
 
-    /// Cost: about a second for a million, built for release.
+    /// Plays one day. Cost: about a second for a million installations in a release build.
     package func play() -> Outcome {
         let (dice, policy) = (Dice(seed: seed), RetryPolicy.standard)
         var outcome = Outcome()
-        // Of each second of the day those that ask in it, by how often they asked before and by the second of their noon.
+        // The installations that send a request in each second of the day, with their earlier attempts and the second of their
+        // noon.
         var asking = [[(attempts: Int, noon: Int)]](repeating: [], count: Self.zones * 3_600 + Self.patience + 1)
         for number in 0..<installations {
             let noon = number % Self.zones * 3_600
@@ -48,7 +49,7 @@ package struct NoonHerd: Sendable {
             outcome.peak = max(outcome.peak, now.count)
             outcome.requests += now.count
             for (index, one) in now.enumerated() {
-                // Whoever comes first within a second is answered.
+                // The first requests within a second receive a response.
                 if index < capacity {
                     outcome.lastAnswer = max(outcome.lastAnswer, second - one.noon)
                     continue

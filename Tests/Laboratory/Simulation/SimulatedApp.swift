@@ -7,11 +7,12 @@ import ProcessSupport
 import Synchronization
 import TransferMachines
 
-/// An app whose processes do what apps do (submit, await, hand over, tell, acknowledge), crash, hang, and hold on, by the dice.
+/// An app whose processes submit, await, hand over, notify and acknowledge as real apps do. The dice decide when they crash or
+/// hang.
 final class SimulatedApp: LedgerProgram, @unchecked Sendable {  // because the simulation has one thread
-    /// What the simulation must remember of what was promised.
+    /// The promises that the simulation has to remember.
     struct Memory {
-        /// Tokens of requests that `submit` accepted and nobody took back.
+        /// The tokens of requests that `submit` accepted and that were not withdrawn.
         var accepted: [String: String] = [:]
         /// Photos that were queued and not cancelled, by transfer.
         var photos: [Int64: Data] = [:]
@@ -20,11 +21,12 @@ final class SimulatedApp: LedgerProgram, @unchecked Sendable {  // because the s
         var cancelled: Set<Int64> = []
         /// Launches that handled an event and completed, by transfer.
         var handled: [Int64: Int] = [:]
-        /// Photos that the app uploads in its own way: each launch asks for the tasks of the session, and begins what it does not find.
+        /// Photos that the app uploads in another way: each launch reads the tasks of the session, and begins the uploads that
+        /// are missing.
         var wanted: [String: WantedPhoto] = [:]
-        /// Those of which the delegate heard the end.
+        /// The photos whose end was delivered to the delegate.
         var heard: Set<String> = []
-        /// Notifications that were asked for.
+        /// The notifications that were requested.
         var told: Set<String> = []
         var broken: [String] = []
     }
@@ -39,15 +41,15 @@ final class SimulatedApp: LedgerProgram, @unchecked Sendable {  // because the s
     var host: SimulatedHost { machine }
     let dice: Dice
     var memory = Memory()
-    /// Nothing crashes or hangs any more.
+    /// `true` if processes no longer crash or hang.
     var isCalm = false
-    /// Its processes end at once, as long as its configuration has a mistake.
+    /// `true` if the configuration has a mistake, so that all processes end at once.
     var isMisconfigured = false
-    /// Photos that a ledger from a backup did not know, or knew as not sent: a server may have them twice.
+    /// Photos that a ledger from a backup did not contain, or contained as unsent. A server may have such a photo twice.
     private(set) var sentAgain: Set<Data> = []
     private var hasOldLedger = false
     private var storms = 0
-    /// Processes whose awaits were cancelled, as their time was up: no answer comes to them any more.
+    /// Processes whose awaits were cancelled because their time was up. They receive no response any more.
     private var handedOver: Set<ProcessIdentity> = []
 
     init(_ machine: SimulatedHost, _ dice: Dice) { (self.machine, self.dice) = (machine, dice) }
@@ -91,14 +93,14 @@ final class SimulatedApp: LedgerProgram, @unchecked Sendable {  // because the s
 
     func died(_ process: VirtualProcess) {
         guard !isCalm, dice.chance(0.3) else { return }
-        // What it forked speaks for it when all is over: nobody may believe that.
+        // A forked process stores a result after the launch has ended. Such a result must not count.
         machine.clock.schedule(after: dice.between(0, 20)) { [self] in
             let over = write { try $0.launch(process.launch)?.endedAt } != nil
             if over { write { try $0.setResult(.completed, detail: "late", ofLaunch: process.launch) } }
         }
     }
 
-    /// The result is durable, then the process ends; it may be killed in between.
+    /// Stores the result durably, and then ends the process. The process may be killed in between.
     private func finish(_ process: VirtualProcess, _ result: LaunchOutcome, _ also: (LedgerTransaction) throws -> Void = { _ in })
     {
         write { transaction in
@@ -108,7 +110,7 @@ final class SimulatedApp: LedgerProgram, @unchecked Sendable {  // because the s
         later(dice.between(0, 0.05), process) { process.exit() }
     }
 
-    /// Launches of this name end well, now.
+    /// Completes all live launches with this identifier.
     func finishAll(of identifier: String) throws {
         let live = try machine.ledger.read { try $0.liveLaunches().filter { $0.identifier == identifier }.compactMap(\.id) }
         for launch in live {
@@ -118,7 +120,7 @@ final class SimulatedApp: LedgerProgram, @unchecked Sendable {  // because the s
         try machine.run()
     }
 
-    // MARK: What they do
+    // MARK: Actions
 
     private func refresh(_ process: VirtualProcess, _ launch: LaunchRecord) {
         if launch.identifier == "once", dice.chance(0.6) { submitOnce(after: dice.between(60, 40_000), in: process.launch) }
@@ -132,7 +134,7 @@ final class SimulatedApp: LedgerProgram, @unchecked Sendable {  // because the s
     private func look(_ process: VirtualProcess, _ id: Int64) {
         later(1, process) { [self] in
             if handedOver.contains(process.identity) { return }
-            // Whoever waits sees to it that an agent is there.
+            // A waiting process starts an agent if none is running.
             if !machine.hasAgent { try? machine.startAgent() }
             let transfer = write { try $0.transfer(id) }
             guard let transfer, transfer.state.isTerminal else {
@@ -186,7 +188,7 @@ final class SimulatedApp: LedgerProgram, @unchecked Sendable {  // because the s
         }
     }
 
-    // MARK: What is submitted
+    // MARK: Submissions
 
     func submitOnce(after seconds: Double, in launch: Int64? = nil) {
         submit(RequestRecord(identifier: "once", kind: .appRefresh, earliestBegin: now + seconds, submittedAt: now), launch)
@@ -195,7 +197,7 @@ final class SimulatedApp: LedgerProgram, @unchecked Sendable {  // because the s
     func submit(_ request: RequestRecord, _ launch: Int64? = nil) {
         let (now, zone) = (now, machine.clock.timeZone)
         write { transaction in
-            // Replaced: its promise goes over to the new one.
+            // The old request is replaced, so only the new request is promised.
             if let old = try transaction.request(request.identifier) { memory.accepted[old.token] = nil }
             try transaction.submit(request, in: launch, now: now, zone: zone)
         }
@@ -225,7 +227,8 @@ final class SimulatedApp: LedgerProgram, @unchecked Sendable {  // because the s
         memory.wanted["wanted-\(memory.wanted.count)-\(name)"] = WantedPhoto(bytes: photo, method: method, name: name)
     }
 
-    /// As `session.tasks` lists them: what has not ended, and what ended and was not told.
+    /// Begins uploads that `session.tasks` does not list. The list has transfers that have not ended, and ends that were not
+    /// delivered.
     private func beginWanted() {
         let missing = memory.wanted.keys.filter { !memory.heard.contains($0) }.sorted()
         guard !missing.isEmpty else { return }
@@ -261,7 +264,8 @@ final class SimulatedApp: LedgerProgram, @unchecked Sendable {  // because the s
         memory.photos[id] = photo
     }
 
-    /// What was promised since the backup is promised anew; of what was taken back since, the ledger knows nothing.
+    /// Restores the memory of the time of the backup, and uploads again the photos that were queued since. The ledger does not
+    /// contain requests that were withdrawn since.
     func ledgerCameBack(_ then: Memory) {
         hasOldLedger = true
         let lost = memory.photos.filter { then.photos[$0.key] != $0.value && !memory.cancelled.contains($0.key) }
@@ -284,7 +288,7 @@ final class SimulatedApp: LedgerProgram, @unchecked Sendable {  // because the s
         }
     }
 
-    // MARK: What they look at
+    // MARK: Checks
 
     private func checkWeather(_ transfer: TransferRecord) {
         let file = transfer.wholeFile(in: machine.directories.spool)
@@ -292,7 +296,7 @@ final class SimulatedApp: LedgerProgram, @unchecked Sendable {  // because the s
         if text != SimulatedServer.forecast { memory.broken.append("an awaited answer is not what the server sent") }
     }
 
-    /// A file that is handed over is one version, whole.
+    /// Returns the digests of all versions of a file. A delivered file is one complete version.
     var digests: (String) -> Set<String> = { _ in [] }
 
     private func check(_ transfer: TransferRecord) {
@@ -300,7 +304,7 @@ final class SimulatedApp: LedgerProgram, @unchecked Sendable {  // because the s
         guard let file = transfer.wholeFile(in: machine.directories.spool),
             let found = try? FileDigest.sha256(of: file)
         else {
-            // A ledger from a backup may know as undelivered what was delivered since, and its file went with that.
+            // A ledger from a backup may contain a delivered file as undelivered. The file was removed after its delivery.
             if !hasOldLedger { memory.broken.append("download \(id) is completed and its file is not there") }
             return
         }

@@ -5,7 +5,8 @@ import ServerScripts
 import Foundation
 import Synchronization
 
-/// The one server of the simulation: weather, files that change, three kinds of places for photos; every fault by the dice.
+/// The server of the simulation. It has weather, files that change, and three kinds of places for photos. The dice decide each
+/// fault.
 final class SimulatedServer: Sendable {
     static let origin = "http://server.test"
 
@@ -32,7 +33,7 @@ final class SimulatedServer: Sendable {
         server.handle("GET", "/weather") { [unowned self] _ in weather() }
     }
 
-    /// No fault from here on.
+    /// Ends all faults of the server.
     func becomeKind() {
         state.withLock { $0.isKind = true }
         for store in stores { store.clearFaults() }
@@ -43,7 +44,7 @@ final class SimulatedServer: Sendable {
 
     // MARK: Files
 
-    /// A file of another content from here on.
+    /// Changes the content of a file.
     func change(_ name: String) { state.withLock { $0.versions[name, default: 0] += 1 } }
 
     private static func size(_ name: String) -> Int { 20_000 + abs(name.utf8.reduce(7) { ($0 &* 131 &+ Int($1)) % 250_001 }) }
@@ -54,7 +55,7 @@ final class SimulatedServer: Sendable {
         return .pattern(offset + size).slice(offset..<offset + size)
     }
 
-    /// The digest of every version that the server ever had.
+    /// Returns the digests of all versions of a file.
     func digests(_ name: String) -> Set<String> {
         state.withLock { state in
             let known = state.digests[name] ?? []
@@ -116,7 +117,7 @@ final class SimulatedServer: Sendable {
         }
     }
 
-    /// How often the server has exactly these bytes.
+    /// Returns the number of files with exactly these bytes.
     func count(_ photo: Data) -> Int {
         dav.files.count { dav.contents(of: $0) == photo } + tus.files.count { $0 == photo }
             + resumable.files.count { $0 == photo }

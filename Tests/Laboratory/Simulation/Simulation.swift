@@ -6,15 +6,15 @@ import ServerScripts
 import Foundation
 import TransferMachines
 
-/// One run: three days, or a hostile month, of a virtual desktop on which everything happens that a seed's dice think of, then quiet,
-/// then the invariants are looked at. The agent, its ledger and its machines are the real ones.
+/// One run of a virtual desktop for three days or a hostile month. The dice of the seed decide all events. A calm period follows,
+/// and then the invariants are checked. The agent, its ledger and its state machines are the real ones.
 package final class Simulation {
     package enum Length: Sendable {
         case days
         case month
     }
 
-    /// What was found wrong.
+    /// The broken invariants of a run.
     package struct Failure: Error, CustomStringConvertible {
         package let seed: UInt64
         package let broken: [String]
@@ -26,14 +26,14 @@ package final class Simulation {
         }
     }
 
-    /// How much happened, so that an empty run is noticed.
+    /// The number of events, so that an empty run is noticed.
     package struct Tally: Sendable {
         package var launches = 0
         package var agents = 0
         package var transfers = 0
         package var notices = 0
         package var moments = 0
-        /// Agents that left with work left, to be started again.
+        /// The number of times that an agent exited while work was left, with a timer for its next start.
         package var absences = 0
 
         package static func + (one: Tally, other: Tally) -> Tally {
@@ -72,12 +72,12 @@ package final class Simulation {
         dice = Dice(seed: seed)
         let dice = dice
         program = LateProgram()
-        // 2025, with its changes of the clocks.
+        // The run begins in 2025, which has two changes of daylight saving time.
         let start = Date(timeIntervalSince1970: 1_735_689_600 + dice.between(0, 360 * 86_400).rounded())
         machine = try SimulatedHost(
             start: start, zone: Self.zone(dice), program: program, random: { dice.unit })
         server = try SimulatedServer(machine.network, machine.directories.state, dice)
-        // Under a user manager the agent leaves whenever nothing needs it.
+        // With a user manager the agent exits whenever it is not needed.
         if dice.chance(0.5) { machine.userManager = VirtualUserManager() }
         app = SimulatedApp(machine, dice)
         app.digests = { [server] in server.digests($0) }
@@ -109,7 +109,7 @@ package final class Simulation {
         }
     }
 
-    /// Everything that was noted.
+    /// All notes of the run.
     package var story: [String] { machine.transcript }
 
     func noon() -> RequestRecord {
@@ -125,7 +125,7 @@ package final class Simulation {
         }
     }
 
-    // MARK: What happens
+    // MARK: Events
 
     private func happenAndPass() throws {
         try happen()
@@ -151,7 +151,7 @@ package final class Simulation {
             let moment = dice.one(of: [LedgerCommitMoment.committing, .committed])
             try machine.startAgent(dyingAt: dice.number(1..<25), moment)
         case 11:
-            // Or none can be started for a while.
+            // Either no process can be started for a while, or a process is killed.
             if dice.chance(0.3) { machine.refuseLaunches(dice.chance(0.6)) } else { machine.killAProcess(by: .signalled(9)) }
         case 12: try machine.suspend(dice.between(5, 30_000))
         case 13: try machine.stepClock(dice.chance(0.5) ? dice.between(-20_000, 20_000) : dice.between(-30, 30))
@@ -217,7 +217,7 @@ package final class Simulation {
         if dice.chance(0.7) { machine.desktop.press(on: notice.identifier) } else { machine.desktop.dismiss(notice.identifier) }
     }
 
-    /// For a while files of the spool cannot be used: all of them or one in ten times, by every call or by one.
+    /// Makes file calls of the spool fail for a while. All calls or one call can fail, always or with a probability.
     private func troubleFiles() {
         let number = dice.one(of: [EMFILE, ENFILE, ENOMEM, EIO, EACCES])
         let calls = dice.chance(0.5) ? FileCalls.Call.allCases : [dice.one(of: FileCalls.Call.allCases)]
@@ -237,7 +237,7 @@ package final class Simulation {
 
     // MARK: The end
 
-    /// Everything is well from here on, for as long as the most patient retry waits.
+    /// Ends all faults, for the time of the longest retry.
     func calmDown() throws {
         machine.note("calm")
         app.isCalm = true
@@ -248,7 +248,7 @@ package final class Simulation {
         machine.desktop.answer(after: 0)
         machine.desktop.appear()
         try machine.change { ($0.isNetworkAvailable, $0.isOnExternalPower, $0.isLowPowerMode) = (true, true, false) }
-        // One that was to die at a commit of its own must not do so now.
+        // The agent is replaced, because the old agent may be set to die at a commit.
         machine.killAgent()
         try machine.startAgent()
         try machine.run()
@@ -256,19 +256,19 @@ package final class Simulation {
         watch.latestBeforeCalm = try machine.ledger.read { try $0.latestLaunch() ?? 0 }
         if length == .month {
             try pass(86_400)
-            // What was found already ends the run at once.
+            // The run ends at once if an invariant is already broken.
             guard watch.broken.isEmpty else { return }
             broken += try invariantsAfterOnePeriod()
             try pass(1.5 * 86_400)
         } else {
             try pass(2.5 * 86_400)
         }
-        // One that began in the last second has its time, too.
+        // A launch that began in the last second also has its time.
         if try machine.ledger.read({ try !$0.liveLaunches().isEmpty }) { try pass(60) }
     }
 }
 
-/// The program of a host that has to be made before it.
+/// The program of a host. The program has to exist before the host and the app.
 private final class LateProgram: VirtualProgram, @unchecked Sendable {  // because the simulation has one thread
     weak var app: SimulatedApp?
     func begin(_ process: VirtualProcess) { app?.begin(process) }

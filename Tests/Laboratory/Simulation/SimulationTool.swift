@@ -2,7 +2,7 @@ import Foundation
 import ProcessSupport
 import Synchronization
 
-/// `simulate`: many seeds, a summary, exit 1 if one broke an invariant.
+/// The tool `simulate`, which runs many seeds and prints a summary. The exit code is 1 if a seed broke an invariant.
 package enum SimulationTool {
     private static let usage = """
         usage: simulate [SEEDS] [--from SEED] [--month]
@@ -20,7 +20,7 @@ package enum SimulationTool {
 
         """
 
-    /// Returns the exit code: 0 all held, 1 one did not, 64 usage.
+    /// Returns the exit code: 0 if all invariants hold, 1 if an invariant is broken, 64 for wrong usage.
     package static func run(_ arguments: [String]) async -> Int32 {
         var (count, first, length, isWhy) = (100, UInt64(1), Simulation.Length.days, false)
         var rest = arguments[...]
@@ -63,7 +63,7 @@ package enum SimulationTool {
         return 64
     }
 
-    /// Every cause in every state, beside what is promised.
+    /// Prints the result of each cause in each state, and the promised result if it differs.
     private static func playMatrix() -> Int32 {
         var broken = 0
         for state in MatrixState.allCases {
@@ -81,7 +81,7 @@ package enum SimulationTool {
         return broken == 0 ? 0 : 1
     }
 
-    /// As the table of the documentation has it.
+    /// Prints the table of the documentation.
     private static func playHerd() -> Int32 {
         print("| Spread | 503 says | Busiest second | Requests | Refused | Last answer after noon | Given up |")
         print("|---|---|---|---|---|---|---|")
@@ -96,7 +96,7 @@ package enum SimulationTool {
         return 0
     }
 
-    /// How long the test kit takes for a year of daily launches, each with its handler.
+    /// Measures the time that the test kit needs for a year of daily launches, each with its handler.
     private static func measureYear() async -> Int32 {
         do {
             let (noons, seconds) = try await YearOfNoons.play()
@@ -108,7 +108,7 @@ package enum SimulationTool {
         }
     }
 
-    /// What `why` says, taken away and left.
+    /// Proves the causes that `why` reports, by removing each cause and by leaving each cause.
     private static func proveWhy(_ seeds: Range<UInt64>) -> Int32 {
         let results = play(seeds) { try WhyProof.play(seed: $0) }
         let tally = results.tally
@@ -161,7 +161,7 @@ package enum SimulationTool {
     }
 }
 
-/// What runs of many seeds add up to.
+/// The sum of the runs of many seeds.
 protocol SimulationTally: Sendable {
     init()
     static func + (one: Self, other: Self) -> Self

@@ -3,18 +3,19 @@ import BackgroundScheduling
 import BackgroundTasksTesting
 import Foundation
 
-/// What `why` says of a request that did not run, proved by removing it.
+/// Proves the causes that `why` reports for a request that did not run, by removing them.
 ///
-/// A seed's life is lived to a moment, several times and the same each time, and goes on differently: left as it is nothing runs, without
-/// the named causes it does, and without all of them but one it does not.
+/// A seed is played several times up to the same moment, and then continued in different ways. If no cause is removed, the
+/// request does not run. If all named causes are removed, the request runs. If all causes except one are removed, the request
+/// does not run.
 package struct WhyProof {
     package struct Tally: Sendable {
         package var days = 0.0
-        /// Requests that were pending and did not run at the moment of the question.
+        /// The number of requests that were pending and did not run at the moment of the question.
         package var questions = 0
-        /// How often each cause was named.
+        /// The number of times that each cause was named.
         package var causes: [String: Int] = [:]
-        /// Requests with more than one cause.
+        /// The number of requests with more than one cause.
         package var joined = 0
 
         package static func + (one: Tally, other: Tally) -> Tally {
@@ -24,9 +25,10 @@ package struct WhyProof {
         }
     }
 
-    /// Seconds within which what nothing keeps runs: the others that are due take their turns.
+    /// The number of seconds within which a request without a cause runs. Other due requests run first.
     private static let turns = 20.0
-    /// Seconds for which what is left as it is is looked at; longer where time takes a cause away later.
+    /// The minimum number of seconds for which unchanged requests are observed. The time is longer if a cause ends later by
+    /// itself.
     private static let patience = 3_600.0
 
     private let seed: UInt64
@@ -54,7 +56,7 @@ package struct WhyProof {
             tally.questions += 1
             for cause in question.causes { tally.causes[cause.name.rawValue, default: 0] += 1 }
             if question.causes.count > 1 { tally.joined += 1 }
-            // What time alone takes away is gone in the life that is left as it is.
+            // If all causes end by time alone, the unchanged run is the proof.
             if question.endOfTime == nil { try removeAll(question) }
             if question.causes.count > 1 { for kept in question.causes { try removeAllBut(kept, question) } }
         }
@@ -65,9 +67,9 @@ package struct WhyProof {
         broken.append("\(question.identifier), \(question.words): \(what)")
     }
 
-    // MARK: The three ways on
+    // MARK: The three continuations
 
-    /// Nothing is taken away: nothing runs before time alone has taken all causes away, and then it does.
+    /// Removes no cause. A request does not run until all its causes have ended by time alone, and then the request runs.
     private mutating func leave(_ questions: [Question], in life: Life) throws {
         let began = life.now
         var begun: [String: Date] = [:]
@@ -80,7 +82,7 @@ package struct WhyProof {
         }
         for question in questions {
             let start = begun[question.identifier]
-            // Its own launch ends by itself.
+            // The launch of the request ends by itself.
             if question.causes.contains(where: { $0.name == .notRunning }) { continue }
             guard let due = question.endOfTime else {
                 if let start { found("ran at \(start), and nothing was taken away", question) }
@@ -91,7 +93,7 @@ package struct WhyProof {
         }
     }
 
-    /// All named causes are taken away, and no others.
+    /// Removes all named causes, and no others. The request has to run.
     private mutating func removeAll(_ question: Question) throws {
         let life = try Life(seed)
         for cause in question.causes where cause.metAt == nil { try life.remove(cause, of: question) }
@@ -101,15 +103,15 @@ package struct WhyProof {
         }
     }
 
-    /// One is left: that alone keeps it.
+    /// Removes all named causes except one. The request must not run.
     private mutating func removeAllBut(_ kept: ConditionVerdict, _ question: Question) throws {
         let life = try Life(seed)
         let removed = question.causes.filter { $0 != kept }
         for cause in removed where cause.metAt == nil { try life.remove(cause, of: question) }
         let end = question.endOfTime(of: removed).addingTimeInterval(Self.turns)
-        // What time takes away is there until then.
+        // A cause that ends by time is present until that time.
         let until = kept.metAt.map { min($0.addingTimeInterval(-0.01), end) } ?? end
-        // A launch of its own that goes on ends by itself.
+        // A running launch of the request ends by itself.
         guard kept.name != .notRunning, until > life.now else { return }
         if try life.runs(question, within: until.timeIntervalSince(life.now)) {
             found("ran though \(kept.name.rawValue) was left", question)
@@ -117,31 +119,31 @@ package struct WhyProof {
     }
 }
 
-/// A request that did not run, and why.
+/// A request that did not run, with the causes.
 private struct Question {
     let identifier: String
     let causes: [ConditionVerdict]
 
     var words: String { causes.map { "\($0.name.rawValue) (\($0.detail))" }.joined(separator: " and ") }
 
-    /// When time alone has taken all causes away; `nil`: it does not.
+    /// The time when all causes have ended by time alone; `nil` if a cause does not end by time.
     var endOfTime: Date? { causes.allSatisfy { $0.metAt != nil } ? endOfTime(of: causes) : nil }
 
     func endOfTime(of causes: [ConditionVerdict]) -> Date { causes.compactMap(\.metAt).max() ?? .distantPast }
 }
 
-/// A seed's life up to the moment of its question.
+/// The run of a seed up to the moment of its question.
 private final class Life {
     let simulation: Simulation
     let days: Double
     private let latest: Int64
-    /// Tokens are another life's own.
+    /// The tokens of the requests by identifier. Each run has different tokens.
     private let tokens: [String: String]
 
     init(_ seed: UInt64) throws {
         simulation = try Simulation(seed: seed)
         days = try simulation.liveToAQuestion()
-        // The verb that asks starts an agent that is missing, and waits until that has looked.
+        // The command `why` starts an agent if none is running, and waits for the first pass of the agent.
         if !simulation.machine.hasAgent { try simulation.machine.startAgent() }
         try simulation.machine.run()
         (latest, tokens) = try simulation.machine.ledger.read { transaction in
@@ -155,7 +157,7 @@ private final class Life {
     func questions() throws -> [Question] {
         try simulation.machine.ledger.read { transaction in
             let explanation = try Explanation(transaction, now: now)
-            // What runs at this moment has not failed to run.
+            // Requests that run at this moment are not part of the question.
             let running = try Set(transaction.liveLaunches().compactMap(\.requestToken))
             return try transaction.requests().filter { !running.contains($0.token) }.map { request in
                 Question(
@@ -165,7 +167,7 @@ private final class Life {
         }
     }
 
-    /// When a launch of this request began since the question.
+    /// Returns the start of the first launch of this request since the question.
     func start(of question: Question) throws -> Date? {
         try simulation.machine.ledger.read { transaction in
             guard let last = try transaction.latestLaunch(), last > latest else { return nil }
@@ -183,7 +185,7 @@ private final class Life {
         return hasRun
     }
 
-    /// Takes away what no time takes away.
+    /// Removes a cause, unless the cause ends by time.
     func remove(_ cause: ConditionVerdict, of question: Question) throws {
         switch cause.name {
         case .networkConnectivity: try simulation.machine.change { $0.isNetworkAvailable = true }

@@ -3,9 +3,9 @@ import BackgroundTasksTesting
 import Foundation
 import Synchronization
 
-/// A year of a daily refresh, driven as an author's test drives it.
+/// Plays a year of a daily refresh with the test kit, as in an app author's test.
 package enum YearOfNoons {
-    /// Returns when the handler was called, and the seconds that it took.
+    /// Returns the times when the handler was called, and the number of seconds that the year took.
     package static func play() async throws -> (noons: [Date], seconds: Double) {
         let began = ContinuousClock.now
         let noons = try await TestDriver.run(permitting: ["noon"]) { driver in

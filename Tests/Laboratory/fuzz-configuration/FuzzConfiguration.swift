@@ -5,7 +5,7 @@ import StormyWeather
 /// An hour of July 2026.
 private let now = Date(timeIntervalSince1970: 1_783_000_000)
 
-/// Warnings, whatever they say of each other and of whatever areas.
+/// Assesses warnings with any references to each other and any areas.
 private func look(at messages: [AlertMessage]) {
     guard let place = try? Coordinates(latitude: 50, longitude: 10) else { return }
     var book = AlertBook()
@@ -47,7 +47,7 @@ private func look(at feed: MeteoAlarmFeed) {
     precondition(content.entries.count + content.leftOut <= feed.count, "more documents than the feed has")
 }
 
-/// What people and weather services write: it may be refused, with a place in the text, and must not trap.
+/// Parses texts of users and weather services. A text may be an error with a place in the text, but must not cause a crash.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzzConfiguration(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     let bytes = UnsafeBufferPointer(start: start, count: count)

@@ -1,7 +1,7 @@
 import BackgroundLedger
 import Foundation
 
-/// Rows of a ledger that somebody else wrote into: reading them may fail, and must not trap.
+/// Reads rows of a ledger that another program changed. Reading may fail, but must not cause a crash.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzzLedger(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     LedgerFuzzing.read(UnsafeRawBufferPointer(start: start, count: count))

@@ -1,13 +1,14 @@
 import Glibc
 import PhotoLocations
 
-/// The container of all inputs, by the environment. The corpora are separate, so that the fuzzer stays in the container.
+/// The container of all inputs, chosen by the environment. Each container has a separate corpus, so that the fuzzer stays in the
+/// container.
 private enum FuzzedContainer: String, CaseIterable {
     case file, exif, xmp, jpeg, trailer, png, webp, film, heif, jxl, samples, raw
 
     static let chosen = getenv("FUZZED_CONTAINER").map { FuzzedContainer(rawValue: String(cString: $0))! } ?? .file
 
-    /// The input as a file, or as the content of a block of the container.
+    /// Returns the input as a file, or as the content of a block of the container.
     func wrap(_ content: [UInt8]) -> [UInt8] {
         func big(_ number: Int, _ size: Int) -> [UInt8] {
             (0..<size).map { UInt8(truncatingIfNeeded: number >> (8 * (size - 1 - $0))) }
@@ -31,7 +32,7 @@ private enum FuzzedContainer: String, CaseIterable {
         case .heif: return film + box("meta", [0, 0, 0, 0] + content)
         case .jxl: return big(12, 4) + Array("JXL \r\n".utf8) + [0x87, 0x0A] + content
         case .samples:
-            // A track with one sample. The first four bytes are the format.
+            // The film has a track with one sample. The first four bytes are the format.
             let data = box("mdat", Array(content.dropFirst(4)))
             let entry = box(String(decoding: content.prefix(4).map { $0 & 0x7F }, as: UTF8.self), big(1, 8))
             let sizes = box("stsz", big(content.count, 8) + big(1, 4))
@@ -41,14 +42,14 @@ private enum FuzzedContainer: String, CaseIterable {
             let handler = box("hdlr", big(0, 8) + Array("meta".utf8) + big(0, 8))
             return film + data + box("moov", box("trak", box("mdia", handler + box("minf", table))))
         case .raw:
-            // A DNG file with an embedded raw file.
+            // The file is a DNG file with an embedded raw file.
             let head: [UInt8] = [0x49, 0x49, 42, 0, 8, 0, 0, 0, 1, 0, 0x8C, 0xC6, 7, 0]
             return head + little(content.count, 4) + [26, 0, 0, 0, 0, 0, 0, 0] + content
         }
     }
 }
 
-/// The parsers must not trap, must keep the size, and must change nothing outside of the reported ranges.
+/// Cleans a file. The parsers must not crash, must keep the size, and must not change bytes outside the reported ranges.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzzLocations(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     let file = FuzzedContainer.chosen.wrap(Array(UnsafeBufferPointer(start: start, count: count)))

@@ -1,8 +1,8 @@
 import Foundation
 import Stormy
 
-/// What a camera, a drone or a stranger may have written: whether a file is a photo, and whether it says where it was taken. Nothing may
-/// trap, and a place that is there is found whatever stands before it or behind it.
+/// Detects the format and the location of a file that a camera, a drone or an attacker wrote. The search must not crash. A
+/// location has to be found whatever bytes precede or follow it.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzzPhoto(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     let photo = Data(UnsafeBufferPointer(start: start, count: count))

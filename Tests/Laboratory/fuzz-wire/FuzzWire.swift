@@ -1,11 +1,12 @@
 import Foundation
 import TransferMachines
 
-/// What a server may say: heads, content ranges, dates, digests, tus and structured fields, XML, each to the machine that reads it.
-/// A machine may refuse anything; it must not trap, and what it takes must fit what it has.
+/// Sends responses of a server to the state machines: headers, content ranges, dates, digests, fields of tus, structured fields
+/// and XML. A machine may refuse any response, but must not crash. An accepted response must match the stored part.
 ///
-/// The first byte says who listens; then come answers, parted by 0x1E, one for each step that a machine comes to (the last for all
-/// further ones): two bytes for the status, one for how the connection ended, one for how much was there; head, zero, body.
+/// The first byte chooses the machine. The responses follow, separated by 0x1E, one for each step of the machine. The last
+/// response is used for all further steps. A response has two bytes for the status, one byte for the end of the connection, and
+/// one byte for the stored length. The headers, a zero and the body follow.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzzWire(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     let bytes = UnsafeBufferPointer(start: start, count: count)

@@ -2,9 +2,9 @@ import BackgroundTasks
 import Dispatch
 import Foundation
 
-/// A chain of refreshes as many real apps write it: the task is complete first, and the next one is asked for then.
+/// A chain of refreshes as in many real apps: the task is completed first, and then the next refresh is submitted.
 struct Chain: @unchecked Sendable {  // because the task guards itself
-    /// Where the next one is asked for: in the `handler` itself, in a `task`, or on the `main` queue.
+    /// The place where the next refresh is submitted: in the `handler`, in a `task`, or on the `main` queue.
     let order: String
     let log: ProvingLog
 

@@ -1,7 +1,7 @@
 import BackgroundTasks
 import Foundation
 
-/// A request that asks for itself again, until a file says that it is enough.
+/// A request whose handler submits the request again, until the file `enough` exists.
 struct Cycle: Sendable {
     let number: Int
     let log: ProvingLog
@@ -10,7 +10,7 @@ struct Cycle: Sendable {
     private static let folder = ProcessInfo.processInfo.environment["PROVING_FOLDER"] ?? "/tmp"
 
     func run(_ task: BGTask) {
-        // Held by this process alone, and gone with it: a second live launch of the request would find it taken.
+        // Only this process holds the lock, which ends with the process. A second live launch of the request cannot get the lock.
         let lock = open("\(Self.folder)/\(identifier).lock", O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
         if flock(lock, LOCK_EX | LOCK_NB) != 0 { log.write("overlap \(identifier) \(getpid())") }
         log.write("begin \(identifier) \(getpid())")

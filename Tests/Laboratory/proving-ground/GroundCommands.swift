@@ -4,7 +4,7 @@ import BackgroundTasks
 import Foundation
 import UserNotifications
 
-/// What a test asks of the app when it is started by hand.
+/// The commands with which a test starts the app.
 struct GroundCommands {
     let log: ProvingLog
     let notices: GroundNotices
@@ -50,7 +50,7 @@ struct GroundCommands {
         }
     }
 
-    /// Fifty requests that go round as fast as they can.
+    /// Submits requests that repeat as fast as possible.
     private func cycle(_ count: Int) throws {
         var settings = AgentSettings()
         settings.launchSpacing = 0
@@ -77,7 +77,7 @@ struct GroundCommands {
         try BGTaskScheduler.shared.submit(request)
     }
 
-    /// A person began an export: it goes on after the command has returned, shown with its progress.
+    /// Submits an export of the user, which is shown with its progress. Returns when the export has ended.
     private func export(_ words: [String]) throws {
         let identifier = words.first ?? ""
         let steps = Int64(words.dropFirst(2).first ?? "") ?? 10
@@ -85,7 +85,7 @@ struct GroundCommands {
             identifier: identifier, title: "Exporting", subtitle: "\(steps) photos")
         request.strategy = words.dropFirst().first == "fail" ? .fail : .queue
         try BGTaskScheduler.shared.submit(request)
-        // Registered at the moment of use, as real apps do.
+        // The handler is registered at the moment of use, as in real apps.
         BGTaskScheduler.shared.register(forTaskWithIdentifier: identifier, using: nil) { [log] task in
             guard let task = task as? BGContinuedProcessingTask else { return log.write("wrong class \(type(of: task))") }
             log.write("begin \(identifier)")
@@ -95,11 +95,12 @@ struct GroundCommands {
                 work.cancel()
             }
         }
-        // Comes back when what was begun has ended.
+        // This call returns when the export has ended.
         BGTaskScheduler.shared.run()
     }
 
-    /// One step per byte that somebody writes to the pipe `PROVING_STEPS`; all at once without it.
+    /// Exports one photo for each byte that a test writes to the pipe `PROVING_STEPS`. Without the pipe, all photos are exported
+    /// at once.
     private static func export(_ task: BGContinuedProcessingTask, steps: Int64, _ log: ProvingLog) async {
         task.progress.totalUnitCount = steps
         var goes = ProcessInfo.processInfo.environment["PROVING_STEPS"].map(bytes(of:))?.makeAsyncIterator()
@@ -116,7 +117,7 @@ struct GroundCommands {
         task.setTaskCompleted(success: true)
     }
 
-    /// Ends early when the task that awaits it is cancelled.
+    /// Returns an element for each byte of a pipe. The sequence ends early when the awaiting task is cancelled.
     private static func bytes(of path: String) -> AsyncStream<Void> {
         let (stream, arrived) = AsyncStream.makeStream(of: Void.self)
         Thread.detachNewThread {

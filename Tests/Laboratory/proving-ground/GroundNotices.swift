@@ -4,7 +4,7 @@ import Foundation
 import Synchronization
 import UserNotifications
 
-/// Notifications as a test asks for them; what is pressed is written to the log.
+/// Shows the notifications that a test requests, and logs the buttons that are pressed.
 final class GroundNotices: NSObject, UNUserNotificationCenterDelegate, Sendable {
     private let log: ProvingLog
     private let isBurst = Mutex(false)
@@ -12,7 +12,8 @@ final class GroundNotices: NSObject, UNUserNotificationCenterDelegate, Sendable 
 
     init(log: ProvingLog) { self.log = log }
 
-    /// Before `scheduler.run()`: a launch for a response tells it at once.
+    /// Sets the delegate and the categories. Call this before `scheduler.run()`, because a launch for a response delivers it at
+    /// once.
     func begin() {
         center.delegate = self
         let accept = UNNotificationAction(identifier: "accept", title: "Accept")
@@ -28,7 +29,7 @@ final class GroundNotices: NSObject, UNUserNotificationCenterDelegate, Sendable 
         ])
     }
 
-    /// As `PROVING_PRESENT` says: the options' number, or "silence" for no answer.
+    /// Returns the options of `PROVING_PRESENT`. The value is the number of the options, or "silence" for no response.
     func userNotificationCenter(
         _ center: UNUserNotificationCenter, willPresent notification: UNNotification,
         withCompletionHandler completionHandler: @escaping @Sendable (UNNotificationPresentationOptions) -> Void
@@ -45,7 +46,8 @@ final class GroundNotices: NSObject, UNUserNotificationCenterDelegate, Sendable 
         log.write("response \(response.notification.request.identifier) \(response.actionIdentifier)\(text)")
     }
 
-    /// - Parameter pairs: KEY=VALUE: title, subtitle, body, category, thread, level, sound, badge, picture, seconds, repeats, count; stays: seconds for which the process goes on.
+    /// - Parameter pairs: Pairs KEY=VALUE with the keys title, subtitle, body, category, thread, level, sound, badge, picture,
+    ///   seconds, repeats and count. The key stays has the number of seconds for which the process continues.
     func add(_ identifier: String, _ pairs: [String]) throws {
         let values = Dictionary(
             pairs.map { pair in
@@ -71,12 +73,12 @@ final class GroundNotices: NSObject, UNUserNotificationCenterDelegate, Sendable 
             UNTimeIntervalNotificationTrigger(timeInterval: $0, repeats: values["repeats"] == "1")
         }
         let count = values["count"].flatMap { Int($0) }
-        // Lines on the disk would be most of the time that a thousand take.
+        // Writing log lines to the disk would take most of the time of a thousand notifications.
         isBurst.withLock { $0 = (count ?? 1) > 100 }
         let begun = ContinuousClock.now
         for number in 1...(count ?? 1) {
             let name = count == nil ? identifier : "\(identifier)-\(number)"
-            // Of the same words servers make one.
+            // Servers join notifications with the same words.
             if count != nil { content.title = "\(values["title"] ?? identifier) \(number)" }
             let request = UNNotificationRequest(identifier: name, content: content, trigger: trigger)
             let failure = Mutex<(any Error)?>(nil)
@@ -93,7 +95,7 @@ final class GroundNotices: NSObject, UNUserNotificationCenterDelegate, Sendable 
         if let seconds = values["stays"].flatMap({ Double($0) }) { RunLoop.main.run(until: Date(timeIntervalSinceNow: seconds)) }
     }
 
-    /// The delegate's answers are asked for behind `add`.
+    /// Waits for the delegate's responses, which are requested after `add`.
     private func waitForAnswers() {
         let isOver = Mutex(false)
         Task {
@@ -109,7 +111,7 @@ final class GroundNotices: NSObject, UNUserNotificationCenterDelegate, Sendable 
         center.removeDeliveredNotifications(withIdentifiers: identifiers)
     }
 
-    /// What the app is told stands on the screen, and what waits.
+    /// Prints the notifications that are reported as delivered and as pending.
     func list() {
         let done = DispatchSemaphore(value: 0)
         center.getDeliveredNotifications { [center] delivered in

@@ -4,9 +4,9 @@ import BackgroundScheduling
 import BackgroundTasks
 import Foundation
 
-/// Timings for the benchmark, printed as JSON: seconds, medians.
+/// Timings for the benchmark, which are printed as JSON. The values are medians in seconds.
 enum Measurement {
-    /// So many requests that wait, every class among them, and one that is due.
+    /// Stores `count` waiting requests of every class, and one request that is due.
     static func fill(_ count: Int) throws {
         let ledger = try AppRuntime.shared.ledger()
         let now = Date()
@@ -26,7 +26,8 @@ enum Measurement {
         }
     }
 
-    /// So many queued transfers of a thousand hosts, every class and priority among them, one host with half of all.
+    /// Stores `count` queued transfers of every class and priority. One host has half of the transfers, and the others are
+    /// distributed over other hosts.
     static func fillTransfers(_ count: Int) throws {
         let ledger = try AppRuntime.shared.ledger()
         let now = Date()
@@ -47,7 +48,8 @@ enum Measurement {
         }
     }
 
-    /// What the agent asks at every turn about transfers, one host being busy: who is next, and when to look again.
+    /// Measures the queries about transfers in each pass of the agent while one host is busy: the next transfers and the time of
+    /// the next check.
     static func pick(rounds: Int = 200) throws -> Double {
         let met = TransferNeeds([.unmetered, .externalPower])
         let room = TransferRoom(running: Array(repeating: "http://busy", count: 6))
@@ -61,7 +63,7 @@ enum Measurement {
         }
     }
 
-    /// What the agent asks at every turn: who is due, and when to look again.
+    /// Measures the queries about requests in each pass of the agent: the due request and the time of the next check.
     static func decision(rounds: Int = 200) throws -> Double {
         let fine = DesktopConditions(isNetworkAvailable: true, isNetworkMetered: false, isOnExternalPower: true)
         let world = PlanningWorld(conditions: fine)
@@ -75,7 +77,7 @@ enum Measurement {
         }
     }
 
-    /// A submit, and beside it the bare commit of such a row.
+    /// Measures a submit, and the commit of such a row without a submit.
     static func submit(rounds: Int = 200) throws -> (submit: Double, commit: Double) {
         let ledger = try AppRuntime.shared.ledger()
         var (submits, commits): ([Double], [Double]) = ([], [])

@@ -1,6 +1,6 @@
 import Foundation
 
-/// Lines in the file that `PROVING_LOG` names: appended whole, and on the disk when `write` returns.
+/// Appends complete lines to the file that `PROVING_LOG` names. A line is on the disk when `write` returns.
 final class ProvingLog: Sendable {
     private let descriptor: Int32
 

@@ -4,15 +4,16 @@ import BackgroundTasks
 import Foundation
 import Synchronization
 
-/// How long submits take while the agent downloads a large file; beside them, what the same disk makes a bare durable write wait.
+/// Measures submits while the agent downloads a large file, and durable writes to the same disk for comparison.
 struct SubmitWait {
-    /// Seconds between two submits, and between two writes of the probe.
+    /// The microseconds between two submits, and between two writes of the probe.
     private static let pause: useconds_t = 5_000
 
     let url: String
     let destination: String
 
-    /// Until the download has ended. JSON: seconds in all; per submit and per bare write the median and the longest, in seconds.
+    /// Measures until the download has ended. Returns JSON with the total seconds, and the median and the longest time of submits
+    /// and of writes, in seconds.
     func measure() throws -> String {
         let ledger = try AppRuntime.shared.ledger()
         var record = TransferRecord(
@@ -40,7 +41,7 @@ struct SubmitWait {
     }
 }
 
-/// Writes 8 KiB durably again and again, as a commit does, into a file of its own that does not grow.
+/// Repeatedly writes 8 KiB durably, like a commit, into a separate file that does not grow.
 private final class DiskProbe: Sendable {
     private struct State {
         var seconds: [Double] = []
@@ -58,7 +59,7 @@ private final class DiskProbe: Sendable {
 
     func start() { Thread.detachNewThread { [self] in run() } }
 
-    /// What each write took, in seconds.
+    /// Ends the writes, and returns the seconds of each write.
     func stop() -> [Double] {
         state.withLock { $0.isStopping = true }
         hasEnded.wait()

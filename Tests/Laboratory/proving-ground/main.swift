@@ -1,5 +1,5 @@
-// An app that does what a test or the torture run asks of it: a plain `main.swift` with registered handlers. Its handlers
-// write what they do to a log of their own, synced line by line, which a judge compares with the ledger's story.
+// An app for tests and the torture run: a plain `main.swift` with registered handlers. The handlers log their actions to a
+// separate file, which is synced after each line. A judge compares this log with the ledger.
 import BackgroundCommands
 import BackgroundLedger
 import BackgroundRuntime
@@ -16,7 +16,7 @@ for number in 0..<50 {
 scheduler.register(forTaskWithIdentifier: "refresh", using: nil) { task in
     log.write("begin refresh \(type(of: task))")
     if ProcessInfo.processInfo.environment["PROVING_ENDLESS"] != nil {
-        // Works on its own queue until it is told to stop.
+        // The task runs on its queue until it expires.
         task.expirationHandler = {
             log.write("expire refresh")
             task.setTaskCompleted(success: false)
@@ -28,7 +28,7 @@ scheduler.register(forTaskWithIdentifier: "refresh", using: nil) { task in
 }
 scheduler.register(forTaskWithIdentifier: "work.main", using: .main) { task in
     MainActor.assumeIsolated { log.write("begin work.main on the main thread") }
-    // Works without ever leaving the thread: the warning has to come on another.
+    // The handler blocks its thread, so the expiration has to arrive on another thread.
     let told = DispatchSemaphore(value: 0)
     task.expirationHandler = { told.signal() }
     told.wait()

@@ -1,7 +1,7 @@
 import Foundation
 import Simulation
 
-// `simulate [SEEDS] [--from SEED]`: runs so many seeds, on every core, and says which broke a promise.
+// `simulate [SEEDS] [--from SEED]` runs the given number of seeds on all cores, and prints the seeds that broke a promise.
 if getenv("SWIFT_DETERMINISTIC_HASHING") == nil {
     // The order of dictionaries must not differ between two runs of one seed.
     setenv("SWIFT_DETERMINISTIC_HASHING", "1", 1)

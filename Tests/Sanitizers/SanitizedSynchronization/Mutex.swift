@@ -1,10 +1,10 @@
 import Glibc
 
-/// `Synchronization.Mutex` over pthreads, in whose place it stands under the thread sanitizer (`-module-alias`, in `Package.swift`).
+/// A mutex over pthreads that replaces `Synchronization.Mutex` under the thread sanitizer (`-module-alias` in `Package.swift`).
 ///
-/// The sanitizer knows pthreads. Of the original it sees what is inlined into our code; a thread that had to wait for the lock takes
-/// it inside the system's library, and what it reads then is told as a race.
-// Unchecked because the lock guards the value.
+/// The sanitizer supports pthreads. From the original mutex, the sanitizer sees only the code that is inlined into the project's modules. A
+/// thread that waited for the original lock takes the lock inside the system's library. The sanitizer reports the thread's reads as races.
+// The conformance is unchecked because the lock guards the value.
 public struct Mutex<Value: ~Copyable>: ~Copyable, @unchecked Sendable {
     private let lock: UnsafeMutablePointer<pthread_mutex_t>
     private let value: UnsafeMutablePointer<Value>
