@@ -6,7 +6,7 @@
 set -euo pipefail
 build="$1/debug" checkouts="$1/checkouts" output="$2"
 root="$(cd "$(dirname "$0")/../.." && pwd)"
-modules="BackgroundTasks BackgroundTransfer UserNotifications BackgroundScenes BackgroundCommands BackgroundTasksTesting ServerScripts FaultyServer"
+modules="StormyWeather BackgroundTasks BackgroundTransfer UserNotifications BackgroundScenes BackgroundCommands BackgroundTasksTesting ServerScripts FaultyServer"
 # The symbol graph of a built module can only be extracted if the imported C modules are found.
 mapfile -t maps < <(find "$root/Sources" "$checkouts"/*/Sources -name module.modulemap; find "$build"/*.build -maxdepth 1 -name module.modulemap)
 flags=()
@@ -28,6 +28,13 @@ done
 # Merges the documentation of all modules into one static site.
 archives=()
 for module in $modules; do archives+=("$output/$module.doccarchive"); done
-[ "$failed" = 0 ] && docc merge "${archives[@]}" --synthesized-landing-page-name Stormy --output-path "$output/site"
+if [ "$failed" = 0 ]; then
+  docc merge "${archives[@]}" --synthesized-landing-page-name Stormy --output-path "$output/site"
+  # The first page has the two ways into the documentation. Every link on it leads to a page of the site.
+  cp "$root/Tests/Documentation/landing.html" "$output/site/index.html"
+  while read -r link; do
+    [ -f "$output/site/$link/index.html" ] || { echo "landing.html: $link is not a page of the site"; failed=1; }
+  done < <(grep -o 'href="[^"]*"' "$output/site/index.html" | cut -d'"' -f2)
+fi
 [ "$failed" = 0 ] && echo "documentation of $modules: no warning"
 exit "$failed"

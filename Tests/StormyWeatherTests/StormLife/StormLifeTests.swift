@@ -350,7 +350,7 @@ private struct Story {
 
             ## Overview
 
-            ``StormLife`` decides all of these rules. A check passes the judged forecast and the state of the notification to ``StormLife``, which
+            `StormLife` decides all of these rules. A check passes the judged forecast and the state of the notification to `StormLife`, which
             returns the actions. An empty cell means that nothing happens.
 
             A fresh forecast arrived at most \(Int(StormLook.longestAge / 3600)) h ago, and its service made it at most \(Int(StormLook.longestIssue / 3600)) h ago. A forecast denies a storm only if it is complete.
