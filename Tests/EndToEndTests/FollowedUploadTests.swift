@@ -179,7 +179,7 @@ extension EndToEnd {
                 lines.last == "Transfer 1 continues in the background. To stop it: stormy transfers cancel 1", "\(lines)")
             #expect(follower.waitForEnd() == 128 + SIGINT)
             let cancelled = try home.stormy("transfers", "cancel", "1")
-            #expect(cancelled.status == 0 && cancelled.errors.contains("cancel: 1 transfer"), "\(cancelled)")
+            #expect(cancelled.status == 0 && cancelled.errors.contains("Cancelled 1 transfer."), "\(cancelled)")
         }
 
         @Test func `a command that waits for a paused upload prints how to resume it`() throws {

@@ -169,7 +169,7 @@ extension EndToEnd {
                 #expect(try home.stormy("status").status == 0, "\(change)")
             }
             try home.wait("it is gone") { try $0.notifications().contains { $0.identifier == "odd" } ? nil : true }
-            #expect(home.log.contains("nobody can read what the ledger has of a notification: removed notification=odd"))
+            #expect(home.log.contains("a notification in the ledger is damaged: removed notification=odd"))
             #expect(desktop.listenForShownAgain(), "the good one is shown again all the same")
             try snooze()
         }
@@ -278,7 +278,7 @@ extension EndToEnd {
             try app.home.wait("given to it") { try $0.notification("n").flatMap { $0.state == .presenting ? $0 : nil } }
             // A running agent would remove the notification as soon as the server continues.
             let quit = try app.home.waitForAgentsEnd { try app.run("background", "quit") }
-            #expect(quit.output.contains("does not answer: 2 notifications may stand there"), "\(quit)")
+            #expect(quit.output.contains("does not respond: 2 notifications may still be on the screen"), "\(quit)")
             kill(server, SIGCONT)
             // The first notification remains if the agent already knew at `quit` that the server does not answer.
             try app.run("notify", "later", "seconds=3600")

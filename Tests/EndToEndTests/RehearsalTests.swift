@@ -50,7 +50,7 @@ extension EndToEnd {
             let output = home.folder.appendingPathComponent("output")
             let rehearsal = try Self.start(Home.product("stormy"), ["rehearse"], in: home, output: output)
             // The first scenario has ended, and concurrent ones are still running.
-            #expect(FileWatch.wait(output.path) { $0.contains("    seen ") } != nil)
+            #expect(FileWatch.wait(output.path) { $0.contains("    result ") } != nil)
             #expect(Self.waitForProcess(with: temporary, beside: rehearsal.pid))
             #expect(try !FileManager.default.contentsOfDirectory(atPath: temporary.path).isEmpty)
             rehearsal.end(signal)

@@ -71,7 +71,7 @@ extension EndToEnd {
                 let why = try Child(
                     Home.product("stormy"), ["why"], environment: home.environment, output: file.fileDescriptor)
                 // The explanation is printed before the command waits for the ledger.
-                #expect(FileWatch.wait(output.path) { $0.contains("time: not yet due") } != nil)
+                #expect(FileWatch.wait(output.path) { $0.contains("time: waiting for") } != nil)
                 return why
             }
             #expect(why.waitForEnd() == 0)

@@ -125,6 +125,20 @@ import Testing
         }
     }
 
+    @Test func `a photo that is renamed after its name was refused is sent under the new name`() async throws {
+        try await PhotoHome.play { home, store in
+            let photo = try home.picture("bad.jpg")
+            home.server.route(nil, "/photos/bad*", .status(403))
+            home.server.route(nil, "/photos/.bad*", .status(403))
+            #expect(try await home.stormy("upload", "--wait", photo.path).status == 69)
+            let renamed = photo.deletingLastPathComponent().appendingPathComponent("good.jpg")
+            try FileManager.default.moveItem(at: photo, to: renamed)
+            let result = try await home.stormy("upload", "--wait", renamed.path)
+            #expect(result.status == 0, "\(result)")
+            #expect(store.arrived == ["good.jpg"])
+        }
+    }
+
     // MARK: Another file system
 
     private static let otherPlace = URL(fileURLWithPath: "/dev/shm")

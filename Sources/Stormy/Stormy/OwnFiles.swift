@@ -44,6 +44,8 @@ package struct OwnFiles: Sendable {
             switch FileLook.at(path) {
             case .found(let information) where information.st_mode & S_IFMT == S_IFREG: files.insert(Identity(information))
             case .found, .absent: break
+            // A file that this user cannot reach, or a loop of links, is not a file that could be uploaded.
+            case .unreadable(let number) where FileFault(number) != .unavailable: break
             case .unreadable(let number): trouble = "\(path): \(String(cString: strerror(number)))"
             }
         }
