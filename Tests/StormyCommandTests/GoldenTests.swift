@@ -12,7 +12,7 @@ import Testing
         let name: String
         let commands: [[String]]
         var locale = "C.UTF-8"
-        var configuration = PhotoHome.destination()
+        var configuration = PhotoHome.destination() + "[schedule]\nspread_seconds = 0\n"
         var hasAgent = true
         var prepare: @Sendable (VirtualHome, DavStore) async throws -> Void = { _, _ in }
 

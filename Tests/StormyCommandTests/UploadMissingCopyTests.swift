@@ -128,8 +128,7 @@ import Testing
     @Test func `a photo that is renamed after its name was refused is sent under the new name`() async throws {
         try await PhotoHome.play { home, store in
             let photo = try home.picture("bad.jpg")
-            home.server.route(nil, "/photos/bad*", .status(403))
-            home.server.route(nil, "/photos/.bad*", .status(403))
+            store.refuse(status: 403, method: "PUT", next: 1)
             #expect(try await home.stormy("upload", "--wait", photo.path).status == 69)
             let renamed = photo.deletingLastPathComponent().appendingPathComponent("good.jpg")
             try FileManager.default.moveItem(at: photo, to: renamed)
