@@ -2,9 +2,9 @@ import Foundation
 import ProcessSupport
 import Testing
 
-/// What a path leads to, and whether the file system answered.
+/// Tests of the difference between a missing file and a file system that does not answer.
 @Suite struct FileLookTests {
-    @Test func `absence, files, links and names that cannot exist are told apart`() throws {
+    @Test func `missing files, files, links and impossible names are distinguished`() throws {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }
