@@ -180,6 +180,11 @@ package enum Output {
         }
     }
 
+    /// "12 s left", at a rate in bytes per second.
+    package static func timeLeft(_ bytes: Int64, at rate: Double) -> String {
+        "\(duration(Int((Double(bytes) / rate).rounded(.up)))) left"
+    }
+
     /// "640 kB", "3.4 MB", "74 GB", with the decimal sign of the user's locale.
     package static func bytes(_ count: Int64) -> String {
         func text(_ unit: Double, _ name: String) -> String {

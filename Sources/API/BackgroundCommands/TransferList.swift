@@ -44,7 +44,11 @@ package struct TransferSpeeds {
 
     package mutating func measure(_ reports: [TransferReport]) {
         let now = ContinuousClock.now
-        for report in reports where report.state == "running" {
+        let running = Set(reports.filter { $0.state == "running" }.map(\.id))
+        // A transfer that waits has no time left.
+        bytesPerSecond = bytesPerSecond.filter { running.contains($0.key) }
+        last = last.filter { running.contains($0.key) }
+        for report in reports where running.contains(report.id) {
             if let before = last[report.id], report.bytesDone > before.bytes {
                 bytesPerSecond[report.id] = Double(report.bytesDone - before.bytes) / ((now - before.time) / .seconds(1))
             }

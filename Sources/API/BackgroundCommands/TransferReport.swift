@@ -81,7 +81,7 @@ package struct TransferReport: Encodable {
 
     /// Identifier, kind, state, name and progress, for a row of ``TransferList``.
     func cells(name: String?, speed: Double?) -> [String] {
-        let state = ["awaitingPhoto": "needs a photo"][state] ?? state
+        let state = state == "awaitingPhoto" ? "needs a photo" : state
         return [id, kind, state, name ?? self.name, progress(speed).joined(separator: ", ")]
     }
 
@@ -91,9 +91,7 @@ package struct TransferReport: Encodable {
             parts.append(
                 isDone && bytesDone == total
                     ? Output.bytes(total) : "\(Output.bytes(bytesDone)) of \(Output.bytes(total)) (\(bytesDone * 100 / total) %)")
-            if let speed, speed >= 1, total > bytesDone {
-                parts.append("\(Output.duration(Int((Double(total - bytesDone) / speed).rounded(.up)))) left")
-            }
+            if let speed, speed >= 1, total > bytesDone { parts.append(Output.timeLeft(total - bytesDone, at: speed)) }
         }
         if let next = nextAttemptAt.value { parts.append("next attempt \(Output.relative(next))") }
         return parts

@@ -48,7 +48,7 @@ package final class Agent {
     package var lifetime: Lifetime { parts.lifetime }
 
     /// The files whose change ends a pause after failed launches, as the app specified them.
-    package var watchedFiles: [String] { parts.glance.settings.watchedFiles ?? [] }
+    package var watchedFiles: [String] { parts.passScope.settings.watchedFiles ?? [] }
 
     /// Continues, because new work arrived after all work was complete.
     package func goOn() { parts.lifetime.goOn() }
@@ -71,7 +71,7 @@ package final class Agent {
 
     /// Returns `true` if no operation is running that another agent would have to continue in the middle.
     package func isAtRest() throws(StoreError) -> Bool {
-        guard parts.attempts.isEmpty, !parts.screen.isShowing else { return false }
+        guard parts.attempts.isEmpty, !parts.planner.isShowing else { return false }
         return try ledger.read { try $0.liveLaunches().isEmpty }
     }
 
@@ -83,7 +83,7 @@ package final class Agent {
     /// notifications; with many small transfers most notifications come from them.
     package func hasNews() throws(StoreError) -> Bool {
         guard heard.isEmpty else { return true }
-        return parts.glance.isNews(try ledger.readAfterRing { try $0.foreignVersion() })
+        return parts.passScope.isNews(try ledger.readAfterRing { try $0.foreignVersion() })
     }
 
     // MARK: Turning
@@ -118,7 +118,7 @@ package final class Agent {
         for _ in 0..<100 {
             let look = try look()
             wake = look.wake
-            let isDueAgain = parts.glance.note(look.effects)
+            let isDueAgain = parts.passScope.note(look.effects)
             for effect in look.effects { perform(effect) }
             // An effect may make other work due (for example a launch that cannot start).
             guard heard.isEmpty, !isDueAgain else {
@@ -131,7 +131,7 @@ package final class Agent {
         }
         // Events are left: return at once to handle them.
         guard heard.isEmpty else { return host.now() }
-        return parts.glance.settle(wake, now: host.now())
+        return parts.passScope.settle(wake, now: host.now())
     }
 
     private struct Look {
@@ -158,15 +158,15 @@ package final class Agent {
             var next = parts
             let before = transaction.changeCount
             let version = try transaction.foreignVersion()
-            let hadNews = next.glance.isNews(version)
-            let (extent, settings) = try next.glance.begin(events, transaction, version: version, now: moment.now)
+            let hadNews = next.passScope.isNews(version)
+            let (extent, settings) = try next.passScope.begin(events, transaction, version: version, now: moment.now)
             var pass = Pass(transaction, settings, moment, desktop, ledger.directories, random: random)
             switch extent {
             case .everything: try next.planEverything(events, living: living, &pass)
             case .transfers: try next.planTransfers(events, &pass)
             }
-            next.glance.end(extent, &pass)
-            let hasChanged = next.glance.isDue(after: extent, hasChanged: transaction.changeCount != before)
+            next.passScope.end(extent, &pass)
+            let hasChanged = next.passScope.isDue(after: extent, hasChanged: transaction.changeCount != before)
             let look = Look(effects: pass.effects, wake: pass.wake, hasChanged: hasChanged, hadNews: hadNews)
             return (next, look, pass.entries)
         }
@@ -217,7 +217,7 @@ package final class Agent {
         case .removeFile(let file): unlink(file.path)
         case .removeOrphans:
             if !ledger.directories.removeOrphans(knownTo: ledger) {
-                parts.leftovers.noteInTheWay(Moment(of: host, zone: parts.time.zone))
+                parts.cleanup.noteInTheWay(Moment(of: host, zone: parts.time.zone))
             }
         case .present(let notice, let number, let server): ports.presenter.present(notice, replacing: number, of: server)
         case .withdraw(let identifier, let number, let server):

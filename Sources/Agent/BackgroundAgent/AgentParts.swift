@@ -6,14 +6,14 @@ import TransferMachines
 /// The agent's state in memory, each fact in one part, and the order in which the parts record and plan.
 struct AgentParts {
     var time: TimeWatch
-    var glance = PassScope()
+    var passScope = PassScope()
     var lifetime = Lifetime.working(idleSince: nil)
     var conditions: Conditions
     var launches = Launches()
-    var neighbours = WatchedProcesses()
+    var watchedProcesses = WatchedProcesses()
     var attempts = Attempts()
-    var screen = NotificationPlanner()
-    var leftovers = Cleanup()
+    var planner = NotificationPlanner()
+    var cleanup = Cleanup()
     var activation: Activation
     var wakes = SystemWakes()
     /// The number of the ledger's migrations that are known to belong to this version.
@@ -35,17 +35,17 @@ struct AgentParts {
         // Before any time budget is checked: a clock that jumped must not end a budget.
         try lookAtClocks(&pass)
         for event in heard { try note(event, &pass) }
-        if try neighbours.lookAtSession(&pass) { screen.tryAgain() }
+        if try watchedProcesses.lookAtSession(&pass) { planner.tryAgain() }
         // A command may begin or end a launch, which is then supervised below.
         try answerQuestions(&pass)
         // Ended launches come before budgets, so that they are not warned. They come before requests, because they make room, and their
         // requests become due again.
         try launches.adoptLate(&pass, living: living)
-        try ContinuedWork.dropOrphans(pass, neighbours)
-        try launches.endContinued(pass, neighbours)
+        try ContinuedWork.dropOrphans(pass, watchedProcesses)
+        try launches.endContinued(pass, watchedProcesses)
         try settleEndedLaunches(&pass)
         try launches.supervise(&pass, conditions)
-        try neighbours.plan(&pass)
+        try watchedProcesses.plan(&pass)
         // Before requests: a rule that was planned with the old clock may not be due any more.
         try time.plan(&pass)
         // Before requests: work that the machine was woken for begins when the sleep is delayed.
@@ -61,15 +61,15 @@ struct AgentParts {
             try pass.takeBackSuspicions()
         }
         // The rows of a newer version may have another meaning.
-        if !lifetime.isSuperseded { try screen.plan(&pass, isQuitting: lifetime.isQuitting) }
+        if !lifetime.isSuperseded { try planner.plan(&pass, isQuitting: lifetime.isQuitting) }
         // After all work: the machine may sleep again if no work is left.
         try wakes.plan(&pass, hasAttempts: !attempts.isEmpty)
         // Last, because only now it is known if work is left.
         let others = Lifetime.Others(
-            hasAttempts: !attempts.isEmpty, answersDue: screen.answersDue(pass.moment), isShowing: screen.isShowing,
+            hasAttempts: !attempts.isEmpty, answersDue: planner.answersDue(pass.moment), isShowing: planner.isShowing,
             holdsAlarm: wakes.needsAgent, outOfReach: launches.outOfReach)
         try lifetime.plan(&pass, others, &activation)
-        leftovers.planOrphans(&pass, lifetime)
+        cleanup.planOrphans(&pass, lifetime)
     }
 
     /// Makes the decisions of a transaction in which only transfer events arrived since the last complete pass. With many small transfers
@@ -82,15 +82,15 @@ struct AgentParts {
             try Deliveries.plan(&pass, moving: attempts.movingSessions)
         }
         // After the last attempt the agent may have to exit. The host may also have slept.
-        if attempts.isEmpty || time.mustReplan { glance.lookAtEverything() }
+        if attempts.isEmpty || time.mustReplan { passScope.lookAtEverything() }
     }
 
     private mutating func planAttempts(_ pass: inout Pass) throws {
         let desktop = conditions.forPlanning(&pass)
-        try leftovers.collect(&pass)
+        try cleanup.collect(&pass)
         try attempts.plan(&pass, desktop)
         attempts.forget(pass.endedTransfers)
-        try leftovers.prune(&pass)
+        try cleanup.prune(&pass)
     }
 
     // MARK: Events
@@ -106,8 +106,8 @@ struct AgentParts {
             try attempts.noteProof(of: id, finding, mayBegin: lifetime.beginsWork, &pass)
         case .filePlaced(let id, let giving): try attempts.notePlaced(id, giving, &pass)
         case .presenter(let event):
-            if event == .busLost { neighbours.noteLostBus() }
-            try screen.note(event, &pass, &launches)
+            if event == .busLost { watchedProcesses.noteLostBus() }
+            try planner.note(event, &pass, &launches)
         case .conditions(let desktop):
             try conditions.note(desktop, pass)
             // Any change of the network is a reason to try again at once, even if the network stays "available".
@@ -125,7 +125,7 @@ struct AgentParts {
             try pass.takeBack(AgentNotice.saysMissing)
         case .launchFailed(let id, let reason): try launches.note(failed: id, reason, &pass)
         case .launchEnded(let id, let end): launches.note(ended: id, end)
-        case .processEnded(let process): neighbours.note(ended: process)
+        case .processEnded(let process): watchedProcesses.note(ended: process)
         case .appIsMissing(let missing): try pass.tell(AgentNotice(missing))
         case .filesChanged: try pass.transaction.noteChangedApp(now: pass.now, in: pass.zone)
         case .stopRequested: try quit(forGood: false, &pass)
@@ -153,8 +153,8 @@ struct AgentParts {
     private mutating func settleEndedLaunches(_ pass: inout Pass) throws {
         let ended = try launches.settleEnded(&pass)
         guard !ended.isEmpty else { return }
-        leftovers.noteEndedProcess(pass.moment)
-        try screen.note(ended: ended, &pass)
+        cleanup.noteEndedProcess(pass.moment)
+        try planner.note(ended: ended, &pass)
     }
 
     private mutating func noticeNewerVersion(_ pass: inout Pass) throws {

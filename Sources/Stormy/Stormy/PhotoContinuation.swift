@@ -40,9 +40,7 @@ extension PhotoUploads {
         try store.change(continued, from: .failed)
         return Set(continued.filter { $0.state == .queued }.compactMap(\.submission))
     }
-}
 
-extension PhotoUploads {
     private static func name(of path: String) -> String { URL(exactPath: path).lastPathComponent }
 }
 

@@ -64,6 +64,11 @@ extension StormyStore {
         try queue.read { try PhotoRecord.fetchAll($0, sql: "SELECT * FROM photo ORDER BY id") }
     }
 
+    /// The photos that belong to storms, requests without a photo included. They are few beside all photos.
+    package func photosOfStorms() throws -> [PhotoRecord] {
+        try queue.read { try PhotoRecord.fetchAll($0, sql: "SELECT * FROM photo WHERE storm IS NOT NULL ORDER BY id") }
+    }
+
     package func photo(submittedAs submission: String) throws -> PhotoRecord? {
         try queue.read { try Self.photo(submittedAs: submission, in: $0) }
     }

@@ -8,20 +8,27 @@ extension StormyStore {
     func latestStorm(at name: String) throws -> StormRecord {
         let place = try place(named: name)
         let storms = try storms().filter { $0.place == place.id }.sorted { $0.begins < $1.begins }
-        let waiting = Set(try photos().filter { $0.state == .awaitingPhoto }.compactMap(\.storm))
+        let waiting = Set(try photosOfStorms().filter { $0.state == .awaitingPhoto }.compactMap(\.storm))
         guard let storm = storms.last(where: { $0.id.map(waiting.contains) ?? false }) ?? storms.last else {
             throw CommandFailure(.notFound, "no storm is known at \(name); run the command without --storm")
         }
         return storm
     }
 
+    /// The names of the places of storms, by the numbers of the storms. A storm whose place was removed is left out.
+    func placesOfStorms() throws -> [Int64: String] {
+        let places = Dictionary(try places().map { ($0.id, $0.name) }) { first, _ in first }
+        return try storms().reduce(into: [:]) { names, storm in
+            if let id = storm.id { names[id] = places[storm.place] }
+        }
+    }
+
     /// Sentences that name the storms to which photos were added.
     func stormsOfPhotos(_ photos: Set<Int64>) throws -> [String] {
-        let storms = try self.photos().filter { $0.id.map(photos.contains) ?? false }.compactMap(\.storm)
+        let storms = try photosOfStorms().filter { $0.id.map(photos.contains) ?? false }.compactMap(\.storm)
         if storms.isEmpty { return [] }
-        let places = Dictionary(try places().map { ($0.id, $0.name) }) { first, _ in first }
-        let names = Dictionary(try self.storms().map { ($0.id, places[$0.place]) }) { first, _ in first }
-        return Dictionary(grouping: storms) { names[$0] ?? nil }.sorted { ($0.key ?? "") < ($1.key ?? "") }.map { place, photos in
+        let names = try placesOfStorms()
+        return Dictionary(grouping: storms) { names[$0] }.sorted { ($0.key ?? "") < ($1.key ?? "") }.map { place, photos in
             "\(photos.count) photo\(photos.count == 1 ? "" : "s") added to the storm\(place.map { " at \($0)" } ?? "")."
         }
     }

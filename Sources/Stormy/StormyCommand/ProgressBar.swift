@@ -39,7 +39,7 @@ final class ProgressBar: @unchecked Sendable {  // because it is called by one t
             rest.append("waiting: \(Output.withoutControls(waiting))")
         } else if let rate, rate >= 1 {
             rest.append("\(Output.bytes(Int64(rate)))/s")
-            if total > done { rest.append("\(Output.duration(Int((Double(total - done) / rate).rounded(.up)))) left") }
+            if total > done { rest.append(Output.timeLeft(total - done, at: rate)) }
         }
         let line = Self.line(done: done, of: total, rest, columns: Self.columns)
         try? FileHandle.standardError.write(contentsOf: Data("\r\u{1B}[K\(line)".utf8))

@@ -8,14 +8,11 @@ struct TransferNames {
 
     /// Cost: a read of the store.
     init(_ store: StormyStore) throws {
-        let places = Dictionary(try store.places().map { ($0.id, $0.name) }) { first, _ in first }
-        let storms = Dictionary(try store.storms().map { ($0.id, $0) }) { first, _ in first }
-        photoRequests = Dictionary(
-            try store.photos().filter { $0.path == nil }.map { photo in
-                let place = storms[photo.storm].flatMap { places[$0.place] }
-                return (TransferReport.identifier(of: photo), "a photo of the storm" + (place.map { " at \($0)" } ?? ""))
-            }
-        ) { first, _ in first }
+        let places = try store.placesOfStorms()
+        photoRequests = try store.photosOfStorms().filter { $0.path == nil }.reduce(into: [:]) { names, photo in
+            let place = photo.storm.flatMap { places[$0] }
+            names[TransferReport.identifier(of: photo)] = "a photo of the storm" + (place.map { " at \($0)" } ?? "")
+        }
     }
 
     /// `nil` if the file or the address is the best name.

@@ -5,9 +5,9 @@ import Foundation
 /// Work that the user started: it runs in the process that requested it, and the agent decides when there is room. Has no state.
 enum ContinuedWork {
     /// Removes waiting requests whose process has ended, because their handler ended with it.
-    static func dropOrphans(_ pass: Pass, _ neighbours: WatchedProcesses) throws {
+    static func dropOrphans(_ pass: Pass, _ watchedProcesses: WatchedProcesses) throws {
         for request in try pass.transaction.requests(of: .continuedProcessing) {
-            if let host = request.host, !neighbours.hasEnded(host) { continue }
+            if let host = request.host, !watchedProcesses.hasEnded(host) { continue }
             try pass.transaction.deleteRequest(request.identifier)
         }
     }

@@ -93,11 +93,11 @@ struct Launches {
 
     /// Ends continued processing after a result, or after the end of the process that the user started. No lock and no child process
     /// reports it.
-    mutating func endContinued(_ pass: Pass, _ neighbours: WatchedProcesses) throws {
+    mutating func endContinued(_ pass: Pass, _ watchedProcesses: WatchedProcesses) throws {
         for launch in try pass.transaction.liveLaunches() where launch.kind == .continuedProcessing {
             guard let id = launch.id else { continue }
             if launch.result != nil { note(ended: id, .exited(0)) }
-            if launch.host.map(neighbours.hasEnded) ?? true { note(ended: id, .unknown) }
+            if launch.host.map(watchedProcesses.hasEnded) ?? true { note(ended: id, .unknown) }
         }
     }
 

@@ -29,9 +29,9 @@ struct TransfersVerb: AsyncParsableCommand {
         switch action {
         case .clear where !ids.isEmpty:
             throw ValidationError("clear expects no ids: it removes all ended transfers from the list")
-        case .cancel where ids.isEmpty, .pause where ids.isEmpty, .resume where ids.isEmpty, .retry where ids.isEmpty:
-            throw ValidationError("missing argument: ids of transfers, or \"all\"")
-        default: break
+        case .cancel, .pause, .resume, .retry:
+            if ids.isEmpty { throw ValidationError("missing argument: ids of transfers, or \"all\"") }
+        case .clear, nil: break
         }
         if action != nil, watch { throw ValidationError("--watch cannot be used with an action") }
         guard limit >= 0 else { throw ValidationError("--limit expects a number from 0 up") }

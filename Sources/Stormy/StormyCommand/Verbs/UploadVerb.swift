@@ -76,7 +76,7 @@ struct UploadVerb: AsyncParsableCommand {
                 location: LocationDecision(
                     option: keepLocation ? true : removeLocation ? false : nil, destination: destination,
                     configuration: StormySettings.current.keepsLocation),
-                storm: try storm.map { try StormyStore.open().latestStorm(at: $0).id } ?? nil, tells: PersonAnswer.hasDesktop,
+                storm: try storm.flatMap { try StormyStore.open().latestStorm(at: $0).id }, tells: PersonAnswer.hasDesktop,
                 isHeld: when == .charging, isAgain: again,
                 follower: wait
                     ? FollowedPhotos(try StormyStore.open(), notifies: PersonAnswer.hasDesktop) { said.say($0, $1) } : nil
