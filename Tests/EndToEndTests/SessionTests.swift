@@ -147,8 +147,9 @@ extension EndToEnd {
                 try transaction.deliveredTransfers(session: "courier", since: .distantPast).count == 1_000 ? true : nil
             }
             try home.wait("the last launch") { try $0.liveLaunches().isEmpty ? true : nil }
+            // A busy machine takes minutes for the downloads, and launches follow each other as long as downloads end.
             let launches = lines.filter { $0 == "launched for courier" }.count
-            #expect(launches <= 12, "\(launches) launches")
+            #expect(launches <= 50, "\(launches) launches")
             #expect(lines.filter { $0.hasPrefix("complete left") && $0.hasSuffix(" ok") }.count == 1_000)
         }
 
@@ -233,6 +234,19 @@ extension EndToEnd {
             try waitUntilAllIsDelivered()
             // Concurrent downloads end in any order.
             #expect(lines.filter { $0.hasPrefix("complete left") }.sorted() == (0..<5).map { "complete left\($0) ok" })
+        }
+
+        /// The handler waits for all events and does not end when its time is up, so that its process is killed. The next launch
+        /// continues with the remaining events.
+        @Test func `events that were received count if the launch is killed before it received all`() throws {
+            home.environment["COURIER_SLOW"] = "1"
+            try courier("leave", serve(), "5")
+            try home.wait("two ends") { _ in lines.count { $0.hasPrefix("complete left") } > 1 ? true : nil }
+            #expect(try courier("background", "simulate", "expire", "courier").status == 0)
+            try waitUntilAllIsDelivered()
+            #expect(lines.filter { $0.hasPrefix("complete left") }.sorted() == (0..<5).map { "complete left\($0) ok" })
+            let outcomes = try Ledger(home.directories).read { try $0.history(limit: 10).map(\.outcome) }
+            #expect(outcomes.contains(.killed))
         }
 
         private func waitUntilAllIsDelivered() throws {

@@ -41,9 +41,9 @@ package final class LaunchContext: Sendable {
         /// The row of the launch in the ledger, as read when the launch began.
         var record: LaunchRecord?
         var failure: String?
-        /// `true` if deliveries to delegates count even if the time of the launch ran out, because no handler of the app continues with
-        /// them.
-        var countsWhatWasHeard = false
+        /// `true` if the handlers returned and the launch waits only for the delegates. Deliveries then count even if the time runs out,
+        /// because no handler continues with them.
+        var waitsForListeners = false
         /// The delegates that receive the events of this launch.
         var listeners: [Listener] = []
         /// `true` if the app works on queues or in unstructured tasks, which a test host cannot observe.
@@ -183,8 +183,8 @@ package final class LaunchContext: Sendable {
         DurableWrites.shared.commit("what was delivered in launch \(id)", acknowledgement)
     }
 
-    /// Records deliveries at once from now on, because the app began a background transfer in this launch. If the launch died and
-    /// everything was delivered again, the app would begin the transfer again.
+    /// Records deliveries at once from now on: the app began a background transfer in this launch, and would begin it again if everything
+    /// was delivered again; or the time ended before all events were delivered.
     package func acknowledgeAtOnce() {
         let earlier = acknowledgements.beginAtOnce()
         if earlier.isEmpty { return }
@@ -201,15 +201,18 @@ package final class LaunchContext: Sendable {
     /// A delegate of a session, in a launch that may be for its events.
     package struct Listener: Sendable {
         let session: String
+        /// Returns whether the delegate has received all events that waited for it.
+        let hasHeardAll: @Sendable () -> Bool
         /// Returns when the delegate has received all waiting events.
         let hearsAll: @Sendable () async -> Void
         /// Leaves the remaining events, because the launch does not wait any more.
         let leavesTheRest: @Sendable () -> Void
 
         package init(
-            session: String, hearsAll: @escaping @Sendable () async -> Void, leavesTheRest: @escaping @Sendable () -> Void
+            session: String, hasHeardAll: @escaping @Sendable () -> Bool, hearsAll: @escaping @Sendable () async -> Void,
+            leavesTheRest: @escaping @Sendable () -> Void
         ) {
-            (self.session, self.hearsAll, self.leavesTheRest) = (session, hearsAll, leavesTheRest)
+            (self.session, self.hasHeardAll, self.hearsAll, self.leavesTheRest) = (session, hasHeardAll, hearsAll, leavesTheRest)
         }
     }
 
@@ -226,15 +229,32 @@ package final class LaunchContext: Sendable {
 
     package func add(_ listener: Listener) { state.withLock { $0.listeners.append(listener) } }
 
-    /// Waits until the delegates have received the events of this launch, because handlers often return early. When the time is over, the
-    /// delegates finish their current call. Their deliveries then count, because no handler of the app depends on them.
+    /// The delegates of the session whose events this launch delivers.
+    private var listenersOfLaunch: [Listener] {
+        state.withLock { $0.listeners }.filter { isForSession($0.session) }
+    }
+
+    /// Waits until the delegates have received the events of this launch, because handlers often return early.
     func letListenersHear() async {
-        let all = state.withLock { $0.stop == nil ? $0.listeners : [] }
-        let listeners = all.filter { isForSession($0.session) }
-        guard !listeners.isEmpty else { return }
-        state.withLock { $0.countsWhatWasHeard = true }
-        onWarning { [self] _ in deliveries.close { for listener in listeners { listener.leavesTheRest() } } }
-        for listener in listeners { await listener.hearsAll() }
+        let isInTime = state.withLock { state in
+            if state.stop == nil { state.waitsForListeners = true }
+            return state.stop == nil
+        }
+        guard isInTime else { return }
+        for listener in listenersOfLaunch { await listener.hearsAll() }
+    }
+
+    /// Ends the deliveries because the time is up. The delegates finish their current call.
+    ///
+    /// If a delegate has not received all events, the events that it received are recorded now, and the next launch delivers the rest.
+    /// Otherwise, if the time is too short for all events, every launch would begin with the same events. If the delegates have received
+    /// all events and a handler still works with them, the events are delivered again.
+    func endDeliveries() {
+        let listeners = listenersOfLaunch
+        let countsNow = state.withLock { $0.waitsForListeners } || listeners.contains { !$0.hasHeardAll() }
+        guard countsNow, !listeners.isEmpty else { return }
+        deliveries.close { for listener in listeners { listener.leavesTheRest() } }
+        acknowledgeAtOnce()
     }
 
     /// Marks the launch as failed, whatever its handler returns. The history shows the reason.
@@ -260,10 +280,10 @@ package final class LaunchContext: Sendable {
             return !state.isFinished
         }
         guard isFirst, !isDead else { return }
-        let (failure, countsWhatWasHeard) = state.withLock { ($0.failure, $0.countsWhatWasHeard) }
+        let (failure, waitsForListeners) = state.withLock { ($0.failure, $0.waitsForListeners) }
         let result: LaunchOutcome = stopReason != nil ? .expired : success && failure == nil ? .completed : .failed
         let detail = detail ?? failure
-        let counts = result == .completed || result == .expired && countsWhatWasHeard
+        let counts = result == .completed || result == .expired && waitsForListeners
         let acknowledgements = acknowledgements.close(counting: counts)
         KillPoint.reach(.beforeResult)
         do {

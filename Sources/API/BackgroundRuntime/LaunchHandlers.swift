@@ -44,7 +44,10 @@ package final class LaunchHandlers: Sendable {
             await context.letListenersHear()
             context.finish(success: !words.contains(false))
         }
-        context.onWarning { _ in work.cancel() }
+        context.onWarning { _ in
+            work.cancel()
+            context.endDeliveries()
+        }
         return work
     }
 }

@@ -124,7 +124,8 @@ final class CourierDelegate: NSObject, URLSessionDownloadDelegate, URLSessionDat
             return waiting.forCompletions.filter { $0.count <= done }.map(\.1)
         }
         for continuation in continuations { continuation.resume() }
-        if ProcessInfo.processInfo.environment["COURIER_COUNT"] != nil { usleep(900_000) }
+        let environment = ProcessInfo.processInfo.environment
+        if environment["COURIER_COUNT"] != nil || environment["COURIER_SLOW"] != nil { usleep(900_000) }
     }
 
     func urlSessionDidFinishEvents(forBackgroundURLSession session: URLSession) {

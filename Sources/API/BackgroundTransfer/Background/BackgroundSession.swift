@@ -103,7 +103,8 @@ final class BackgroundSession: SessionEngine {
         guard isFirst else { return logError("a second session of this identifier: its delegate is not called") }
         launch?.add(
             .init(
-                session: identifier, hearsAll: { await self.everythingIsTold() }, leavesTheRest: { self.leaveTheRest() }))
+                session: identifier, hasHeardAll: { self.state.withLock { $0.telling.isComplete } },
+                hearsAll: { await self.everythingIsTold() }, leavesTheRest: { self.leaveTheRest() }))
         listen(session)
         bringAgentBack()
     }
