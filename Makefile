@@ -125,7 +125,8 @@ release: run-packages build-folder ## Build the programs for installation (under
 	@mkdir -p .build
 	python3 Packaging/icu_data.py .build/icu-data.o
 	for product in stormy-rehearse file-chooser; do \
-	    ICU_DATA=$(CURDIR)/.build/icu-data.o $(SWIFT) build -c release --static-swift-stdlib --scratch-path "$(RELEASE)" -Xcc -ffile-prefix-map=$(CURDIR)/= \
+	    ICU_DATA=$(CURDIR)/.build/icu-data.o STORMY_VERSION="$$(python3 Packaging/package.py version)" \
+	        $(SWIFT) build -c release --static-swift-stdlib --scratch-path "$(RELEASE)" -Xcc -ffile-prefix-map=$(CURDIR)/= \
 	        -Xcc "-ffile-prefix-map=$(RELEASE)/=" \
 	        --product $$product || exit 1; done
 

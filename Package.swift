@@ -9,6 +9,9 @@ let strict: [SwiftSetting] = [
     .treatAllWarnings(as: .error),
 ]
 
+// The version of this source. `make release` adds the commits after it, and `Packaging/package.py` reads it here.
+let version = Context.environment["STORMY_VERSION"] ?? "0.2.0"
+
 // How `make release` links the installed programs. `Packaging/icu_data.py` makes the object of ICU data. Authors of apps need none of this: an app
 // that builds on this package is linked as its author says.
 let icuData = Context.environment["ICU_DATA"]
@@ -107,7 +110,7 @@ let package = Package(
     ],
     targets: [
         // C: doors to the system, no logic.
-        .target(name: "CLinux"),
+        .target(name: "CLinux", cSettings: [.define("STORMY_VERSION", to: "\"\(version)\"")]),
         .systemLibrary(name: "CLibcurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
         .systemLibrary(name: "CLibcrypto", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "COpenSSL", pkgConfig: "libssl", providers: [.apt(["libssl-dev"])]),

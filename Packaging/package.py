@@ -3,6 +3,7 @@
 
     package.py deb STAGE OUT        a Debian package, and a bill of materials (CycloneDX) in the same folder
     package.py tarball STAGE OUT    a tar.xz of a folder that works at any place
+    package.py version              prints the version
 
 STAGE contains usr/bin and the other installed folders. Two calls with the same STAGE give equal files, because all times are the commit's.
 """
@@ -18,13 +19,13 @@ import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
-SUMMARY = "watches for storms at noon and sends your photos of them"
-DESCRIPTION = """Stormy looks at the weather at your places every day at noon, tells you by
-a desktop notification when a storm is expected, and sends the photos that
-you take of it, whatever becomes of the network, the terminal or the machine
-in between. Where a photo was taken is removed from what is sent.
+SUMMARY = "checks for storms at noon and uploads your photos of them"
+DESCRIPTION = """Stormy checks the forecast of your places every day at noon and shows a
+desktop notification if a storm is expected. It uploads your photos of the
+storm, also after a lost network, a closed terminal or a restart. It removes
+the location from each uploaded photo.
 .
-Nothing runs until a person asks for it: stormy schedule."""
+Nothing runs before you start it: stormy schedule."""
 
 
 def output(*command: str, cwd: str = ROOT) -> str:
@@ -32,14 +33,16 @@ def output(*command: str, cwd: str = ROOT) -> str:
 
 
 def version() -> str:
-    """Returns the version from the last tag vX.Y.Z, or from `StormyTool.swift` without a tag. The number of later commits is appended."""
+    """Returns the version from the last tag vX.Y.Z, or from `Package.swift` without a tag. The number of later commits is appended."""
     tags = subprocess.run(
         ["git", "describe", "--tags", "--match", "v[0-9]*"], cwd=ROOT, text=True, capture_output=True).stdout.strip()
     if tags:
         tag, _, rest = tags[1:].partition("-")
         return tag + ("+" + rest.replace("-", ".") if rest else "")
-    with open(os.path.join(ROOT, "Sources/Stormy/StormyCommand/StormyTool.swift")) as file:
-        base = re.search(r'version = "([^"]+)"', file.read())[1]
+    with open(os.path.join(ROOT, "Package.swift")) as file:
+        base = re.search(r'"STORMY_VERSION"\] \?\? "([^"]+)"', file.read())[1]
+    if not os.path.exists(os.path.join(ROOT, ".git")):
+        return base
     return f"{base}+{output('git', 'rev-list', '--count', 'HEAD')}.g{output('git', 'rev-parse', '--short=9', 'HEAD')}"
 
 
@@ -191,6 +194,8 @@ def tarball(stage: str, out: str) -> None:
 
 
 def main() -> None:
+    if sys.argv[1:] == ["version"]:
+        return print(version())
     kind, stage, out = sys.argv[1:]
     os.environ.setdefault("SOURCE_DATE_EPOCH", output("git", "log", "-1", "--format=%ct"))
     folder = os.path.dirname(os.path.abspath(out))

@@ -30,6 +30,12 @@ import Testing
         }
     }
 
+    @Test(arguments: ["README.md", "CHANGELOG.md", "Sources/Stormy/StormyCommand/Resources/Stormy-Info.plist"])
+    func `a page and the manifest name the version of the package`(_ page: String) throws {
+        let version = try #require(try text("Package.swift").firstMatch(of: /"STORMY_VERSION"\] \?\? "([^"]+)"/)).1
+        #expect(try text(page).contains(version), "\(page): \(version)")
+    }
+
     @Test func `each link of the documentation leads to an existing file`() throws {
         let sources = Self.root.appendingPathComponent("Sources").path
         var links = 0

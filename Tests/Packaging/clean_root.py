@@ -154,6 +154,8 @@ def use(root: Root, package: str, folder: str) -> None:
     check("it installs without a toolchain", done.returncode == 0, problem(done))
     demo = root.run("stormy", "demo", person=True)
     check("the demo holds", demo.returncode == 0 and " passed in " in demo.stdout, demo.stdout.strip().splitlines()[-2])
+    version = subprocess.check_output(["dpkg-deb", "-f", package, "Version"], text=True)
+    check("the program prints the version of its package", root.run("stormy", "--version").stdout == version, version)
     pages = root.run("sh", "-c", "ls /usr/share/man/man1/stormy*.1.gz | wc -l").stdout.strip()
     check("its pages and its entry are there", int(pages) > 15 and root.run("test", "-e", "/usr/share/applications/stormy.desktop").returncode == 0)
 

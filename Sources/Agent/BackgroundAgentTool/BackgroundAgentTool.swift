@@ -9,13 +9,11 @@ import Glibc
 
 /// The executable `background-agent`: combines the agent with libcurl and the desktop. One process runs per app id.
 package enum BackgroundAgentTool {
-    package static let version = "0.2.0"
-
     private static let usage = """
         usage: background-agent --app ID
 
-        Runs the background work of one app: wakes it, moves its transfers, shows its notifications. Apps start it
-        themselves; it leaves when nothing is left to do.
+        Runs the background work of one app: launches the app, transfers its files and shows its notifications.
+        Apps start the agent. It exits when it has no more work.
 
         example: background-agent --app stormy
 
@@ -35,7 +33,7 @@ package enum BackgroundAgentTool {
         if let code = ProgramQuestion.answer(arguments) { return code }
         switch arguments {
         case ["--help"], ["-h"], ["--version"]:
-            print(arguments == ["--version"] ? version + "\n" : usage, terminator: "")
+            print(arguments == ["--version"] ? ProductVersion.complete + "\n" : usage, terminator: "")
             return 0
         case let arguments where arguments.count == 2 && arguments[0] == "--app":
             return run(appIdentifier: arguments[1])
@@ -84,7 +82,7 @@ package enum BackgroundAgentTool {
             StandardError.write("background-agent: a rehearsal: clock, network, power and notification server are its own\n")
             let ports = AgentPorts(transport: transport, presenter: desk, conditions: desk, sessionChanged: { _ in })
             desk.begin(inbox)
-            return try process.run(version: version, ports: ports, host: desk.hostEnvironment)
+            return try process.run(version: ProductVersion.complete, ports: ports, host: desk.hostEnvironment)
         }
         let loop = GLibLoop(name: "desktop")
         let presenter = DesktopPresenter(loop: loop, appName: appIdentifier, pictures: PictureReading.pixels) {
@@ -106,7 +104,7 @@ package enum BackgroundAgentTool {
         ) { session in
             presenter.connect(busAddress: session?.variables["DBUS_SESSION_BUS_ADDRESS"])
         }
-        let code = try process.run(version: version, ports: ports)
+        let code = try process.run(version: ProductVersion.complete, ports: ports)
         // Work that was posted (for example a withdrawal) is complete before the loop ends.
         presenter.stop()
         conditions.stop()

@@ -219,3 +219,5 @@ __attribute__((constructor)) static void keep_arguments(int count, char **values
 }
 
 char *_Nullable const *_Nonnull clinux_arguments(void) { return arguments; }
+
+const char *clinux_stormy_version(void) { return STORMY_VERSION; }

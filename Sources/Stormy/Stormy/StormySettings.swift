@@ -43,7 +43,7 @@ package struct StormySettings: Sendable, Equatable {
         self.dataFolder = dataFolder
         weatherBaseURL = nil
         geocodingBaseURL = nil
-        userAgent = "Stormy/0.1"
+        userAgent = "Stormy"
         rule = StormRule()
         spreadSeconds = 120
         skipsMissedChecks = false

@@ -1,6 +1,7 @@
 import ArgumentParser
 import BackgroundCommands
 import Foundation
+import ProcessSupport
 import Stormy
 import StormyConfiguration
 
@@ -14,7 +15,7 @@ package struct StormyRoot: AsyncParsableCommand {
               stormy place add Sydney -33.87,151.21
               stormy schedule
             """,
-        version: StormyTool.version,
+        version: ProductVersion.complete,
         groupedSubcommands: [
             CommandGroup(
                 name: "Everyday",

@@ -12,8 +12,6 @@ import StormyWeather
 
 /// The executable `stormy`: a command for the user, or the app if the agent launched it.
 package enum StormyTool {
-    static let version = "0.2.0"
-
     /// The manifest that is embedded in the program.
     package static var propertyList: Data { Data(PackageResources.Stormy_Info_plist) }
 
@@ -96,7 +94,7 @@ package enum StormyTool {
         let contact = configuration.weather.contact
         settings.hasContact = !contact.isEmpty
         settings.warningFeeds = configuration.alerts.capFeeds
-        settings.userAgent = "Stormy/\(version)" + (contact.isEmpty ? "" : " (\(contact))")
+        settings.userAgent = "Stormy/\(ProductVersion.released)" + (contact.isEmpty ? "" : " (\(contact))")
         settings.rule = StormRule(
             horizonHours: configuration.storm.horizonHours, thunderstorm: configuration.storm.thunderstorm,
             gustsKMH: configuration.storm.gustsKMH, rainMMPerHour: configuration.storm.rainMMPerHour,

@@ -201,4 +201,7 @@ char *_Nullable const *_Nonnull clinux_arguments(void);
 // 0, or an errno value.
 int clinux_spawn(const clinux_spawn_request *_Nonnull request, pid_t *_Nonnull pid);
 
+// The version in `Package.swift`, with the commits after it if `make release` built the program.
+const char *_Nonnull clinux_stormy_version(void);
+
 #endif

@@ -2,6 +2,7 @@ import ArgumentParser
 import BackgroundCommands
 import BackgroundRuntime
 import Foundation
+import ProcessSupport
 
 /// The commands `demo` and `rehearse`, which start the separate program `stormy-rehearse`. That program contains an HTTP server, which the
 /// other commands do not need.
@@ -13,7 +14,7 @@ extension RehearsalVerb {
     var effect: CommandEffect { .ends }
 
     func run() async throws {
-        if arguments == ["--version"] { return Output.line(StormyTool.version) }
+        if arguments == ["--version"] { return Output.line(ProductVersion.complete) }
         try Self.runElsewhere(arguments)
     }
 
