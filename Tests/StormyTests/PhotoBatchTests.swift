@@ -36,6 +36,26 @@ import Testing
         #expect(words([photo("d.jpg", .cancelled)], left: 0) == nil)
     }
 
+    @Test func `the history names what happened to the photos of a launch`() {
+        func sent(_ state: PhotoRecord.State, to destination: String?, _ name: String = "a.jpg", _ message: String? = nil) -> PhotoRecord {
+            var photo = photo(name, state, message)
+            photo.destination = destination
+            return photo
+        }
+        let home = sent(.completed, to: "home https://h/")
+        #expect(PhotoDelivery.summary(of: []) == nil)
+        #expect(PhotoDelivery.summary(of: [sent(.lost, to: nil)]) == nil)
+        #expect(PhotoDelivery.summary(of: [home]) == "1 photo uploaded to home")
+        #expect(PhotoDelivery.summary(of: [sent(.completed, to: nil)]) == "1 photo uploaded")
+        #expect(
+            PhotoDelivery.summary(of: Array(repeating: home, count: 66) + [sent(.completed, to: "nas dav://n"), sent(.cancelled, to: nil)])
+                == "66 photos uploaded to home; 1 photo uploaded to nas; 1 photo cancelled")
+        let failed = (1...5).map { sent(.failed, to: "home https://h/", "\($0).jpg", $0 == 1 ? "The server is full." : nil) }
+        #expect(
+            PhotoDelivery.summary(of: failed)
+                == "1.jpg not uploaded: The server is full.; 2.jpg not uploaded; 3.jpg not uploaded; 2 more not uploaded")
+    }
+
     @Test func `a batch is stored for later processes and closed once`() throws {
         let folder = URL(fileURLWithPath: NSTemporaryDirectory()).appendingPathComponent(UUID().uuidString)
         defer { try? FileManager.default.removeItem(at: folder) }

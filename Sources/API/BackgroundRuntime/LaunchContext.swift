@@ -41,6 +41,8 @@ package final class LaunchContext: Sendable {
         /// The row of the launch in the ledger, as read when the launch began.
         var record: LaunchRecord?
         var failure: String?
+        /// What the launch did, for the history.
+        var summary: String?
         /// `true` if the handlers returned and the launch waits only for the delegates. Deliveries then count even if the time runs out,
         /// because no handler continues with them.
         var waitsForListeners = false
@@ -260,6 +262,9 @@ package final class LaunchContext: Sendable {
     /// Marks the launch as failed, whatever its handler returns. The history shows the reason.
     package func fail(_ reason: String) { state.withLock { $0.failure = $0.failure ?? reason } }
 
+    /// Sets the text about the result of the launch, for the history. The last text counts.
+    package func describe(_ summary: String) { state.withLock { $0.summary = summary } }
+
     /// Returns the responses to a notification that were not delivered. If they cannot be read, the launch fails, because they would count
     /// as delivered otherwise.
     package static func undeliveredResponses(to notification: String) -> [NotificationResponseRecord] {
@@ -280,9 +285,9 @@ package final class LaunchContext: Sendable {
             return !state.isFinished
         }
         guard isFirst, !isDead else { return }
-        let (failure, waitsForListeners) = state.withLock { ($0.failure, $0.waitsForListeners) }
+        let (failure, summary, waitsForListeners) = state.withLock { ($0.failure, $0.summary, $0.waitsForListeners) }
         let result: LaunchOutcome = stopReason != nil ? .expired : success && failure == nil ? .completed : .failed
-        let detail = detail ?? failure
+        let detail = detail ?? failure ?? summary
         let counts = result == .completed || result == .expired && waitsForListeners
         let acknowledgements = acknowledgements.close(counting: counts)
         KillPoint.reach(.beforeResult)
@@ -364,49 +369,4 @@ package final class LaunchContext: Sendable {
         guard !isDead else { return leave(0) }
         AppRuntime.whenNothingIsLost(deliveries, beginnings) { [self] in leave(0) }
     }
-
-    /// Waits half a second, longer on a busy computer. In that time, code that follows on the completion of a task can run, for example the
-    /// submission of the next one.
-    ///
-    /// A process on a test host does not end. There, the wait is some turns, also on the main actor, and a few short pauses, because other
-    /// programs may delay the thread of that code. Virtual time does not pass.
-    package static func graceAfterResult() async {
-        let runtime = AppRuntime.shared
-        guard runtime.isHosted else {
-            for _ in 0..<50 { await pause(0.01) }
-            return
-        }
-        let activity = runtime.part { HostedActivity() }
-        activity.enter()
-        defer { activity.leave() }
-        for turn in 0..<50 {
-            if turn.isMultiple(of: 10) {
-                await pause(0.0005)
-                // Work that was enqueued on the main actor earlier has run after this call, even if the main thread is slow.
-                await MainActor.run {}
-            } else {
-                await Task.yield()
-            }
-            runtime.noteActivity()
-        }
-    }
-
-    private static func pause(_ seconds: Double) async {
-        await withCheckedContinuation { continuation in
-            DispatchQueue.global().asyncAfter(deadline: .now() + seconds) { continuation.resume() }
-        }
-    }
-}
-
-/// The living launches on a test host.
-private final class HostedLaunches: Sendable {
-    private let living = Mutex<[LaunchContext]>([])
-
-    var only: LaunchContext? { living.withLock { $0.count == 1 ? $0[0] : nil } }
-
-    func contains(_ context: LaunchContext) -> Bool { living.withLock { $0.contains { $0 === context } } }
-
-    func add(_ context: LaunchContext) { living.withLock { $0.append(context) } }
-
-    func remove(_ context: LaunchContext) { living.withLock { $0.removeAll { $0 === context } } }
 }

@@ -131,7 +131,7 @@ open class BGTaskScheduler: NSObject, @unchecked Sendable {  // because a subcla
 
     /// Removes a pending request; a running launch is not stopped.
     open func cancel(taskRequestWithIdentifier identifier: String) {
-        DurableWrites.shared.commit("the cancelling of \(identifier)") { _ = try $0.deleteRequest(identifier) }
+        DurableWrites.shared.commit("the cancellation of \(identifier)") { _ = try $0.deleteRequest(identifier) }
     }
 
     /// Removes a pending request, and throws if that fails. Beyond Apple.
@@ -142,7 +142,7 @@ open class BGTaskScheduler: NSObject, @unchecked Sendable {  // because a subcla
 
     /// Removes every pending request; running launches continue.
     open func cancelAllTaskRequests() {
-        DurableWrites.shared.commit("the cancelling of all requests") { _ = try $0.deleteAllRequests() }
+        DurableWrites.shared.commit("the cancellation of all requests") { _ = try $0.deleteAllRequests() }
     }
 
     /// Returns copies of the pending requests. A change to a copy has an effect only when the copy is submitted.
@@ -208,6 +208,10 @@ open class BGTaskScheduler: NSObject, @unchecked Sendable {  // because a subcla
     /// Records that the current launch failed, although its action returns. The history shows `failed` and the reason. Outside a
     /// launch, the call has no effect. Beyond Apple, where SwiftUI actions have no success flag.
     public func failCurrentLaunch(_ reason: String) { LaunchContext.current?.fail(reason) }
+
+    /// Sets what the history shows about the result of the current launch, for example "3 photos uploaded". The last text counts. Outside a
+    /// launch, the call has no effect.
+    package func describeCurrentLaunch(_ result: String) { LaunchContext.current?.describe(result) }
 
     /// Ends the process because the current launch cannot do its work now, for a temporary reason. The launch is retried with
     /// growing pauses, as after a crash. The history shows the reason. Outside a launch, the call has no effect. Beyond Apple.

@@ -1,3 +1,4 @@
+import BackgroundTasks
 import BackgroundTransfer
 import Foundation
 import Synchronization
@@ -8,6 +9,7 @@ package class PhotoDelivery: EventDelivery, @unchecked Sendable {  // because th
     package let lastEvent = LastEvent()
     package let trouble = FirstError()
     private let phase = Mutex(Phase.collecting)
+    private let ended = Mutex<[PhotoRecord]>([])
 
     private enum Phase {
         /// Collects ends for one notification.
@@ -35,7 +37,9 @@ package class PhotoDelivery: EventDelivery, @unchecked Sendable {  // because th
             let photo = try store.endPhoto(
                 submission, as: Self.state(error), message: error?.localizedDescription,
                 remoteURL: upload.remoteURL?.absoluteString, isInBatch: { !saysEnds && $0.tells })
-            if let photo { noted(photo, number) }
+            guard let photo else { return }
+            ended.withLock { $0.append(photo) }
+            noted(photo, number)
         }
     }
 
@@ -55,8 +59,31 @@ package class PhotoDelivery: EventDelivery, @unchecked Sendable {  // because th
     /// Shows one notification for all photos of the batch that are not reported by other means.
     func tell() async throws {
         phase.withLock { $0 = .telling }
+        if let summary = Self.summary(of: ended.withLock { $0 }) { BGTaskScheduler.shared.describeCurrentLaunch(summary) }
         try await telling(store)
         try trouble.check()
+    }
+
+    /// Returns what happened to the photos, for the history. `nil` if no upload ended.
+    ///
+    /// For example "66 photos uploaded to home; two.jpg not uploaded: The server refused the file (403)."
+    package static func summary(of photos: [PhotoRecord]) -> String? {
+        func count(_ number: Int) -> String { number == 1 ? "1 photo" : "\(number) photos" }
+        let uploaded = Dictionary(grouping: photos.filter { $0.state == .completed }) { photo in
+            photo.destination.map { String($0.prefix { $0 != " " }) } ?? ""
+        }
+        var parts = uploaded.sorted { $0.key < $1.key }.map { name, photos in
+            "\(count(photos.count)) uploaded" + (name.isEmpty ? "" : " to \(name)")
+        }
+        let failed = photos.filter { $0.state == .failed }
+        parts += failed.prefix(3).map { photo in
+            let name = photo.path.map { URL(fileURLWithPath: $0).lastPathComponent } ?? "a photo"
+            return "\(name) not uploaded" + (photo.message.map { ": \($0)" } ?? "")
+        }
+        if failed.count > 3 { parts.append("\(failed.count - 3) more not uploaded") }
+        let cancelled = photos.count { $0.state == .cancelled }
+        if cancelled > 0 { parts.append("\(count(cancelled)) cancelled") }
+        return parts.isEmpty ? nil : parts.joined(separator: "; ")
     }
 
     /// Blocks until the notification is accepted. Only then may the process exit, and only then does the end count as reported.

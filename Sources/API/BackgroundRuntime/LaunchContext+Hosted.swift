@@ -1,0 +1,49 @@
+import Foundation
+import Synchronization
+
+extension LaunchContext {
+    /// Waits half a second, longer on a busy computer. In that time, code that follows on the completion of a task can run, for example the
+    /// submission of the next one.
+    ///
+    /// A process on a test host does not end. There, the wait is some turns, also on the main actor, and a few short pauses, because other
+    /// programs may delay the thread of that code. Virtual time does not pass.
+    package static func graceAfterResult() async {
+        let runtime = AppRuntime.shared
+        guard runtime.isHosted else {
+            for _ in 0..<50 { await pause(0.01) }
+            return
+        }
+        let activity = runtime.part { HostedActivity() }
+        activity.enter()
+        defer { activity.leave() }
+        for turn in 0..<50 {
+            if turn.isMultiple(of: 10) {
+                await pause(0.0005)
+                // Work that was enqueued on the main actor earlier has run after this call, even if the main thread is slow.
+                await MainActor.run {}
+            } else {
+                await Task.yield()
+            }
+            runtime.noteActivity()
+        }
+    }
+
+    private static func pause(_ seconds: Double) async {
+        await withCheckedContinuation { continuation in
+            DispatchQueue.global().asyncAfter(deadline: .now() + seconds) { continuation.resume() }
+        }
+    }
+}
+
+/// The living launches on a test host.
+final class HostedLaunches: Sendable {
+    private let living = Mutex<[LaunchContext]>([])
+
+    var only: LaunchContext? { living.withLock { $0.count == 1 ? $0[0] : nil } }
+
+    func contains(_ context: LaunchContext) -> Bool { living.withLock { $0.contains { $0 === context } } }
+
+    func add(_ context: LaunchContext) { living.withLock { $0.append(context) } }
+
+    func remove(_ context: LaunchContext) { living.withLock { $0.removeAll { $0 === context } } }
+}
