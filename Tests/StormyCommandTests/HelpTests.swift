@@ -86,4 +86,27 @@ import Testing
             #expect(try await home.stormy("check", "--json").output.contains("with rain of 2.4 mm per hour"))
         }
     }
+
+    /// The words that a shell offers when the user presses Tab, as the completion script asks for them.
+    @Test func `the shell completes places, destinations, transfers and requests`() async throws {
+        try await PhotoHome.play(PhotoHome.destination()) { home, _ in
+            func offered(_ words: String...) async throws -> Set<String> {
+                let result = try await home.stormy(["---completion"] + words)
+                return Set(result.output.split(separator: "\n").map(String.init))
+            }
+            // Before the first use nothing is offered, and no file is made.
+            let files = try FileManager.default.subpathsOfDirectory(atPath: home.folder.path)
+            #expect(try await offered("check", "--", "positional@0", "0", "0", "").isEmpty)
+            #expect(try FileManager.default.subpathsOfDirectory(atPath: home.folder.path) == files)
+            try await home.stormy("place", "add", "Sydney", "-33.87,151.21", "--no-sync")
+            try await home.stormy("place", "add", "New York", "40.7,-74", "--no-sync")
+            try await home.stormy("schedule")
+            #expect(try await offered("check", "--", "positional@0", "0", "0", "") == ["Sydney", "New York"])
+            #expect(try await offered("place", "remove", "--", "positional@0", "0", "0", "") == ["Sydney", "New York"])
+            #expect(try await offered("why", "--", "positional@0", "0", "0", "") == ["StormyNoon"])
+            #expect(try await offered("simulate", "--", "positional@1", "0", "0", "") == ["StormyNoon"])
+            #expect(try await offered("transfers", "--", "positional@1", "0", "0", "") == ["all"])
+            #expect(try await offered("upload", "--", "--to", "0", "0", "") == ["home"])
+        }
+    }
 }

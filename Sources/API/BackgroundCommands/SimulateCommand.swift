@@ -16,7 +16,7 @@ public struct SimulateCommand: BackgroundCommand {
     }
 
     @Argument(help: "launch or expire.") var action: Action
-    @Argument(help: "The request's identifier, as `why` lists it.") var identifier: String
+    @Argument(help: "The request's identifier, as `why` lists it.", completion: .requests) var identifier: String
     @Flag(help: "Wait until the launch has ended. Exit code 75 if it did not complete.") var wait = false
 
     public init() {}

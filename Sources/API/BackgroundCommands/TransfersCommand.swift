@@ -9,7 +9,7 @@ public struct TransfersCommand: BackgroundCommand {
         example: "transfers resume all")
 
     @Argument(help: "cancel, pause, resume or retry.") var action: BackgroundTransfers.Action?
-    @Argument(help: "Ids of transfers, or \"all\".") var ids: [String] = []
+    @Argument(help: "Ids of transfers, or \"all\".", completion: .transferIDs) var ids: [String] = []
     @Option(help: "The maximum number of completed and cancelled transfers to show.") var limit = 20
     @Flag(help: "Keep running, and show the transfers again after each change.") var watch = false
     @Flag(name: .shortAndLong, help: "Print complete addresses and paths.") var verbose = false

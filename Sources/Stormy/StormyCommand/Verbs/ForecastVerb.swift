@@ -11,7 +11,7 @@ struct ForecastVerb: AsyncParsableCommand {
         commandName: "forecast", abstract: "Shows the coming hours as a plot in the terminal, or as a picture.",
         discussion: "Example:\n  stormy forecast Sydney --svg sydney.svg")
 
-    @Argument(help: "One place. Default: all places.") var name: String?
+    @Argument(help: "One place. Default: all places.", completion: .places) var name: String?
     @Flag(help: "Use the stored forecast only.") var offline = false
     @Option(help: "The number of hours, 1 to 72.") var hours = 24
     @Option(help: ArgumentHelp("Write a picture of one place into this file.", valueName: "file"), completion: .file())
@@ -94,7 +94,7 @@ struct ForecastVerb: AsyncParsableCommand {
                 outcome.place.zone.identifier == AppRuntime.shared.zone.identifier
                 ? "" : " (hours of \(outcome.place.zone.identifier))"
             Output.line("The next \(plotted.hours.count) hours\(zone):")
-            for line in ForecastPlot(plotted, columns: Terminal.columns, style: Terminal.style).lines { Output.line(line) }
+            for line in ForecastPlot(plotted, columns: Self.columns, style: Self.style).lines { Output.line(line) }
         }
         for reason in outcome.notAnswered { Output.note("  Not used: \(reason)") }
         if let trouble = outcome.trouble { Output.note("  Not refreshed: \(trouble)") }
@@ -122,19 +122,18 @@ struct ForecastVerb: AsyncParsableCommand {
     }
 }
 
-/// The terminal of this process.
-private enum Terminal {
+// MARK: - The terminal
+
+extension ForecastVerb {
     /// The number of columns, or 80 if it is unknown.
-    static var columns: Int {
-        var size = winsize()
-        if Output.isTerminal, ioctl(1, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 { return max(20, Int(size.ws_col)) }
-        return ThisProcess.environment["COLUMNS"].flatMap { Int($0) }.map { max(20, $0) } ?? 80
+    private static var columns: Int {
+        Terminal.columns(of: STDOUT_FILENO) ?? ThisProcess.environment["COLUMNS"].flatMap { Int($0) }.map { max(20, $0) } ?? 80
     }
 
-    static var style: ForecastPlot.Style {
+    private static var style: ForecastPlot.Style {
         let environment = ThisProcess.environment
         let locale = ["LC_ALL", "LC_CTYPE", "LANG"].lazy.compactMap { environment[$0] }.first { !$0.isEmpty } ?? ""
         guard locale.lowercased().replacingOccurrences(of: "-", with: "").contains("utf8") else { return .ascii }
-        return Output.usesColor && environment["TERM"] != "dumb" ? .coloured : .plain
+        return Output.usesColor() ? .coloured : .plain
     }
 }

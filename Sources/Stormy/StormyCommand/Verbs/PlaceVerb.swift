@@ -99,7 +99,7 @@ struct PlaceVerb: AsyncParsableCommand {
             abstract: "Renames a place. Its storms are kept.",
             discussion: "Example:\n  stormy place rename Sydney Home")
 
-        @Argument(help: "The name of the place.") var name: String
+        @Argument(help: "The name of the place.", completion: .places) var name: String
         @Argument(help: "The new name.") var newName: String
 
         func run() async throws {
@@ -116,7 +116,7 @@ struct PlaceVerb: AsyncParsableCommand {
             usage: "stormy place move <name> <lat,lon> [--no-sync]", discussion: "Example:\n  stormy place move Home -33.9,151.2")
 
         @Flag(name: .customLong("no-sync"), help: "Do not fetch a forecast now.") var isNotFetched = false
-        @Argument(help: "The name of the place.") var name: String
+        @Argument(help: "The name of the place.", completion: .places) var name: String
         // The coordinates may begin with a minus sign, so all words after the name are passed unparsed.
         @Argument(
             parsing: .captureForPassthrough,
@@ -221,7 +221,7 @@ struct PlaceVerb: AsyncParsableCommand {
             abstract: "Removes places, their forecasts and their storms.",
             discussion: "Example:\n  stormy place remove Sydney")
 
-        @Argument(help: "The names of the places.") var names: [String]
+        @Argument(help: "The names of the places.", completion: .places) var names: [String]
 
         func run() async throws {
             try StormyTool.configure()

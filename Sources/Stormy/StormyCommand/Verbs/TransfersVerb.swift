@@ -18,7 +18,7 @@ struct TransfersVerb: AsyncParsableCommand {
     }
 
     @Argument(help: "cancel, pause, resume, retry or clear (removes ended transfers from the list).") var action: Action?
-    @Argument(help: "Ids of transfers, or \"all\".") var ids: [String] = []
+    @Argument(help: "Ids of transfers, or \"all\".", completion: .transferIDs) var ids: [String] = []
     @Flag(help: "Also show the requests for forecasts, and transfers that were cleared.") var all = false
     @Option(help: "The maximum number of completed and cancelled transfers to show.") var limit = 20
     @Flag(help: "Keep running, and show the transfers again after each change.") var watch = false

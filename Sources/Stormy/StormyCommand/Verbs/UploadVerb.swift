@@ -30,8 +30,9 @@ struct UploadVerb: AsyncParsableCommand {
         help: "Photos, patterns with * and ?, folders (with --recursive), or - for a list on standard input.", completion: .file()
     )
     var files: [String] = []
-    @Option(help: "The name of a configured destination.") var to: String?
-    @Option(help: "The place whose latest storm the photos show. Default: the storm that waits longest for a photo.") var storm:
+    @Option(help: "The name of a configured destination.", completion: .destinations) var to: String?
+    @Option(
+        help: "The place whose latest storm the photos show. Default: the storm that waits longest for a photo.", completion: .places) var storm:
         String?
     @Flag(help: "Choose photos with the desktop's file chooser if no file is named, and report problems in a notification.")
     var choose = false

@@ -1,0 +1,28 @@
+import ArgumentParser
+import BackgroundLedger
+import BackgroundRuntime
+import Foundation
+
+// The names that a shell offers when the user presses Tab. They are read, and nothing is created: a completion before the first use of the app
+// offers nothing. An error offers nothing either, because a shell has no place for its message.
+extension CompletionKind {
+    /// The unfinished transfers, and "all".
+    package static var transferIDs: CompletionKind {
+        .custom { _, _, _ in ledgerNames { try $0.unfinishedTransfers().compactMap(\.id).map(String.init) } + ["all"] }
+    }
+
+    /// The identifiers of requests.
+    static var requests: CompletionKind { .custom { _, _, _ in ledgerNames { try $0.requests().map(\.identifier) } } }
+
+    /// The identifiers of requests, and of sessions with unfinished transfers.
+    static var requestsAndSessions: CompletionKind {
+        .custom { _, _, _ in
+            ledgerNames { try $0.requests().map(\.identifier) + Set($0.unfinishedTransfers().map(\.session)).sorted() }
+        }
+    }
+
+    private static func ledgerNames(_ read: (LedgerTransaction) throws -> [String]) -> [String] {
+        guard FileManager.default.fileExists(atPath: AppRuntime.shared.directories.ledger.path) else { return [] }
+        return (try? AppRuntime.shared.ledger().read(read)) ?? []
+    }
+}

@@ -1,0 +1,21 @@
+import ArgumentParser
+import BackgroundRuntime
+import Stormy
+import StormyConfiguration
+
+extension CompletionKind {
+    /// The names of the places.
+    static var places: CompletionKind {
+        .custom { _, _, _ in
+            ((try? StormyStore.look(in: AppRuntime.shared.directories.data)?.places()) ?? []).map(\.name)
+        }
+    }
+
+    /// The names of the configured destinations.
+    static var destinations: CompletionKind {
+        .custom { _, _, _ in
+            let file = AppRuntime.shared.directories.configuration.appendingPathComponent("config.toml").path
+            return ((try? Configuration.load(path: file))?.upload.destinations.keys).map { $0.sorted() } ?? []
+        }
+    }
+}
