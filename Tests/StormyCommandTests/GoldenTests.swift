@@ -14,6 +14,9 @@ import Testing
         var locale = "C.UTF-8"
         var configuration = PhotoHome.destination() + "[schedule]\nspread_seconds = 0\n"
         var hasAgent = true
+        /// The number of columns of the terminal, if the commands print to a terminal, and its type.
+        var columns: Int?
+        var terminal = "xterm"
         var prepare: @Sendable (VirtualHome, DavStore) async throws -> Void = { _, _ in }
 
         var testDescription: String { name }
@@ -22,6 +25,9 @@ import Testing
     @Test(arguments: situations) func `commands print the content of the expected file`(_ situation: Situation) async throws {
         try await PhotoHome.play(situation.configuration) { home, store in
             home.environment["LC_ALL"] = situation.locale
+            home.environment["TERM"] = situation.terminal
+            home.environment["NO_COLOR"] = nil
+            home.columns = situation.columns
             await home.setStartsAgents(situation.hasAgent)
             try await situation.prepare(home, store)
             var text = ""
@@ -48,7 +54,7 @@ import Testing
         var text = text.replacingOccurrences(of: home.folder.path, with: "HOME")
         for (pattern, replacement) in [
             (#"pid \d+"#, "pid PID"), (#"This machine wakes \d+ (s|min)"#, "This machine wakes N s"),
-            (#"looked in .*|not found in .*"#, "not found in FOLDERS"),
+            ("\u{1B}", "ESC"), (#"looked in .*|not found in .*"#, "not found in FOLDERS"),
         ] {
             text = text.replacingOccurrences(of: pattern, with: replacement, options: .regularExpression)
         }
@@ -138,6 +144,15 @@ import Testing
 
     private static let weather: [Situation] = [
         Situation(name: "calm", commands: [["check"], ["status"], ["forecast", "--hours", "6"]], prepare: calm),
+        Situation(
+            name: "terminal-of-40-columns", commands: [["check"], ["status"], ["transfers", "--all"], ["upload", "missing.jpg"]],
+            columns: 40, prepare: storm),
+        Situation(
+            name: "terminal-of-80-columns", commands: [["check"], ["status"], ["transfers", "--all"], ["upload", "missing.jpg"]],
+            columns: 80, prepare: storm),
+        Situation(
+            name: "dumb-terminal", commands: [["check"], ["status"], ["forecast", "--hours", "3"]], columns: 60, terminal: "dumb",
+            prepare: storm),
         Situation(name: "calm-in-german", commands: [["check"], ["status"]], locale: "de_DE.UTF-8", prepare: calm),
         Situation(name: "storm", commands: [["check"], ["status"], ["history"], ["transfers"]], prepare: storm),
         Situation(name: "storm-in-english", commands: [["check"], ["status"]], locale: "en_US.UTF-8", prepare: storm),

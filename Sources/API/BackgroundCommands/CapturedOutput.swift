@@ -8,7 +8,10 @@ package final class CapturedOutput: Sendable {
 
     private let written = Mutex((output: Data(), errors: Data()))
 
-    package init() {}
+    /// The number of columns, if the output goes to a terminal.
+    package let columns: Int?
+
+    package init(columns: Int? = nil) { self.columns = columns }
 
     func append(_ data: Data, to descriptor: Int32) {
         written.withLock { if descriptor == STDERR_FILENO { $0.errors += data } else { $0.output += data } }

@@ -44,7 +44,7 @@ package enum CommandRunner {
 
     /// A user at a terminal is reminded of notifications that no desktop could show, until a summary has listed them.
     private static func remind(_ program: String, after command: any ParsableCommand) {
-        guard Output.isTerminal(STDERR_FILENO), (command as? any CommandWithEffect)?.effect != .summarizes else { return }
+        guard Terminal.isTerminal(STDERR_FILENO), (command as? any CommandWithEffect)?.effect != .summarizes else { return }
         guard let line = (try? UnseenNotifications.current())?.reminder(program: program) else { return }
         Output.note(line)
     }

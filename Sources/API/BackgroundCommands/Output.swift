@@ -4,13 +4,11 @@ import ProcessSupport
 
 /// The output of a command: exactly one JSON document on standard output, or text for the user.
 package enum Output {
-    package static var isTerminal: Bool { isTerminal(STDOUT_FILENO) }
-    package static var usesColor: Bool { CapturedOutput.current == nil && isColourful }
+    package static var isTerminal: Bool { Terminal.isTerminal(STDOUT_FILENO) }
 
-    private static let isColourful = isatty(STDOUT_FILENO) == 1 && ProcessInfo.processInfo.environment["NO_COLOR"] == nil
-
-    /// Returns whether standard output (`STDOUT_FILENO`) or standard error is a terminal.
-    package static func isTerminal(_ descriptor: Int32) -> Bool { CapturedOutput.current == nil && isatty(descriptor) == 1 }
+    package static func usesColor(on descriptor: Int32 = STDOUT_FILENO) -> Bool {
+        Terminal.isTerminal(descriptor) && Terminal.understandsSequences && !Terminal.refusesColor
+    }
 
     /// Prepares the descriptors and the umask. Call it first, so that output never goes to a file that is opened later. The user
     /// can read and write each file that is created, whatever the umask.
@@ -60,7 +58,7 @@ package enum Output {
     package static func line(_ text: String = "") { _ = lineIsTaken(text) }
 
     /// - Returns: `false` if the line cannot have been read, because standard output is closed or full.
-    package static func lineIsTaken(_ text: String) -> Bool { write(Data((shown(text) + "\n").utf8), to: STDOUT_FILENO) }
+    package static func lineIsTaken(_ text: String) -> Bool { writeLine(text, to: STDOUT_FILENO) }
 
     package static func note(_ text: String) { _ = noteIsTaken(text) }
 
@@ -70,7 +68,16 @@ package enum Output {
     package static func oneLine(_ text: String) -> String { text.replacingOccurrences(of: "\n", with: " ") }
 
     /// - Returns: `false` if the note cannot have been read, because standard error is closed or full.
-    package static func noteIsTaken(_ text: String) -> Bool { write(Data((shown(text) + "\n").utf8), to: STDERR_FILENO) }
+    package static func noteIsTaken(_ text: String) -> Bool { writeLine(text, to: STDERR_FILENO) }
+
+    private static func writeLine(_ text: String, to descriptor: Int32) -> Bool {
+        let marks = Set([boldMark, loudMark, plainMark].map { Character($0) })
+        var text = withoutControls(text, keeping: [boldMark, loudMark, plainMark])
+        if let columns = Terminal.columns(of: descriptor) {
+            text = WordWrap.wrap(text, columns: columns, isInvisible: marks.contains)
+        }
+        return write(Data((colored(text, on: descriptor) + "\n").utf8), to: descriptor)
+    }
 
     // Private marks that are replaced by colors when a line is printed. Texts from servers and file names cannot contain them,
     // because they are removed first.
@@ -83,9 +90,9 @@ package enum Output {
     /// Marks warnings and storms.
     package static func loud(_ text: String) -> String { loudMark + withoutControls(text) + plainMark }
 
-    private static func shown(_ text: String) -> String {
-        withoutControls(text, keeping: [boldMark, loudMark, plainMark])
-            .replacingOccurrences(of: boldMark, with: usesColor ? "\u{1B}[1m" : "")
+    private static func colored(_ text: String, on descriptor: Int32) -> String {
+        let usesColor = usesColor(on: descriptor)
+        return text.replacingOccurrences(of: boldMark, with: usesColor ? "\u{1B}[1m" : "")
             .replacingOccurrences(of: loudMark, with: usesColor ? "\u{1B}[1;33m" : "")
             .replacingOccurrences(of: plainMark, with: usesColor ? "\u{1B}[0m" : "")
     }
@@ -140,7 +147,7 @@ package enum Output {
     }
 
     package static func clearScreen() {
-        if isTerminal { write(Data("\u{1B}[H\u{1B}[2J".utf8), to: STDOUT_FILENO) }
+        if isTerminal, Terminal.understandsSequences { write(Data("\u{1B}[H\u{1B}[2J".utf8), to: STDOUT_FILENO) }
     }
 
     // MARK: Dates
@@ -151,7 +158,8 @@ package enum Output {
     /// Formats a date in the user's locale and zone, followed by the relative time.
     package static func moment(_ date: Date, now: Date = AppRuntime.shared.now) -> String {
         let isNear = abs(date.timeIntervalSince(now)) < 20 * 3600
-        // Shows "02:00" if the locale writes it so, as in a notification. `time: .shortened` always drops the zero.
+        // Keeps the zero of "02:00" if the locale has it, so that the text is the same as in a notification. `time: .shortened` always
+        // drops it.
         let hours = Date.FormatStyle(locale: PersonLocale.current, timeZone: zone).hour().minute()
         let style = isNear ? hours : hours.year().month(.abbreviated).day()
         // ICU inserts narrow no-break spaces before "PM", which some terminals cannot show.

@@ -8,7 +8,10 @@ final class ProgressBar: @unchecked Sendable {  // because it is called by one t
     private var lastWaiting: String?
     private let isOn = isDrawn
 
-    private static var isDrawn: Bool { Output.isTerminal(STDERR_FILENO) && canRedraw(ThisProcess.environment) }
+    private static var isDrawn: Bool {
+        // The bar of a test would be drawn on the terminal of the test.
+        CapturedOutput.current == nil && Terminal.isTerminal(STDERR_FILENO) && Terminal.understandsSequences && !Terminal.refusesColor
+    }
 
     /// Clears the line, so that text can be printed. The bar is drawn again at its next update.
     static func clearLine() {
@@ -21,10 +24,6 @@ final class ProgressBar: @unchecked Sendable {  // because it is called by one t
 
     /// Seconds over which a rate is measured.
     private static let rateWindow = 2.0
-
-    private static func canRedraw(_ environment: [String: String]) -> Bool {
-        environment["NO_COLOR"] == nil && !["", "dumb"].contains(environment["TERM"] ?? "")
-    }
 
     /// - Parameter total: the number of all bytes, or 0 if it is unknown.
     func show(done: Int64, of total: Int64, waiting: String?) {
@@ -41,14 +40,8 @@ final class ProgressBar: @unchecked Sendable {  // because it is called by one t
             rest.append("\(Output.bytes(Int64(rate)))/s")
             if total > done { rest.append(Output.timeLeft(total - done, at: rate)) }
         }
-        let line = Self.line(done: done, of: total, rest, columns: Self.columns)
+        let line = Self.line(done: done, of: total, rest, columns: Terminal.columns(of: STDERR_FILENO) ?? 80)
         try? FileHandle.standardError.write(contentsOf: Data("\r\u{1B}[K\(line)".utf8))
-    }
-
-    /// The number of columns of the terminal, or 80 if the terminal does not report it.
-    private static var columns: Int {
-        var size = winsize()
-        return ioctl(2, UInt(TIOCGWINSZ), &size) == 0 && size.ws_col > 0 ? Int(size.ws_col) : 80
     }
 
     /// Returns a line that leaves the last column free, because a wrapped line cannot be redrawn. If the space is short, the bar is removed

@@ -48,6 +48,8 @@ final class VirtualHome: Sendable {
             let environment = [
                 "HOME": driver.home.path, "LC_ALL": "C.UTF-8", "TZ": zone.identifier, "PATH": products.path + ":/usr/bin:/bin",
             ]
+            // Documents with 50,000 corners take long on a busy machine, and virtual time must not pass while they are read.
+            await driver.setPatience(.seconds(600))
             return try await ThisProcess.$givenEnvironment.withValue(environment) {
                 let home = VirtualHome(driver, environment)
                 try home.configure("[weather]\nbase_url = \"\(origin)\"\n" + configuration)
@@ -98,6 +100,14 @@ final class VirtualHome: Sendable {
 
     // MARK: Commands
 
+    private let terminalColumns = Mutex<Int?>(nil)
+
+    /// The number of columns of the terminal to which commands print, if they print to a terminal.
+    var columns: Int? {
+        get { terminalColumns.withLock { $0 } }
+        set { terminalColumns.withLock { $0 = newValue } }
+    }
+
     @discardableResult
     func stormy(_ arguments: String...) async throws -> Result { try await stormy(arguments) }
 
@@ -107,7 +117,7 @@ final class VirtualHome: Sendable {
         // A user needs a moment to type. The store rounds to milliseconds, so a response of this instant could be ahead of the
         // clock.
         try await driver.advance(by: .milliseconds(50))
-        let captured = CapturedOutput()
+        let captured = CapturedOutput(columns: columns)
         let status = try await CapturedOutput.$current.withValue(captured) {
             try await driver.run(command: { await StormyRoot.run(arguments) }, environment: environment)
         }

@@ -10,11 +10,12 @@ struct DownloadVerb: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "download", abstract: "Queues the download of a file and returns at once.",
         discussion: """
-            The file grows under a hidden name beside its place and gets its name when it is whole and verified. It survives
-            the terminal, the network, the server and the agent; "stormy transfers" shows its progress.
+            The partial file has a hidden name in the same folder. It gets its final name when it is complete and verified. The download
+            continues after the terminal is closed, and after failures of the network, the server or the agent. "stormy transfers" shows
+            its progress.
 
-            What stands there already is replaced only if -o names it, or with --force. A file that appears there meanwhile stays: the
-            download then gets a numbered name beside it. A link is replaced only with --force; the file that it leads to stays.
+            An existing file is replaced only if -o names it, or with --force. If a file is created there during the download, that file
+            is kept, and the download gets a numbered name. A link is replaced only with --force; the file that it leads to is kept.
 
             Example:
               stormy download https://example.org/disk.img -o disk.img --wait
@@ -80,7 +81,7 @@ struct DownloadVerb: AsyncParsableCommand {
             if json { return try Output.json(BackgroundTransfers.statuses(of: [number]).map(TransferReport.init)) }
             return Output.line("Downloading to \(file.path): transfer \(number).")
         }
-        if Output.isTerminal(STDERR_FILENO) {
+        if Terminal.isTerminal(STDERR_FILENO) {
             Output.note("Transfer \(number). It continues in the background if you interrupt this command.")
         }
         let ended = try await follow(number)
