@@ -54,9 +54,10 @@ import Testing
                name of an area ("Coastal waters") shows it. An area that also names land ("Grenada and its waters") is not at sea.
             2. Codes are equal in every language. Known are OASIS event terms ("OET-159"), SAME ("TOR") and P-VTEC ("SVW"), `awareness_type` of MeteoAlarm,
                and `II` and `GROUP` of the DWD. Event types of the CMA and the terms of Canada and Taiwan ("winterStorm") are also known.
-            3. The CAP category follows. In another category than "Met" the word "storm" alone does not count. An unknown category is ignored.
-            4. Words of the event follow, in about forty languages. A hazard of the land counts, also if the text contains a word for the sea. Words of
-               the headline follow, and only find kinds that count. The reason is that the name of a place may contain a word such as "coast" or "hot".
+            3. The CAP category is checked next. In another category than "Met" the word "storm" alone does not count. An unknown category is ignored.
+            4. The words of the event are checked next, in about forty languages. A hazard of the land counts, also if the text contains a word for
+               the sea. The words of the headline can only make a warning count, and cannot exclude it. The reason is that the name of a place may
+               contain a word such as "coast" or "hot".
             5. Any other warning of the category "Met" counts as "\(AlertHazard.weather.name)".
 
             Written by its test: `WRITE_TABLES=1 swift test --filter WarningKindTests`.

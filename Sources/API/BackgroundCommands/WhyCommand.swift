@@ -12,7 +12,7 @@ public struct WhyCommand: BackgroundCommand {
         "why", "Shows why a pending request has not run yet, or why a result was not delivered to the app.",
         example: "why \(AppManifest.current.permittedIdentifiers.first ?? "IDENTIFIER")")
 
-    @Argument(help: "One request or session. Default: all.") var identifier: String?
+    @Argument(help: "One request or session. Default: all.", completion: .requestsAndSessions) var identifier: String?
     @Flag(help: "Print JSON.") var json = false
 
     public init() {}
@@ -153,7 +153,7 @@ public struct WhyCommand: BackgroundCommand {
             } else if kind == .urlSession, let served, !attached.contains(identifier) {
                 condition = Condition(
                     name: .turn, met: false, since: OrNull(oldest), until: OrNull(nil),
-                    detail: "the launch for \(served.session) runs")
+                    detail: "waiting for the end of the launch for \(served.session)")
             } else {
                 return nil
             }

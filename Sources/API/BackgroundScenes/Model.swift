@@ -1,7 +1,7 @@
 import Foundation
 @_exported import Observation
 
-/// A value that the app stores: `@State private var model = Model()`.
+/// A property of the app whose value is kept in memory: `@State private var model = Model()`.
 ///
 /// Differs from Apple: the value lives as long as its app, which is created once in every process. A change does not redraw
 /// anything. The value is lost when the process ends. Store values for the next launch in a file, or in ``AppStorage``.

@@ -121,8 +121,8 @@ extension Scene {
     /// Handles background work of this kind.
     ///
     /// The launch ends when `action` returns. A launch for the events of a background session also waits until the delegates of
-    /// that session have received all events. The launch continues while attempts at transfers that it began are under way, for
-    /// `BackgroundSettings.continuation` at most (default: 30 s).
+    /// that session have received all events. If the launch began transfers, it continues while one of them runs,
+    /// for at most `BackgroundSettings.continuation` (default: 30 s).
     ///
     /// When the time of the launch runs out, the task of the action is cancelled. If the action does not return within the grace
     /// time, the process is killed and the next launch is delayed.

@@ -126,7 +126,7 @@ extension BGTaskScheduler {
 
     func submitContinued(_ request: BGContinuedProcessingTaskRequest) throws {
         guard LaunchContext.current == nil else {
-            throw Error(.notPermitted, "\(request.identifier): continued processing is asked for from the foreground")
+            throw Error(.notPermitted, "\(request.identifier): continued processing can be requested only in the foreground")
         }
         guard request.requiredResources.isSubset(of: Self.supportedResources) else {
             throw Error(.notPermitted, "\(request.identifier): this machine has no GPU for it")

@@ -26,7 +26,7 @@ import ProcessSupport
 /// }
 /// ```
 ///
-/// The apps of `BackgroundScenes` use the same two functions.
+/// The apps of `BackgroundScenes` also use ``handle(_:action:)`` and ``run()``.
 public enum BackgroundLaunch {
     /// Registers what the app does in launches of this kind.
     ///

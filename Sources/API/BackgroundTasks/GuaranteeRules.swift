@@ -110,7 +110,7 @@ extension BackgroundGuarantees.Guarantee {
                 .wakesSystem, .notKept,
                 "This system allows no timer that wakes the machine (CAP_WAKE_ALARM, which systemd 254 grants to user sessions)."
             )
-        case .untried: Self(.wakesSystem, .unknown, "No request has asked for it yet; the first one will show it.")
+        case .untried: Self(.wakesSystem, .unknown, "No request has asked for it yet. The first such request shows whether it is possible.")
         case .alarmIsSet: Self(.wakesSystem, .kept, "An alarm wakes the machine for requests that ask for it.")
         case .hindered(let obstacle): Self(.wakesSystem, .notKept, "Not now: \(obstacle.words).")
         }
@@ -138,7 +138,7 @@ extension BackgroundGuarantees.Guarantee {
         switch isKnown {
         case true?: Self(name, .kept, who)
         case false?: Self(name, .notKept, otherwise)
-        case nil: Self(name, .unknown, "No agent has looked yet: it does with the first work.")
+        case nil: Self(name, .unknown, "No agent has checked this yet. The agent checks it with the first work.")
         }
     }
 
@@ -151,10 +151,10 @@ extension BackgroundGuarantees.Guarantee {
         case .noSession:
             Self(
                 .buttonsAreLive, .notKept,
-                "No desktop is known to show them on: a command of the app in a terminal of the desktop makes it known.")
+                "The desktop is not known yet. Run a command of the app in a terminal on the desktop.")
         case .switchedOff: Self(.buttonsAreLive, .notKept, "Notifications are turned off in the app's settings.")
         case .unknown:
-            Self(.buttonsAreLive, .unknown, "The notification server was not asked yet: the first notification does.")
+            Self(.buttonsAreLive, .unknown, "The notification server was not checked yet. The first notification checks it.")
         }
     }
 

@@ -200,7 +200,7 @@ package protocol BodySource: AnyObject, Sendable {
     var isReady: Bool { get }
     /// Fills the buffer. Returns 0 at the end, and `nil` if the source cannot be read (the attempt then ends with `.stoppedByOwner`).
     func read(into buffer: UnsafeMutableRawBufferPointer) -> Int?
-    /// Returns to the first byte, because a redirect or an authentication sends the body again. Returns `false` if that is not possible.
+    /// Moves back to the first byte, because the body is sent again after a redirect or an authentication. Returns `false` if that is not possible.
     func rewind() -> Bool
 }
 

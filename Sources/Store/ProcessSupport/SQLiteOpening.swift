@@ -2,7 +2,7 @@ import CLinux
 import Glibc
 
 /// The system calls by which SQLite opens and reads files in this process. If SQLite cannot open a file for writing, it opens the file
-/// read-only and keeps it so. ``call`` prevents that for a file that is writable, but cannot be opened for now.
+/// read-only and keeps it so. ``call`` prevents this if the file is writable and cannot be opened only for a moment.
 package enum SQLiteOpening {
     package static let call: @convention(c) (UnsafePointer<CChar>, CInt, CInt) -> CInt = clinux_open_for_sqlite
 

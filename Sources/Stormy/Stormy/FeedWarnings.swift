@@ -85,16 +85,16 @@ struct FeedWarnings: Sendable {
         let now = BGTaskScheduler.now
         let unplaced = messages.compactMap { $0.unplaced(at: place.coordinates, least: settings.rule.alertSeverity, now: now) }
         let found = [
-            (unplaced.count { $0 == .all }, "name their areas by code alone, and cannot be placed"),
-            (unplaced.count { $0 == .some }, "name a part of their areas by code alone, and may also hold here"),
+            (unplaced.count { $0 == .all }, "have only codes of areas that are not known"),
+            (unplaced.count { $0 == .some }, "have some codes of areas that are not known, and may also be valid here"),
             (messages.count(where: \.hasUnreadableShapes), "have polygons or circles that cannot be read"),
             (
                 messages.count(where: \.hasAmbiguousShapes),
-                "have polygons that may go either way round the Earth, and count on both sides"
+                "have polygons that can mean either side of the Earth, and are used for both sides"
             ),
             (
                 messages.count { $0.hasNoOffset == true && !$0.infos.isEmpty },
-                "have times without an offset from UTC, and count longer"
+                "have times without an offset from UTC, and are treated as valid for longer"
             ),
             (
                 messages.count { $0.hasTooManyInfos == true },
@@ -102,7 +102,7 @@ struct FeedWarnings: Sendable {
             ),
             (
                 messages.count { $0.hasTooManyCorners == true },
-                "have more than \(CAPDocument.mostCorners) corners, and cannot be placed"
+                "have more than \(CAPDocument.mostCorners) corners, and are not used"
             ),
         ]
         return found.filter { $0.0 > 0 }.map { "\($0.0) of its \(messages.count) warnings \($0.1)" }
@@ -114,7 +114,7 @@ struct FeedWarnings: Sendable {
     static func reason(_ error: any Error) throws -> String {
         switch error {
         case let error as WeatherError: return error.message
-        case is CancellationError, URLError.cancelled: return "no answer when the time was up"
+        case is CancellationError, URLError.cancelled: return "no response within the time limit"
         case let error as URLError: return error.localizedDescription
         default: throw error
         }

@@ -53,7 +53,7 @@ package struct HeldUploads: Sendable {
         do {
             try Self.submit(after: delay)
         } catch {
-            BGTaskScheduler.shared.failCurrentLaunch("held uploads cannot ask for another moment: \(error.localizedDescription)")
+            BGTaskScheduler.shared.failCurrentLaunch("the next launch for waiting photos could not be requested: \(error.localizedDescription)")
         }
     }
 }

@@ -27,7 +27,7 @@ final class NotificationResponder: UNUserNotificationCenterDelegate, Sendable {
                 StormySettings.current.destinations.isEmpty
                 ? "Add an upload destination to the configuration first"
                 : "Choose the default upload destination in the configuration first"
-            return await say("No place to upload to", "\(way): `stormy upload FILE` says how.")
+            return await say("No place to upload to", "\(way): `stormy upload FILE` shows how.")
         }
         do {
             let store = try StormyStore.open()

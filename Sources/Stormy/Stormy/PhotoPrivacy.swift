@@ -16,24 +16,24 @@ enum PhotoPrivacy: Equatable {
     ///   - format: `nil` if the file is not a picture of a known kind.
     ///   - looksLocated: `true` if something in the file looks like a location. Not considered if the file is proved to be clean.
     init(format: PhotoFormat?, verdict: PhotoCleaner.Verdict, looksLocated: Bool) {
-        let advice = "--keep-location sends it as it is"
+        let advice = "--keep-location uploads the file unchanged"
         switch (verdict, format, looksLocated) {
         // The cleaner proved it, also for films, which are not photos of a known kind.
         case (.clean(let removed), _, _): self = .send(removed: removed, note: nil)
         case (.unreadable, .heic, _), (.unreadable, .avif, _), (.unreadable, .jxl, _), (.unreadable, .raw, _):
-            self = .hold("\(format!.rawValue.uppercased()) photos cannot be cleaned of their location here; \(advice)")
-        case (.unreadable(let why), _, true): self = .hold("it says where it was taken, and \(why); \(advice)")
+            self = .hold("\(format!.rawValue.uppercased()) photos: the location cannot be removed here; \(advice)")
+        case (.unreadable(let why), _, true): self = .hold("it contains its location, and \(why); \(advice)")
         case (.unreadable(let why), .some, false):
-            self = .send(removed: [], note: "\(why); if it holds a location, the location was not removed")
+            self = .send(removed: [], note: "\(why); if it contains a location, the location was not removed")
         // A location was found and is still there, or no program could look for one. Films are not photos of a known kind.
         case (.notCleaned(let why), _, _): self = .hold("\(why); \(advice)")
         case (.interrupted, _, _):
-            self = .hold("its metadata cannot be read (the reader ended over it); \(advice)")
+            self = .hold("its metadata cannot be read (photo-cleaner ended before it finished); \(advice)")
         case (.unreadable, nil, false):
             self = .send(removed: [], note: Self.unknownKind)
         }
     }
 
     private static let unknownKind =
-        "not a photo of a kind that is known here; if it holds a location, the location was not removed"
+        "not a known kind of photo; if it contains a location, the location was not removed"
 }

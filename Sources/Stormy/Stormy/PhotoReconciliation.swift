@@ -37,12 +37,12 @@ package struct PhotoReconciliation {
         package var sentences: [String] {
             var sentences: [String] = []
             if queuedAgain > 0 {
-                sentences.append("\(count(queuedAgain)) queued again: the agent did not know of \(them(queuedAgain)) any more")
+                sentences.append("\(count(queuedAgain)) queued again, because the agent's database had no transfer for \(them(queuedAgain))")
             }
-            if adopted > 0 { sentences.append("\(count(adopted)) found again, on the way to the server") }
+            if adopted > 0 { sentences.append("\(count(adopted)) found again: the upload is not complete yet") }
             for (name, number) in waiting.sorted(by: { $0.key < $1.key }) {
                 sentences.append(
-                    "\(count(number)) for \(name), which is not configured as then, or has a password that cannot be read")
+                    "\(count(number)) for \(name) not sent yet: the destination was changed or removed, or its password cannot be read")
             }
             sentences += failed
             for path in away { sentences.append("\(path): not sent yet, because the file cannot be read now: connect its drive") }
@@ -50,7 +50,7 @@ package struct PhotoReconciliation {
                 sentences.append("\(path): not sent, because another file is there now; upload it again if you want it sent")
             }
             for path in lost {
-                sentences.append("\(path): not sent, and neither the file nor its queued copy is here any more")
+                sentences.append("\(path): not sent: the file and its queued copy are missing")
             }
             return sentences
         }
@@ -170,7 +170,7 @@ package struct PhotoReconciliation {
         if copy == nil, original != .readable {
             let isRecent = BGTaskScheduler.now.timeIntervalSince(photo.changedAt) < Self.patience
             if original == .away, isRecent { return .isAway }
-            try change(photo, to: .failed, "its queued copy is gone, and so is the file")
+            try change(photo, to: .failed, "the file and its queued copy are missing")
             return .lost
         }
         guard let destination = destination(of: photo) else {
@@ -273,7 +273,7 @@ package struct PhotoReconciliation {
     private func tellOfLost(_ outcome: Outcome) {
         tell(
             "photos-lost", outcome.lost.count == 1 ? "A photo is lost" : "\(outcome.lost.count) photos are lost",
-            outcome.lost.prefix(3).joined(separator: "\n") + "\nNeither the file nor its queued copy is here any more.")
+            outcome.lost.prefix(3).joined(separator: "\n") + "\nThe file and its queued copy are missing.")
     }
 
     private func tell(_ identifier: String, _ title: String, _ body: String) {

@@ -14,9 +14,9 @@ package enum PhotoUploadError: Error, CustomStringConvertible {
     package var description: String {
         switch self {
         case .cannotRead(let path, let reason): "\(path): \(reason)"
-        case .addressIsTaken(let path): "\(path): a presigned address is for one file, and another photo went there"
+        case .addressIsTaken(let path): "\(path): a presigned address is for one file, and it was used for another photo"
         case .isOwnFile(let path): "\(path): one of Stormy's own files, which are never sent"
-        case .isNoPhoto(let path): "\(path): no photo of a kind that is known"
+        case .isNoPhoto(let path): "\(path): not a known kind of photo"
         }
     }
 }

@@ -241,8 +241,8 @@ extension StormyStore {
 
         package var description: String {
             switch self {
-            case .photoWasGivenAgain: "the same photo was given again and is there, or on its way"
-            case .addressIsTaken: "its presigned address is for one file, and another photo went there"
+            case .photoWasGivenAgain: "the same photo was given again, and is uploaded or queued"
+            case .addressIsTaken: "its presigned address is for one file, and it was used for another photo"
             }
         }
     }

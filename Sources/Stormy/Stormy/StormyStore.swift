@@ -22,10 +22,10 @@ package enum StormyStoreError: Error, CustomStringConvertible {
         switch self {
         case .cannotOpen(let path, let reason): "\(path): \(reason)"
         case .damaged(let path):
-            "\(path): damaged or not a store of Stormy: it was left untouched; move it away to start afresh"
+            "\(path): damaged, or not a store of Stormy. It was not changed. To start with an empty store, move the file away"
         case .busy(let path): "\(StoreError.busy(path: path))"
         case .newerVersion(let path):
-            "\(path) was written by a newer version of Stormy: it was left untouched; install that version again"
+            "\(path) was written by a newer version of Stormy. It was not changed. Install that version again"
         case .placeExists(let name): "a place named \(name) exists already; remove it first, or use another name"
         case .noSuchPlace(let name): "no place is named \(name): see `stormy place list`"
         }

@@ -14,7 +14,7 @@ package enum StormyTrouble {
         UNUserNotificationCenter.current().add(
             UNNotificationRequest(identifier: "trouble-\(kind)", content: content, trigger: nil, alertsOncePerContent: true)
         ) { error in
-            if let error { logError("not told: \(title): \(error)") }
+            if let error { logError("not shown: \(title): \(error)") }
         }
     }
 

@@ -64,7 +64,7 @@ package struct WeatherCheck: Sendable {
                 try store.noteWarningTrouble(error, by: source.service.rawValue, of: place)
                 continue
             } catch let error where error is CancellationError || (error as? URLError)?.code == .cancelled {
-                reason = "no answer when the time was up"
+                reason = "no response within the time limit"
             } catch let error as URLError {
                 reason = error.localizedDescription
             }
@@ -82,7 +82,7 @@ package struct WeatherCheck: Sendable {
                 while let other = others.popFirst() {
                     do { return try await fetch(other).content } catch {
                         let why = (error as? WeatherUnavailable)?.description ?? "\(error)"
-                        reasons.append("\(other.name), for what \(fetched.content.source) does not know: \(why)")
+                        reasons.append("\(other.name), used for values that \(fetched.content.source) does not have: \(why)")
                     }
                 }
                 return nil
@@ -114,9 +114,9 @@ package struct WeatherCheck: Sendable {
             }
         } catch WeatherError.rateLimited(let reason) {
             let seconds = (last as? HTTPURLResponse)?.value(forHTTPHeaderField: "Retry-After").flatMap { Int($0) }
-            let wait = seconds.map { $0 > 0 ? "; it asks to wait \($0) s" : "" } ?? ""
+            let wait = seconds.map { $0 > 0 ? "; it requires a pause of \($0) s" : "" } ?? ""
             let said = reason.isEmpty ? "" : ": \(reason)"
-            throw WeatherUnavailable(description: "the weather service is asked too often\(said)\(wait)")
+            throw WeatherUnavailable(description: "the weather service received too many requests\(said)\(wait)")
         } catch let error as WeatherError {
             throw WeatherUnavailable(description: error.message)
         } catch let error as WeatherRequestError {
@@ -164,7 +164,7 @@ package struct PlaceSearch: Sendable {
         } catch {
             let why = (error as? WeatherError)?.message ?? error.localizedDescription
             throw WeatherUnavailable(
-                description: "\"\(name)\" could not be looked up: \(why) With its coordinates no look-up is needed: NAME LAT,LON")
+                description: "\"\(name)\" could not be looked up: \(why) Give its coordinates instead: NAME LAT,LON")
         }
     }
 }

@@ -81,7 +81,7 @@ package struct StormQuestion {
         } catch let error as URLError {
             // The request continues in the agent, or the user cancelled it. In both cases the problem is reported until there is a
             // response.
-            let why = error.code == .cancelled ? "no answer so far; it is waited for" : error.localizedDescription
+            let why = error.code == .cancelled ? "no response yet; the request continues in the background" : error.localizedDescription
             try store.noteWarningTrouble(why, by: source.service.rawValue, of: source.place)
         }
     }
@@ -89,7 +89,7 @@ package struct StormQuestion {
     /// - Returns: `nil` if the request continues in the agent.
     private func askForForecast(at place: Place) async throws -> (FetchedForecast, ArraySlice<WeatherSource>)? {
         let sources = settings.sources(for: place)
-        if sources.isEmpty { throw try unknown("where it lies cannot be read", at: place) }
+        if sources.isEmpty { throw try unknown("its coordinates cannot be read", at: place) }
         var reasons: [String] = []
         var handedOver: HandedOver?
         for (index, source) in sources.enumerated() {
@@ -163,7 +163,7 @@ package struct StormQuestion {
             _ = try unknown("\(trouble) It is tried again.", at: place)
             return
         }
-        let waits = "no answer when the time was up; it is waited for"
+        let waits = "no response within the time limit; the request continues in the background"
         let now = BGTaskScheduler.now
         // The response to the first request may arrive soon after this moment.
         let isFirst = try store.check(of: place) == nil && now.timeIntervalSince(began) < Self.longWait
@@ -191,7 +191,7 @@ package struct StormQuestion {
             let count = taken.assessment.unknownHours?.hourCount ?? 0
             if count > 0 {
                 logError(
-                    "\(place.name): no service has values for \(count) of the next \(StormRule.reportedHours) hours: a storm then is not seen"
+                    "\(place.name): no service has values for \(count) of the next \(StormRule.reportedHours) hours. A storm in these hours is not detected"
                 )
             }
             return taken.assessment

@@ -34,7 +34,7 @@ struct Destinations {
                 throw CommandFailure(
                     .badConfiguration,
                     """
-                    \(names.joined(separator: " and ")) are configured, and none of them is the default: say --to \(names[0]), or write to \(path), \
+                    \(names.joined(separator: " and ")) are configured, and none of them is the default: use --to \(names[0]), or write to \(path), \
                     under [upload]:
                       default = "\(names[0])"
                     """)
@@ -83,7 +83,7 @@ struct Destinations {
         case .plain, .webdav, .put, .multipart, .tus, .resumable, .nextcloud: break
         case .immich:
             guard let key = try secret(destination.token, destination.tokenFile, name) else {
-                throw missing(name, "token_file = \"…\", a file with an API key of Immich's")
+                throw missing(name, "token_file = \"…\", a file with an API key of Immich")
             }
             credential = PhotoDestination.Credential(header: "x-api-key", value: key)
         case .s3:

@@ -10,7 +10,7 @@ import Stormy
 struct PhotoFinder {
     /// `true` if folders are searched.
     let isRecursive: Bool
-    /// Files of folders and lists that are not photos.
+    /// The files in folders and lists that were skipped because they are not photos.
     private var skipped: [PathName] = []
     /// The number of folders in lists that were skipped.
     private var skippedFolders = 0

@@ -6,10 +6,10 @@ enum StormyDesktop {
     static let integration = DesktopIntegration(
         summary: "Checks for storms and uploads your photos of them",
         details: """
-            Stormy looks at the weather at your places every day at noon, tells you when a storm is expected, and sends the photos that \
-            you take of it, whatever becomes of the network in between.
+            Stormy checks the forecast of your places every day at noon and shows a notification if a storm is expected. It uploads your \
+            photos of the storm, also after network failures and restarts.
 
-            Where a photo was taken is removed from what is sent, unless you say otherwise.
+            It removes the location from uploaded photos, unless you choose to keep it.
             """,
         commands: StormyRoot.self, icon: Data(PackageResources.Stormy_svg), categories: ["Utility"],
         actions: [

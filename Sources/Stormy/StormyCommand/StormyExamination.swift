@@ -39,8 +39,8 @@ enum StormyExamination {
         return DoctorFinding(
             name, .warning,
             """
-            the photo button of a notification can open no file chooser (\(trouble)): install xdg-desktop-portal with the backend of your \
-            desktop (xdg-desktop-portal-gtk, say), or zenity
+            the photo button of a notification cannot open a file chooser (\(trouble)): install xdg-desktop-portal with the backend of your \
+            desktop, for example xdg-desktop-portal-gtk, or install zenity
             """)
     }
 

@@ -169,49 +169,53 @@ extension Configuration {
     /// the file if the mark is removed.
     package static let template = """
         # Every line is optional: these are the defaults. Times are seconds.
-        # A change counts from the next check or command on.
+        # A change takes effect with the next check or command.
 
         [weather]
-        # The service that is asked first: open-meteo, met-norway, nws (United
-        # States) or bright-sky (Germany). Where it has no answer, or one of thunder
-        # that nothing confirms, the next that covers the place is asked.
+        # The weather service that is used first: open-meteo, met-norway, nws (United
+        # States) or bright-sky (Germany). If it does not respond, or if nothing
+        # confirms its forecast of thunder, the next service that covers the place
+        # is used.
         provider = "open-meteo"
-        # An e-mail address that services see in User-Agent. MET Norway requires
-        # it: without it Stormy receives no forecasts and no official warnings of
-        # MET Norway. To receive them, write: contact = "you@example.org"
+        # An e-mail address that is sent to the services in the User-Agent. MET
+        # Norway requires it: without it Stormy receives no forecasts and no official
+        # warnings of MET Norway. Example: contact = "you@example.org"
         contact = ""
-        # A mirror in place of all services, and of finding places by name:
+        # Your own servers, instead of all weather services and of the service that
+        # finds places by name:
         #: base_url = "https://weather.example.org"
         #: geocoding_url = "https://geocoding.example.org"
 
-        # It is stormy when one of these holds.
+        # A forecast is a storm if at least one of these conditions is met.
         [storm]
-        # Hours that are looked ahead, 1 to 168.
+        # The number of hours that are checked, from now: 1 to 168.
         horizon_hours = 24
         thunderstorm = true
-        # Gusts from here on, km/h.
+        # Gusts of at least this speed, in km/h.
         gusts_kmh = 75
-        # Rain from here on, mm per hour.
+        # At least this amount of rain, in mm per hour.
         rain_mm_per_hour = 20
-        # Official warnings from here on: minor, moderate, severe, extreme, or off.
-        # They come from the service of the place's country, where it has one.
+        # Official warnings of at least this severity: minor, moderate, severe,
+        # extreme, or off. They come from the warning service of the place's country,
+        # if there is one.
         alert_severity = "severe"
 
         [alerts]
-        # More of them: Atom or RSS feeds of CAP 1.2. Areas that are drawn count;
-        # those known by a code alone are said, as nobody can place them.
+        # The addresses of more official warnings: Atom or RSS feeds of CAP 1.2. A
+        # warning is used if its area is a polygon or a circle. A warning whose area
+        # is only a code is reported, because its area is not known.
         cap_feeds = []
 
         [schedule]
-        # A check is up to so much after its time, always the same here: kind to
-        # public services.
+        # The maximum delay of a check. Each installation has its own constant delay,
+        # so that not all users send requests at the same time.
         spread_seconds = 120
-        # A check that was missed while the machine was off: "once" (as soon as it
-        # is on again) or "skip".
+        # A check that was missed while the machine was off: "once" (it runs when the
+        # machine is on again) or "skip".
         missed = "once"
 
-        # How long one launch may take: a check, held uploads, and the time between
-        # the warning and the end.
+        # Time limits: for a check, for photos that waited for charging, and between
+        # the request to stop and the forced end.
         [background]
         refresh_budget_seconds = 30
         processing_budget_seconds = 600
@@ -219,33 +223,35 @@ extension Configuration {
 
         [notifications]
         enabled = true
-        # Which are shown, beside those of trouble.
+        # The notifications to show. Problems are always shown.
         storms = true
         photos = true
         downloads = true
-        # Hours without notifications: "22:00-07:00". At their end one tells of all.
+        # Hours without notifications, for example "22:00-07:00". A single summary is
+        # shown when they end.
         quiet_hours = ""
-        # Shown all the same: "extreme" storms, all "storms", or "none".
+        # Also shown in these hours: "extreme" storms, all "storms", or "none".
         quiet_passes = "extreme"
 
         [upload]
-        # Photos are sent without the location where they were taken. A destination
-        # chooses with its own line "location". This line is for destinations
-        # without that line, and the options --keep-location and
-        # --remove-location of "stormy upload" come first:
+        # Photos are uploaded without the location where they were taken. To keep the
+        # location, write this line, or location = "keep" for a single destination.
+        # The options --keep-location and --remove-location of "stormy upload" have
+        # priority over both.
         #: keep_location = true
-        # Of several destinations the one that is meant without --to:
+        # The destination that "stormy upload" uses without --to:
         #: default = "home"
 
-        # Where photos go: a table for each place, with a name of your own behind
-        # "destinations.". Every kind may have limit_kbps (kilobits per second, for
-        # all its uploads together), and user and password_file, or token_file,
-        # where the server asks for them.
-        # Passwords stand in files of their own, readable by you alone:
+        # The destinations of photos. Each one is a table, and you choose its name
+        # after "destinations.". Every kind may have these lines:
+        #   limit_kbps     the maximum speed of all its uploads together, in kilobits
+        #                  per second
+        #   user and password_file, or token_file, if the server requires them
+        #   location       "remove" (the default) or "keep"
+        #   ca_file        a PEM file with the server's own certificate authority,
+        #                  which replaces the authorities of the system
+        # Each password is in a separate file that only you can read:
         # chmod 600 ~/.config/stormy/password
-        # Every kind may also have location ("keep" or "remove", the default), and
-        # ca_file: the PEM file of the server's own certificate authority. For this
-        # destination it replaces the authorities of the system.
 
         #: [upload.destinations.home]
         #: kind = "webdav"
@@ -267,7 +273,7 @@ extension Configuration {
         #: url = "https://immich.example.org"
         #: token_file = "~/.config/stormy/api-key"
 
-        # The bucket is left out where the address's host has it.
+        # Omit the line "bucket" if the host name of the address contains the bucket.
         #: [upload.destinations.bucket]
         #: kind = "s3"
         #: url = "https://s3.eu-central-1.amazonaws.com/album/"
@@ -276,19 +282,19 @@ extension Configuration {
         #: access_key = "AKIA…"
         #: secret_key_file = "~/.config/stormy/secret"
 
-        # One PUT to this folder, or to a presigned address as it stands.
+        # One PUT request to this folder, or to a presigned address.
         #: [upload.destinations.plain]
         #: kind = "put"
         #: url = "https://files.example.org/photos/"
 
-        # A form, as a browser sends it; field is the name of its field.
+        # A form, as a browser sends it. "field" is the name of its file field.
         #: [upload.destinations.form]
         #: kind = "multipart"
         #: url = "https://forms.example.org/upload"
         #: field = "file"
 
-        # These two go on where they were cut. The IETF's way may have {name}, the
-        # photo's, in its address.
+        # Interrupted uploads of these two kinds continue with the missing bytes. In
+        # the address of "resumable", {name} is replaced by the name of the photo.
         #: [upload.destinations.tus]
         #: kind = "tus"
         #: url = "https://tus.example.org/files/"

@@ -187,7 +187,7 @@ package struct StormRule: Sendable, Equatable, Codable {
     private func confirmation(of hour: ForecastHour, in forecast: Forecast, by second: Forecast) -> StormKey? {
         let own = source(of: hour, in: forecast)
         let isThere = second.hours.contains { other in
-            // An hour whose values one of the forecasts has from the other does not confirm thunder.
+            // If one forecast took the values of an hour from the other forecast, this hour does not confirm thunder.
             !own.contains(other.source ?? second.source) && other.source.map { !own.contains($0) } ?? true
                 && abs(other.start.timeIntervalSince(hour.start)) <= ForecastHour.seconds
                 && other.weatherCode.map(WeatherCode.isThunderstorm) == true

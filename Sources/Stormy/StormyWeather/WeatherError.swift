@@ -57,16 +57,16 @@ package enum WeatherError: Error, Equatable, Sendable {
     package var message: String {
         switch self {
         case .notJSON(let excerpt):
-            "the answer is not a weather service's (a login page of the network?): “\(excerpt)”"
-        case .truncated: "the answer of the weather service is cut off"
+            "the response is not from the weather service, but perhaps a login page of the network: “\(excerpt)”"
+        case .truncated: "the response of the weather service is incomplete"
         case .service(let status, let reason):
             reason.isEmpty
                 ? "the weather service responded with status \(status)"
                 : "the weather service responded with status \(status): \(reason)"
         case .rateLimited(let reason):
             reason.isEmpty
-                ? "the weather service asks for fewer requests" : "the weather service asks for fewer requests: \(reason)"
-        case .notModified: "the weather service has nothing newer, and nothing is stored"
+                ? "the weather service received too many requests" : "the weather service received too many requests: \(reason)"
+        case .notModified: "the weather service has no newer forecast, and none is stored"
         case .notCovered: "the weather service does not cover this place"
         case .notCAP: "the response is not an official warning (CAP 1.2) and not a feed of warnings"
         case .unreadableWarnings(let count):
@@ -77,9 +77,9 @@ package enum WeatherError: Error, Equatable, Sendable {
                 + (kept == 1 ? "1 warning, which is kept" : "\(kept) warnings, which are kept")
         case .old(let hours): "the weather service's newest forecast is \(hours) h old"
         case .tooLarge(let bytes, let most):
-            "the answer of the weather service is too large (\(bytes) bytes, at most \(most))"
-        case .tooManyElements: "the answer has more than \(AnswerXML.maximumNodes) elements"
-        case .noData: "the answer of the weather service has no usable hour"
+            "the response of the weather service is too large (\(bytes) bytes, at most \(most))"
+        case .tooManyElements: "the response of the weather service has more than \(AnswerXML.maximumNodes) XML elements"
+        case .noData: "the response of the weather service has no usable values"
         }
     }
 

@@ -57,7 +57,7 @@ def _(c):
     return f"{late:.1f} s after it"
 
 
-two = Behaviour("two", TIME, "Two schedules at one second both run")
+two = Behaviour("two", TIME, "Two schedules that are due in the same second both run")
 
 
 @two.of("systemd", "cron", "nohup")

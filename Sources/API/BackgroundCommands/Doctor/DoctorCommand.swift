@@ -19,7 +19,7 @@ public struct DoctorCommand: BackgroundCommand {
 
     @Flag(help: "Also show the checks that passed, and the capabilities of this desktop.") var all = false
     @Flag(help: "Run the fixes that are safe, then check again.") var fix = false
-    @Flag(help: "Print JSON: rows of check, status, message and fix; the last one has the guarantees.") var json = false
+    @Flag(help: "Print JSON: one row for each check. The last row has the capabilities of this desktop.") var json = false
 
     public init() {}
 
@@ -104,7 +104,7 @@ public struct DoctorCommand: BackgroundCommand {
         let text = "\(mark) \(finding.check): \(finding.message)"
         Output.line(finding.status == .ok ? text : Output.loud(text))
         if let fix = finding.fix {
-            Output.line("    \(fix.command)" + (isFixing && !fix.isSafe ? "    # not run by --fix: decide yourself" : ""))
+            Output.line("    \(fix.command)" + (isFixing && !fix.isSafe ? "    # not run by --fix: you decide" : ""))
         }
     }
 

@@ -11,7 +11,8 @@ struct InstalledFile: Equatable {
     init(_ path: String, _ text: String) { self.init(path, Data(text.utf8)) }
 }
 
-/// Generates the files that a desktop and a shell show of an app. Pure: an app's description in, files out.
+/// Generates the files that integrate an app into the desktop and the shell: menu entry, icon, completions and manual pages. Pure: an
+/// app's description in, files out.
 struct DesktopFiles {
     let integration: DesktopIntegration
     /// The `CFBundleIdentifier`, used in file names.

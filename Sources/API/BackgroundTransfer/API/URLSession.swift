@@ -59,8 +59,9 @@ open class URLSession: NSObject, @unchecked Sendable {  // because its engine gu
     open var configuration: URLSessionConfiguration { ownConfiguration.copied() }
 
     /// Creates a session. For a background session, `delegate` receives the events of all ended transfers that were not reported to the
-    /// app, first the transfers of earlier processes. The session holds its delegate until the session is invalidated. A second session
-    /// with the same identifier in one process uses the first session, with the first session's delegate.
+    /// app, first the transfers of earlier processes. The session holds its delegate until the session is invalidated. If this process
+    /// already has an open session with this identifier, the new session has the tasks and the delegate of that session, and its own
+    /// `delegate` is not called.
     ///
     /// - Parameters:
     ///   - configuration: is copied: later changes to it have no effect.
@@ -131,7 +132,7 @@ open class URLSession: NSObject, @unchecked Sendable {  // because its engine gu
 
     /// Tasks of this process and of earlier processes, until the last delegate method of a task has returned.
     ///
-    /// In a background session these are also tasks that ended without this process. Their ``URLSessionTask/state`` is
+    /// In a background session, the list also has tasks that ended while this process was not running. Their ``URLSessionTask/state`` is
     /// ``URLSessionTask/State/completed``; `resume()` and `cancel()` change nothing.
     ///
     /// If the agent's database (ledger) cannot be read for a minute, standard error shows that, and the list has only tasks that this

@@ -342,7 +342,8 @@ open class URLSessionUploadTask: URLSessionDataTask, @unchecked Sendable {  // b
     /// Ends the upload. Always returns `nil`, see ``cancel(byProducingResumeData:)``.
     open func cancelByProducingResumeData() async -> Data? { await session.engine.cancelProducingResumeData(self) }
 
-    /// Makes the snapshot now instead of in `resume()`, to find out early whether the file can be read. Beyond Apple.
+    /// Copies the file for the upload now instead of in `resume()`, so that the app knows early whether the file can be read. Beyond
+    /// Apple.
     ///
     /// - Returns: the copy, and the digest and size of the data that will be sent.
     /// - Throws: a description of why the file cannot be queued: missing, unreadable, not a file, changing.

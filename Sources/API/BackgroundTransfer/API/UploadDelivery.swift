@@ -1,7 +1,7 @@
 import TransferMachines
 
-/// The credentials of an S3 bucket. Stored in the agent's database (ledger), which only its owner can read, until the upload ends. Beyond
-/// Apple.
+/// The credentials of an S3 bucket. The agent's database (ledger) has them until the upload ends, and only the user can read the ledger.
+/// Beyond Apple.
 public typealias S3Access = TransferMachines.S3Access
 
 /// The configured destination of an upload. Beyond Apple.

@@ -167,7 +167,7 @@ public enum BackgroundTransfers {
         return names.sorted().map { LeftCopy(folder.appendingPathComponent($0)) }
     }
 
-    /// A copy that ``leftCopies()`` returns.
+    /// A copy of a file that was queued for upload and belongs to no transfer any more. See ``leftCopies()``.
     public struct LeftCopy: Sendable, Equatable {
         /// Returns the SHA-256 in hex of the copy. Reads the complete file.
         ///

@@ -68,7 +68,7 @@ private final class OtherWriters: Sendable {
             try database.write { try $0.notifyChanges(in: .fullDatabase) }
             retry.succeeded()
         } catch {
-            if !retry.isFailing { logError("what another process wrote cannot be looked at yet: \(error)") }
+            if !retry.isFailing { logError("the changes of another process cannot be read yet: \(error)") }
             retry.failed { self.look() }
         }
     }

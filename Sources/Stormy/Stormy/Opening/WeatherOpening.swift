@@ -105,7 +105,7 @@ struct WeatherOpening: Sendable {
 
     private var noAnswer: String {
         let seconds = timeout.map { " within " + $0.formatted(.units(allowed: [.seconds, .milliseconds])) } ?? ""
-        return "the weather service did not answer\(seconds)"
+        return "the weather service did not respond\(seconds)"
     }
 
     private func fallBack(_ place: Place, _ reason: String, _ failure: inout WeatherUnavailable?) throws -> CheckOutcome {

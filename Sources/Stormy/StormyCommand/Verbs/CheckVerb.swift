@@ -10,7 +10,7 @@ struct CheckVerb: AsyncParsableCommand {
         commandName: "check", abstract: "Checks the weather now: stormy or calm, and why.",
         discussion: "Example:\n  stormy check Sydney --exit-code; [ $? -eq 10 ] && echo storm")
 
-    @Argument(help: "One place. Default: all places.") var name: String?
+    @Argument(help: "One place. Default: all places.", completion: .places) var name: String?
     @Flag(help: "Fetch a new forecast, and fail if that is not possible.") var fresh = false
     @Flag(help: "Use the stored forecast only.") var offline = false
     @Flag(help: "Show a desktop notification for a storm that was not shown yet.") var notify = false
@@ -224,11 +224,11 @@ struct CheckVerb: AsyncParsableCommand {
             StormText.span(window, timeZone: outcome.place.zone, locale: PersonLocale.current)
         }
         let filled = (outcome.forecast?.filledHours ?? []).map {
-            "Values of \($0.source) count \(span($0.window)), because \(outcome.source) lacks values for these hours."
+            "Values of \($0.source) are used \(span($0.window)), because \(outcome.source) lacks values for these hours."
         }
         return filled
             + (outcome.assessment?.unknownHours ?? []).map {
-                "Not known: no service has all values \(span($0)). A storm in these hours is not seen."
+                "Not known: no service has all values \(span($0)). A storm in these hours is not detected."
             }
     }
 

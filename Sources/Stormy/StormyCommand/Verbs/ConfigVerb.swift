@@ -9,8 +9,8 @@ struct ConfigVerb: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "config", abstract: "Prints every line that the configuration can have, with its default.",
         discussion: """
-            The configuration is ~/.config/stormy/config.toml, or stormy/config.toml in the folder of $XDG_CONFIG_HOME. Without one the \
-            defaults hold. What this prints can be used as it is.
+            The configuration is ~/.config/stormy/config.toml, or stormy/config.toml in the folder of $XDG_CONFIG_HOME. Without this file, the \
+            defaults apply. The output of this command is a valid configuration file.
 
             Example:
               stormy config | less
@@ -24,7 +24,7 @@ struct ConfigVerb: AsyncParsableCommand {
         Configuration.template.replacing("#: ", with: "# ").split(separator: "\n", omittingEmptySubsequences: false)
         .map { $0.isEmpty ? "" : "  " + $0 }.joined(separator: "\n")
 
-    @Flag(help: "Read your configuration, print its place, and say what is wrong with it.") var check = false
+    @Flag(help: "Check your configuration, and print its path and its mistakes.") var check = false
 
     func run() async throws {
         guard check else { return Output.line(Configuration.template.replacing("#: ", with: "# ")) }
@@ -34,7 +34,7 @@ struct ConfigVerb: AsyncParsableCommand {
         let destinations = Destinations(configuration)
         for name in configuration.upload.destinations.keys.sorted() { _ = try destinations.named(name) }
         let isThere = FileManager.default.fileExists(atPath: file)
-        Output.line(isThere ? "\(file): all right" : "\(file): not there, so the defaults hold")
+        Output.line(isThere ? "\(file): all right" : "\(file): does not exist, so the defaults apply")
         Self.showMissingLocation(configuration)
         try Self.showMissingContact(configuration)
     }

@@ -48,7 +48,7 @@ struct ScheduleVerb: AsyncParsableCommand {
             if let trouble { throw trouble }
             return
         }
-        if let next = summary.next.value { Output.line("The next check is at \(Output.moment(next)).") }
+        if let next = summary.next.value { Output.line("Next check: \(Output.moment(next)).") }
         if let wake = summary.wakeAt.value, let next = summary.next.value, wake.timeIntervalSince(next) >= 1 {
             Output.line(
                 "This machine wakes \(Output.duration(Int(wake.timeIntervalSince(next)))) later, so that not all users send requests at the same time (--exact turns this off)."

@@ -157,8 +157,8 @@ package struct RegionTable: Sendable {
         !distances(from: place, limit: kilometres) { !$0.isSea && MeteoAlarmCountry(of: $0) == country }.isEmpty
     }
 
-    /// Returns whether one of the regions is a region of the place, as ``landRegions(at:)`` states. Cost: small for regions that
-    /// are elsewhere.
+    /// Returns whether one of the regions is a region of the place, as ``landRegions(at:)`` states. Fast if none of the
+    /// regions is near the place.
     package func isPlace(_ place: Coordinates, in regions: Set<WarningRegion>) -> Bool {
         let margin = LocalMap.margin(Self.nearby, at: place)
         let isNear = regions.contains { region in
