@@ -49,7 +49,7 @@ ONE_THREADED = BackgroundLedgerTests.TransferChoiceTests BackgroundLedgerTests.R
 # Tests that need a process, a bus or a server. `make check` skips them. An architecture test checks that the list is complete.
 EFFECTS = BackgroundAgentTests.AdoptionTests EndToEndTests DesktopServicesTests CurlTransportTests FaultyServerTests PhotoLocationsTests.ExifToolTests \
 	BackgroundTransferTests.OrdinarySession BackgroundTransferTests.Session BackgroundTransferTests.URLProtocolTests \
-	BackgroundLedgerTests.BellTests BackgroundLedgerTests.ChildProcessTests BackgroundLedgerTests.FileLockTests BackgroundLedgerTests.LedgerFaultTests \
+	BackgroundLedgerTests.ChangeListenerTests BackgroundLedgerTests.ChildProcessTests BackgroundLedgerTests.FileLockTests BackgroundLedgerTests.LedgerFaultTests \
 	BackgroundTasksTests.RegistrationTests BackgroundSchedulingTests.WallClockOracleTests \
 	BackgroundTasksTestingTests.NetworkConformanceTests BackgroundTasksTestingTests.EveryOtherEndTests \
 	BackgroundAgentTests.LauncherConformanceTests BackgroundAgentTests.ActivationTests \

@@ -1,7 +1,7 @@
 /// Compares the manifest and the sources with the designed architecture. Each finding is a sentence that names the file and the
 /// line.
 struct ArchitectureChecker {
-    var house: House
+    var house: ArchitectureRules
 
     static let maximumLines = 400
     /// The limit for the agent's composition root, which has to stay short.

@@ -56,7 +56,7 @@ import Testing
         // Interop has servers for scripts, which are separate packages. Only the thread sanitizer builds Sanitizers. StandIns has
         // one folder for each test double of a GUI library.
         #expect(Set(try sources("Tests").map(\.target)).subtracting(declared) == ["Interop", "Sanitizers", "StandIns"])
-        #expect(Set(try sources("Tests/StandIns").map(\.standIn)).subtracting(declared) == [])
+        #expect(Set(try sources("Tests/StandIns").map(\.stubTarget)).subtracting(declared) == [])
     }
 
     @Test func `no failure of a durable write is ignored`() throws { expectNone(try sources().flatMap(checker.swallowedWrites)) }

@@ -20,7 +20,7 @@ struct SourceText {
     var target: String { folders.dropFirst(floor == nil ? 1 : 2).first ?? "" }
 
     /// The target of a file below `Tests/StandIns`.
-    var standIn: String { folders.dropFirst(2).first ?? "" }
+    var stubTarget: String { folders.dropFirst(2).first ?? "" }
 
     private var folders: [String] { path.split(separator: "/").map(String.init) }
 

@@ -61,7 +61,7 @@ extension Bench {
     /// Delivers a complete response to the latest attempt.
     func answer(_ id: Int64, _ text: String = "sunny", status: Int = 200) throws {
         let attempt = try attempt(id)
-        let sent = attempt.takeBody()
+        let sent = attempt.drainBody()
         let head = ResponseHead(status: status, headers: [], url: attempt.request.url)
         #expect(attempt.sink.receive(head: head))
         let bytes = Array(text.utf8)

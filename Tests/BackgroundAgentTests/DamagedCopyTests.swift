@@ -15,7 +15,7 @@ import TransferMachines
     /// Reads the complete body, and responds.
     private func answer(_ id: Int64, _ status: Int, _ headers: [HeaderField] = []) throws {
         let attempt = try bench.attempt(id)
-        let sent = attempt.takeBody()
+        let sent = attempt.drainBody()
         let head = ResponseHead(status: status, headers: headers, url: attempt.request.url)
         let end = WireEnd(head: head, failure: nil, bytesSent: sent, bytesReceived: 0)
         try bench.hear(.transport(.ended(attempt.id, end)))

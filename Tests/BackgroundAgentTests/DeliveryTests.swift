@@ -167,7 +167,7 @@ import TransferMachines
                 session: "isStormy", process: process, isAlive: { _ in false })
             for event in claimed.prefix(count) { try transaction.eventWasDelivered(#require(event.id), now: bench.now) }
             guard givingBack else { return }
-            for event in claimed.dropFirst(count) { try transaction.giveBackClaim(of: #require(event.id)) }
+            for event in claimed.dropFirst(count) { try transaction.releaseClaim(of: #require(event.id)) }
         }
     }
 

@@ -89,7 +89,7 @@ import Testing
         try add()
         try presented(7)
         try bench.startAgent()
-        #expect(bench.presenter.takenOver == ["n 7"] && bench.presenter.shown.isEmpty)
+        #expect(bench.presenter.adoptedNotifications == ["n 7"] && bench.presenter.shown.isEmpty)
         try bench.hear(.presenter(.serverIs("one")), .presenter(.doNotDisturb(false)))
         #expect(bench.presenter.shown.count == 1 && bench.presenter.shown.last?.notice.alerts == true)
     }

@@ -55,7 +55,7 @@ final class FakeTransport: Transport {
         /// Reads the rest of the body.
         ///
         /// - Returns: the number of bytes.
-        func takeBody() -> Int64 {
+        func drainBody() -> Int64 {
             var buffer = [UInt8](repeating: 0, count: 16)
             var taken: Int64 = 0
             while let count = buffer.withUnsafeMutableBytes({ source?.read(into: $0) }), count > 0 { taken += Int64(count) }
@@ -97,11 +97,11 @@ final class FakePresenter: Presenter {
     /// The number of times that the agent checked whether the server responds.
     var asked: Int { questions.withLock { $0 } }
 
-    private let takeOvers = Mutex<[String]>([])
-    var takenOver: [String] { takeOvers.withLock { $0 } }
+    private let adoptions = Mutex<[String]>([])
+    var adoptedNotifications: [String] { adoptions.withLock { $0 } }
 
-    func takeOver(identifier: String, serverID: UInt32, of server: String?) {
-        takeOvers.withLock { $0.append("\(identifier) \(serverID)") }
+    func adoptNotification(identifier: String, serverID: UInt32, of server: String?) {
+        adoptions.withLock { $0.append("\(identifier) \(serverID)") }
     }
 
     private let badges = Mutex<[Int]>([])
@@ -128,7 +128,7 @@ final class FakeConditions: ConditionsSource {
 
     /// Sets an action that runs each time the agent reads the conditions. The agent reads them once per look, before it reads the
     /// ledger.
-    func onEachLook(_ action: (@Sendable () -> Void)?) { onRead.withLock { $0 = action } }
+    func onEachRead(_ action: (@Sendable () -> Void)?) { onRead.withLock { $0 = action } }
 
     func set(_ change: (inout DesktopConditions) -> Void) { value.withLock { change(&$0) } }
 }

@@ -10,11 +10,11 @@ import Testing
         let loop = try EventLoop()
         loop.setTimer(.distantFuture)
         #expect(!loop.hasNews)
-        var isHeard = false
-        nonisolated(unsafe) let hear = { isHeard = true }
+        var isReceived = false
+        nonisolated(unsafe) let hear = { isReceived = true }
         loop.poster { hear() }
         #expect(loop.hasNews)
-        loop.run { if isHeard { loop.stop() } }
+        loop.run { if isReceived { loop.stop() } }
         #expect(!loop.hasNews)
         loop.setTimer(Date(timeIntervalSinceNow: -1))
         #expect(loop.hasNews)

@@ -126,7 +126,7 @@ import Testing
         try bench.submit()
         try bench.turn()
         let id = try bench.onlyLive()
-        try bench.ledger.write { try $0.noteTransfer(inLaunch: id) }
+        try bench.ledger.write { try $0.recordTransfer(inLaunch: id) }
         try bench.end(id, nil, end)
         #expect(try bench.launch(id).outcome == .crashed)
         #expect(try (bench.request() == nil) == (end == .exited(0)))

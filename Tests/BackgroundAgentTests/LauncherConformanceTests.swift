@@ -53,7 +53,7 @@ import Testing
                 var ends: [(Int64, ProcessEnd)] = []
                 launcher = processes
                 next = {
-                    ends += processes.takeEnds().launches
+                    ends += processes.drainEnds().launches
                     return ends.removeFirst()
                 }
                 breakLaunches = { processes.refuse(true) }

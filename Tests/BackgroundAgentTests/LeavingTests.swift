@@ -58,7 +58,7 @@ import Testing
         let request = RequestRecord(identifier: "now", kind: .appRefresh, earliestBegin: nil, submittedAt: bench.now)
         try Ledger(bench.ledger.directories).write { try $0.save(request) }
         #expect(try bench.agent.hasNews())
-        bench.agent.goOn()
+        bench.agent.continueWork()
         try bench.turn()
         #expect(try !bench.host.hasFinished && bench.live().map(\.identifier) == ["now"])
         #expect(try absence == nil)

@@ -365,7 +365,7 @@ import Testing
     @Test func `a notification that the app removes is withdrawn`() throws {
         try add()
         try presented(7)
-        try takeBack()
+        try retract()
         #expect(bench.presenter.withdrawn == ["n 7"])
         #expect(try record().state == .withdrawn)
     }
@@ -374,7 +374,7 @@ import Testing
     /// screen by then.
     @Test func `a notification that the app removes before the response is withdrawn after it`() throws {
         try add()
-        try takeBack()
+        try retract()
         try presented(7)
         #expect(bench.presenter.withdrawn == ["n 7"])
         #expect(try record().state == .withdrawn)
@@ -384,7 +384,7 @@ import Testing
     @Test func `an agent that stops waits until a removed notification is withdrawn`() throws {
         try add()
         bench.agent.hear(.stopRequested)
-        try takeBack()
+        try retract()
         #expect(!bench.host.hasFinished)
         try presented(7)
         #expect(bench.presenter.withdrawn == ["n 7"])
@@ -396,14 +396,14 @@ import Testing
     @Test func `an agent that stops waits at most 5 seconds for the server`() throws {
         try add()
         bench.agent.hear(.stopRequested)
-        try takeBack()
+        try retract()
         try bench.pass(4.9)
         #expect(!bench.host.hasFinished)
         try bench.pass(0.1)
         #expect(bench.host.hasFinished)
     }
 
-    private func takeBack() throws {
+    private func retract() throws {
         var taken = try record()
         taken.state = .withdrawing
         try bench.ledger.write { try $0.save(taken) }
@@ -433,7 +433,7 @@ import Testing
         let tries = bench.presenter.shown.count
         try bench.pass(3_600)
         #expect(bench.presenter.shown.count == tries, "it is not asked for again and again")
-        #expect(try record().life.isStanding && !bench.host.hasFinished)
+        #expect(try record().life.isStillShown && !bench.host.hasFinished)
         try bench.hear(.presenter(.serverAppeared))
         #expect(bench.presenter.shown.last?.notice.isQuiet == true)
         try presented(1)
@@ -450,7 +450,7 @@ import Testing
         try add()
         try presented(7)
         try bench.startAgent()
-        #expect(bench.presenter.takenOver == ["n 7"])
+        #expect(bench.presenter.adoptedNotifications == ["n 7"])
         #expect(bench.presenter.shown.isEmpty, "it stands there: nothing is shown twice")
         try bench.hear(.presenter(.serverIs("one")), .presenter(.unheard(identifier: "n", serverID: 7)))
         #expect(bench.presenter.shown.count == 1)

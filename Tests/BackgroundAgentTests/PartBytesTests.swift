@@ -14,21 +14,21 @@ import TransferMachines
     }
 
     @Test mutating func `a sync counts only if it makes more bytes durable`() {
-        bytes.noteWritten(to: 300)
+        bytes.recordWritten(to: 300)
         #expect(bytes.maySync)
-        let counts = [200, 300, 250].map { bytes.noteSynced(to: $0) }
+        let counts = [200, 300, 250].map { bytes.recordSynced(to: $0) }
         #expect(counts == [true, true, false])
         #expect(bytes.isDurable && bytes.synced == 300)
     }
 
     /// The kernel reports a lost write once. The next sync of the same file succeeds without the bytes.
     @Test mutating func `bytes do not become durable after a failed sync`() {
-        bytes.noteWritten(to: 300)
-        bytes.noteFailedSync()
-        let counts = bytes.noteSynced(to: 300)
+        bytes.recordWritten(to: 300)
+        bytes.recordFailedSync()
+        let counts = bytes.recordSynced(to: 300)
         #expect(!counts && !bytes.maySync && bytes.synced == 100)
         bytes.begin(at: 100, proving: [])
-        bytes.noteWritten(to: 200)
+        bytes.recordWritten(to: 200)
         #expect(bytes.maySync)
     }
 
@@ -46,11 +46,11 @@ import TransferMachines
 
     @Test(arguments: [true, false]) mutating func `a second reading is compared with the first`(_ isSame: Bool) {
         bytes.begin(at: 0, proving: [])
-        bytes.noteWritten(to: 5)
-        bytes.noteHashed(to: 3, Self.digests("sun"))
+        bytes.recordWritten(to: 5)
+        bytes.recordHashed(to: 3, Self.digests("sun"))
         bytes.rehash(for: [])
         #expect(bytes.nextTurn == 0..<3, "up to the place of the first reading")
-        bytes.noteHashed(to: 3, Self.digests(isSame ? "sun" : "fog"))
+        bytes.recordHashed(to: 3, Self.digests(isSame ? "sun" : "fog"))
         #expect(bytes.isRefuted != isSame)
         #expect(bytes.nextTurn == 3..<5)
         bytes.begin(at: 0, proving: [])

@@ -362,7 +362,7 @@ import TransferMachines
         let watch = try FileWatch([file.path])
         func rang() throws -> Bool {
             defer { withExtendedLifetime(watch) {} }
-            let rang = Bell.drain(watch.descriptor)
+            let rang = ChangeListener.drain(watch.descriptor)
             try FileWatch.arm(watch.descriptor, [file.path])
             return rang
         }

@@ -33,7 +33,7 @@ import TransferMachines
     }
 
     /// Starts a download that may replace the file "earlier".
-    private func beginReplacing() throws -> Int64 {
+    private func beginReplacingDownload() throws -> Int64 {
         try Data("earlier".utf8).write(to: place)
         let identity = FileIdentity(place.path)?.text
         return try begin {
@@ -123,7 +123,7 @@ import TransferMachines
     }
 
     @Test func `a file that was there before does not count as the download`() throws {
-        let id = try beginReplacing()
+        let id = try beginReplacingDownload()
         #expect(try write(id, "sunny"))
         try files.removeItem(at: part(id))
         try end(id)
@@ -134,7 +134,7 @@ import TransferMachines
 
     /// The agent died after the file was verified and before the file got its name.
     @Test func `another agent does not take the file that was there before for the download`() throws {
-        let id = try beginReplacing()
+        let id = try beginReplacingDownload()
         #expect(try write(id, "sun"))
         try files.removeItem(at: part(id))
         try bench.change(id) {

@@ -65,7 +65,7 @@ import Testing
         try presentAll()
         #expect(last?.title == "15 notifications of App")
         let (looks, other, now, late) = (Counter(), try Ledger(bench.ledger.directories), bench.now, content("Late"))
-        bench.conditions.onEachLook {
+        bench.conditions.onEachRead {
             guard looks.next() == 2 else { return }
             _ = try? other.write { try $0.addNotification("late", late, dueAt: nil, now: now) }
         }
@@ -110,11 +110,11 @@ import Testing
         try bench.turn()
         try presentAll()
         #expect(last?.title == "3 notifications of App")
-        try bench.ledger.write { try $0.takeBackNotifications(now: bench.now) { $0.identifier == "n8" } }
+        try bench.ledger.write { try $0.withdrawMatching(now: bench.now) { $0.identifier == "n8" } }
         try bench.turn()
         #expect(last?.title == "2 notifications of App")
         try presentAll()
-        try bench.ledger.write { try $0.takeBackNotifications(now: bench.now) { !$0.isAgents } }
+        try bench.ledger.write { try $0.withdrawMatching(now: bench.now) { !$0.isAgents } }
         try bench.turn()
         #expect(bench.presenter.withdrawn.count == 6)
         for text in bench.presenter.withdrawn {
@@ -191,7 +191,7 @@ import Testing
         try bench.pass(86_000)
         #expect(try record("n1").life.isWaiting)
         try bench.pass(500)
-        #expect(try record("n1").life.isTakenBack)
+        #expect(try record("n1").life.isWithdrawn)
         #expect(try bench.ledger.read { try !$0.hasUnfinishedWork() })
         try bench.settings { $0.silencedCategories = [] }
         try bench.turn()
@@ -216,7 +216,7 @@ import Testing
         try presentAll()
         let summary = try #require(last?.identifier)
         try bench.startAgent()
-        #expect(bench.presenter.takenOver.contains { $0.hasPrefix(summary) })
+        #expect(bench.presenter.adoptedNotifications.contains { $0.hasPrefix(summary) })
         try bench.hear(.presenter(.serverIs("two")))
         let loud = bench.presenter.shown.filter { !$0.notice.isQuiet }.count
         #expect(bench.presenter.shown.count == 6 && loud == 0)
@@ -245,7 +245,7 @@ import Testing
     @Test func `a removed notification with an unknown number is withdrawn`() throws {
         try add(1)
         #expect(try record("n1").state == .presenting)
-        try bench.ledger.write { try $0.takeBackNotifications(now: bench.now) { $0.identifier == "n1" } }
+        try bench.ledger.write { try $0.withdrawMatching(now: bench.now) { $0.identifier == "n1" } }
         try bench.startAgent()
         #expect(bench.presenter.shown.count == 1 && last?.isQuiet == true, "a server that replaces by tag tells its number")
         try bench.hear(.presenter(.presented(identifier: "n1", serverID: 4)))
@@ -256,7 +256,7 @@ import Testing
     @Test func `a removed notification is not searched for without a server`() throws {
         try add(1)
         try bench.startAgent(turning: false)
-        try bench.ledger.write { try $0.takeBackNotifications(now: bench.now) { $0.identifier == "n1" } }
+        try bench.ledger.write { try $0.withdrawMatching(now: bench.now) { $0.identifier == "n1" } }
         try bench.turn()
         try bench.hear(.presenter(.failed(identifier: "n1", .noServer("nobody"))))
         #expect(try record("n1").state == .withdrawn)
@@ -300,7 +300,7 @@ import Testing
         try add(1)
         try presentAll()
         bench.agent.hear(.stopRequested)
-        try bench.ledger.write { try $0.takeBackNotifications(now: bench.now) { _ in true } }
+        try bench.ledger.write { try $0.withdrawMatching(now: bench.now) { _ in true } }
         try bench.turn()
         try bench.pass(4.9)
         #expect(!bench.host.hasFinished)

@@ -387,7 +387,7 @@ import TransferMachines
         }
         func isShown() throws -> Bool {
             try bench.turn()
-            return try bench.ledger.read { try $0.notifications() }.contains { !$0.life.isTakenBack }
+            return try bench.ledger.read { try $0.notifications() }.contains { !$0.life.isWithdrawn }
         }
         let (first, second) = (try meetsAPortal(), try meetsAPortal())
         #expect(try isShown())
@@ -488,7 +488,7 @@ import TransferMachines
                 case "HEAD": (404, [])
                 default: (500, [])
                 }
-            let sent = attempt.takeBody()
+            let sent = attempt.drainBody()
             let head = ResponseHead(status: status, headers: headers, url: attempt.request.url)
             try bench.hear(
                 .transport(.ended(attempt.id, WireEnd(head: head, failure: nil, bytesSent: sent, bytesReceived: 0))))

@@ -34,14 +34,14 @@ import Testing
 
     @Test func `an hourly notification is shown each hour`() throws {
         try add(.interval(3_600, repeats: true))
-        #expect(try showings == 0 && record().isComing)
+        #expect(try showings == 0 && record().willBeShown)
         for hour in 1...3 {
             try bench.pass(3_599)
             #expect(showings == hour - 1)
             try bench.pass(1)
             #expect(showings == hour)
             try presented()
-            #expect(try record().state == .delivered && record().isComing)
+            #expect(try record().state == .delivered && record().willBeShown)
         }
         #expect(bench.presenter.shown.last?.replacing == 7, "in the place of the last")
         #expect(bench.presenter.shown.last?.notice.isQuiet == false, "and it alerts")
@@ -50,7 +50,7 @@ import Testing
         try bench.pass(3_600)
         #expect(showings == 4)
         try presented()
-        try write { try $0.takeOffScreen([$1], now: bench.now) }
+        try write { try $0.removeFromScreen([$1], now: bench.now) }
         try bench.turn()
         #expect(bench.presenter.withdrawn == ["n 7"])
         try bench.pass(3_600)
@@ -113,6 +113,6 @@ import Testing
         try bench.pass(61)
         #expect(showings == 1)
         try presented()
-        #expect(try !record().isComing)
+        #expect(try !record().willBeShown)
     }
 }

@@ -142,7 +142,7 @@ import Testing
         let noon = try #require(bench.submit(daily: true, wakes: true).occurrence)
         try bench.turn()
         try sleepUntil(noon)
-        sleep.machine = MachineLook()
+        sleep.machine = MachineState()
         try bench.end(try bench.onlyLive(), .completed)
         try bench.pass(600)
         #expect(!sleep.calls.contains(.suspend))
@@ -205,7 +205,7 @@ import Testing
         #expect(try bench.ledger.read { try $0.fact(.servedWake) } == noon)
         // The user opens the lid in the evening. A launch that was left out runs now.
         try bench.hear(.sleepEvent(.falling))
-        sleep.machine = MachineLook()
+        sleep.machine = MachineState()
         try bench.suspend(20_000)
         try bench.hear(.resumed)
         #expect(try bench.history().count == 1)
@@ -282,7 +282,7 @@ final class FakeSleepManager: SleepManager {
     enum Call: Equatable { case look, delaySleep, allowSleep, suspend }
 
     private struct State {
-        var machine = MachineLook()
+        var machine = MachineState()
         var isUnderWay = false
         var isDelayed = false
         var calls: [Call] = []
@@ -293,7 +293,7 @@ final class FakeSleepManager: SleepManager {
 
     init(tell: @escaping @Sendable (SleepEvent) -> Void) { self.tell = tell }
 
-    var machine: MachineLook {
+    var machine: MachineState {
         get { state.withLock { $0.machine } }
         set { state.withLock { $0.machine = newValue } }
     }

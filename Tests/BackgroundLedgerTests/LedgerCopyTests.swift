@@ -16,7 +16,7 @@ import Testing
     }
 
     /// Replaces the index of the log by a dead link. Neither root nor the owner of the ledger can create the index then.
-    private func takeIndexAway(log: Data) throws {
+    private func breakLogIndex(log: Data) throws {
         for ending in ["-wal", "-shm"] { try? FileManager.default.removeItem(atPath: path + ending) }
         try FileManager.default.createSymbolicLink(atPath: path + "-shm", withDestinationPath: "/nowhere/index")
         try log.write(to: URL(fileURLWithPath: path + "-wal"))
@@ -34,7 +34,7 @@ import Testing
     }
 
     @Test func `a ledger whose index cannot be made is copied if its log is empty`() throws {
-        try takeIndexAway(log: Data())
+        try breakLogIndex(log: Data())
         let content = try Data(contentsOf: test.directories.ledger)
         let copy = try Ledger(copyOf: test.directories)
         try copy.write { transaction in
@@ -46,7 +46,7 @@ import Testing
     }
 
     @Test func `a ledger whose index cannot be made is not copied without the rows of its log`() throws {
-        try takeIndexAway(log: Data(repeating: 1, count: 4_096))
+        try breakLogIndex(log: Data(repeating: 1, count: 4_096))
         #expect(throws: StoreError.readOnly(path: path)) { try Ledger(copyOf: test.directories) }
     }
 

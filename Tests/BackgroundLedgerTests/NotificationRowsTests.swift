@@ -54,7 +54,7 @@ import Testing
         try ledger.write { transaction in
             #expect(try hold(transaction))
             #expect(try transaction.notification("n")?.isHeld(now: now + 1) == true)
-            try transaction.settleNotification("n", revision: 1, [.banner], now: now, zone: .gmt)
+            try transaction.applyPresentation("n", revision: 1, [.banner], now: now, zone: .gmt)
             var told = try #require(try transaction.notification("n"))
             #expect(told.schedule == nil && told.dueAt == nil && !told.isHeld(now: now))
             #expect(told.shownContent.sound == nil && told.content.sound == "bell")
@@ -64,7 +64,7 @@ import Testing
             #expect(try !hold(transaction), "told already, though its delegate wanted no sound")
             let later = NoticeSchedule(.interval(3_600, repeats: false), now: now, zone: .gmt)
             try transaction.addNotification("n", words, dueAt: nil, schedule: later, now: now)
-            try transaction.settleNotification("n", revision: 1, [], now: now, zone: .gmt)
+            try transaction.applyPresentation("n", revision: 1, [], now: now, zone: .gmt)
             #expect(try transaction.notification("n")?.life.isWaiting == true, "another's answer")
         }
     }
@@ -101,20 +101,20 @@ import Testing
             #expect(try held(start + 61) == nil, "nothing comes then")
             #expect(try held(start + 60)?.isHeld(now: start + 60) == true)
             #expect(try held(start + 60) == nil, "somebody asks already")
-            try transaction.settleNotification("n", revision: 1, [.list], now: start + 60, zone: .gmt)
+            try transaction.applyPresentation("n", revision: 1, [.list], now: start + 60, zone: .gmt)
             var record = try #require(try transaction.notification("n"))
             #expect(record.life.isWaiting && record.shownContent.interruptionLevel == 0)
             record.handle(.handedOver)
             record.handle(.presented(serverID: 1, now: start + 60))
-            record.takeInstant(now: start + 60, zone: .gmt)
+            record.consumeFireDate(now: start + 60, zone: .gmt)
             try transaction.save(record)
             // The delegate suppresses the second occurrence, and responds before the agent has read the ledger.
             #expect(try held(start + 120) != nil)
-            try transaction.settleNotification("n", revision: 1, [], now: start + 120, zone: .gmt)
+            try transaction.applyPresentation("n", revision: 1, [], now: start + 120, zone: .gmt)
             record = try #require(try transaction.notification("n"))
             #expect(record.state == .delivered && record.schedule?.next == start + 180, "what stands there stays")
             // No process holds the third occurrence for a response.
-            record.beginNext(now: start + 180)
+            record.startNextRepetition(now: start + 180)
             #expect(record.life.isWaiting && record.presentation == nil && record.dueAt == start + 180)
         }
     }

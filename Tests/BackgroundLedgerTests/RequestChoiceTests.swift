@@ -63,7 +63,7 @@ import Testing
             .sorted { ($0.1.dueAt, $0.1.submittedAt, $0.0) < ($1.1.dueAt, $1.1.submittedAt, $1.0) }
         #expect(first?.identifier == due.first?.0)
         // The index does not contain the delay after a sleep. The agent schedules a separate wake for this delay.
-        let settling = NetworkSettling.until(resumedAt: world.resumedAt, conditions: world.conditions, now: now)
+        let settling = NetworkWakeDelay.until(resumedAt: world.resumedAt, conditions: world.conditions, now: now)
         if settling == nil { #expect(next == lives.compactMap { $0.1.nextAttempt(in: world, now: now) }.min()) }
     }
 

@@ -92,7 +92,7 @@ import Testing
         // An earlier version did not record the folder.
         #expect(record("/a", here).hasDestination(of: record("/a", nil)))
         var new = record(nil, nil)
-        new.takeDestination(of: record("/a", there))
+        new.adoptDestination(of: record("/a", there))
         #expect(new.hasDestination(of: record("/a", there)) && new.destinationFolder == there.text)
     }
 }

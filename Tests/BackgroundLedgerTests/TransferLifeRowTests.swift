@@ -118,7 +118,7 @@ import TransferMachines
             upload.bodyFile = "copy"
             return try transaction.insert(upload).id!
         }
-        ledger.putAway()
+        ledger.checkpointLog()
         #expect(try isOnDisk(test), "it is needed")
         try ledger.write { transaction in
             try transaction.handle(.cancelled(message: nil, now: now), transfer: id, now: now)
@@ -129,7 +129,7 @@ import TransferMachines
         }
         #expect(try ledger.read { try $0.transfer(id)?.headers } == [HeaderField("Accept", "*/*")])
         #expect(try ledger.read { try $0.transfer(id)?.url } == "http://a.test/dav/")
-        ledger.putAway()
+        ledger.checkpointLog()
         #expect(try !isOnDisk(test))
     }
 
@@ -155,7 +155,7 @@ import TransferMachines
             }
         }
         #expect(try ledger.read { try $0.transfer(id)?.url } == "http://a.test/disk.img")
-        ledger.putAway()
+        ledger.checkpointLog()
         #expect(try !isOnDisk(test))
     }
 }

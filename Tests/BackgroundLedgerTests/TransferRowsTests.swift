@@ -314,7 +314,7 @@ import Testing
         try ledger.write { transaction in
             for id in ids { try transaction.addEvent(for: #require(try transaction.transfer(id)), now: now) }
         }
-        func tellUntilDeath(_ number: Int32) throws -> [[Int64]] {
+        func claimUntilDeath(_ number: Int32) throws -> [[Int64]] {
             let process = ProcessIdentity(pid: number, start: Int64(number))
             var told: [[Int64]] = []
             while told.last?.contains(ids[2]) != true {
@@ -324,7 +324,7 @@ import Testing
             }
             return told
         }
-        let batches = try (1...3).map { try tellUntilDeath($0) }
+        let batches = try (1...3).map { try claimUntilDeath($0) }
         #expect(batches[0] == [ids], "nothing is known of any of them")
         #expect(batches[1] == ids[...2].map { [$0] })
         #expect(batches[2] == ids[3...].map { [$0] } + ids[...2].map { [$0] })

@@ -16,7 +16,7 @@ import Testing
         #expect(notice.phase == .presenting)
         #expect(notice.handle(.presented(serverID: 7, now: now)) == [])
         #expect((notice.phase, notice.serverID, notice.deliveredAt) == (.delivered, 7, now))
-        #expect(notice.isTold)
+        #expect(notice.wasReported)
         _ = notice.handle(.closed(serverID: 3, now: now))
         #expect(notice.phase == .delivered, "that was another's")
         _ = notice.handle(.closed(serverID: 7, now: now))
@@ -106,7 +106,7 @@ import Testing
         #expect((notice.phase, notice.serverID) == (.delivered, 7))
         var first = life(.pending)
         _ = first.handle(.notWanted(now: now))
-        #expect(first.isTakenBack)
+        #expect(first.isWithdrawn)
     }
 
     @Test func `a response after the removal withdraws the notification`() {
@@ -130,12 +130,12 @@ import Testing
         _ = notice.handle(.presented(serverID: 7, now: now))
         _ = notice.handle(.serverLost(isAnswerOpen: false))
         #expect((notice.phase, notice.serverID, notice.endedAt) == (.pending, nil, nil))
-        #expect(notice.isShownAgain && notice.isTold && notice.isStanding && !notice.isUntold)
+        #expect(notice.isShownAgain && notice.wasReported && notice.isStillShown && !notice.isUnreported)
         _ = notice.handle(.handedOver)
         _ = notice.handle(.presented(serverID: 1, now: now + 60))
         #expect((notice.phase, notice.serverID, notice.deliveredAt) == (.delivered, 1, now))
         _ = notice.handle(.added)
-        #expect(notice.isUntold, "added again it alerts")
+        #expect(notice.isUnreported, "added again it alerts")
         var closed = life(.closed)
         _ = closed.handle(.serverLost(isAnswerOpen: false))
         #expect(closed.phase == .closed)
@@ -151,7 +151,7 @@ import Testing
         var notice = NoticeLife(phase: .delivered, serverID: 7, trouble: nil, deliveredAt: now, endedAt: nil)
         _ = notice.handle(.changed)
         #expect((notice.phase, notice.serverID) == (.pending, 7))
-        #expect(notice.isShownAgain && !notice.isUntold)
+        #expect(notice.isShownAgain && !notice.isUnreported)
         for phase in [NoticeLife.Phase.pending, .presenting, .closed, .withdrawing, .withdrawn] {
             var other = life(phase, phase == .closed ? nil : 7)
             let before = other
@@ -313,7 +313,7 @@ import Testing
 
     @Test func `a notification in a summary counts as shown`() {
         var notice = gathered()
-        #expect(notice.isTold && notice.isStanding && !notice.isUntold && notice.summary == "summary")
+        #expect(notice.wasReported && notice.isStillShown && !notice.isUnreported && notice.summary == "summary")
         _ = notice.handle(.released)
         #expect(notice.isShownAgain && notice.summary == nil, "nobody is alerted again")
         var seen = gathered()
@@ -324,7 +324,7 @@ import Testing
         #expect(unseen.phase == .expired && unseen.isUnanswered)
         var again = gathered()
         _ = again.handle(.added)
-        #expect(again.isUntold && again.summary == nil)
+        #expect(again.isUnreported && again.summary == nil)
         var taken = gathered()
         _ = taken.handle(.takenBack(now: now))
         #expect(taken.phase == .withdrawn && taken.summary == nil)
@@ -346,23 +346,23 @@ import Testing
         _ = notice.handle(.expired(serverID: 3, now: now))
         #expect(notice.phase == .delivered, "that was another's")
         _ = notice.handle(.expired(serverID: 7, now: now))
-        #expect(notice.phase == .expired && notice.isUnanswered && !notice.isStanding && notice.isTold)
+        #expect(notice.phase == .expired && notice.isUnanswered && !notice.isStillShown && notice.wasReported)
         _ = notice.handle(.serverLost(isAnswerOpen: false))
         #expect(notice.phase == .expired)
         _ = notice.handle(.added)
-        #expect(notice.isUntold)
+        #expect(notice.isUnreported)
     }
 
     @Test func `a hidden notification waits for the end of do-not-disturb`() {
         var notice = NoticeLife()
         _ = notice.handle(.handedOver)
         _ = notice.handle(.presented(serverID: 7, now: now, hiddenBy: "do not disturb is on"))
-        #expect(notice.isHidden && notice.isStanding && !notice.isUntold && notice.deliveredAt == nil)
+        #expect(notice.isHidden && notice.isStillShown && !notice.isUnreported && notice.deliveredAt == nil)
         var ended = notice
         _ = ended.handle(.doNotDisturbEnded)
-        #expect(ended.isUntold && ended.serverID == 7 && ended.trouble == nil)
+        #expect(ended.isUnreported && ended.serverID == 7 && ended.trouble == nil)
         var over = notice
-        #expect(over.handle(.timeIsOver(now: now)) == [.withdraw(serverID: 7)] && !over.isTold)
+        #expect(over.handle(.timeIsOver(now: now)) == [.withdraw(serverID: 7)] && !over.wasReported)
         var seen = delivered()
         _ = seen.handle(.doNotDisturbEnded)
         #expect(seen == delivered())
@@ -371,13 +371,13 @@ import Testing
     @Test func `a notification leaves the screen when its time is over`() {
         var notice = delivered()
         #expect(notice.handle(.timeIsOver(now: now)) == [.withdraw(serverID: 7)])
-        #expect(notice.phase == .over && notice.isTold)
+        #expect(notice.phase == .over && notice.wasReported)
         // The clock was a day ahead.
         _ = notice.handle(.timeIsNotOver)
         #expect(notice.isShownAgain)
         var untold = NoticeLife()
         _ = untold.handle(.timeIsOver(now: now))
-        #expect(untold.phase == .over && !untold.isTold)
+        #expect(untold.phase == .over && !untold.wasReported)
         var late = NoticeLife()
         _ = late.handle(.handedOver)
         #expect(late.handle(.timeIsOver(now: now)) == [])

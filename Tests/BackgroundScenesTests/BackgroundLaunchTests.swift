@@ -5,14 +5,14 @@ import Testing
 
 /// The scenes of another library register actions, in a test of an app with such scenes.
 @Suite(.timeLimit(.minutes(30))) struct BackgroundLaunchTests {
-    private actor Heard {
+    private actor ReceivedEvents {
         var words: [String] = []
 
         func add(_ word: String) { words.append(word) }
     }
 
     @Test func `a launch runs every action of its task and no other action`() async throws {
-        let heard = Heard()
+        let heard = ReceivedEvents()
         try await TestDriver.run(permitting: ["a", "b"]) { driver in
             BackgroundLaunch.handle(.appRefresh("a")) { await heard.add("one") }
             BackgroundLaunch.handle(.appRefresh("a")) { await heard.add("two") }

@@ -3,7 +3,7 @@ import Testing
 @testable import BackgroundScenes
 
 @MainActor
-private final class Heard {
+private final class ReceivedEvents {
     var lines: [String] = []
 }
 
@@ -14,9 +14,9 @@ extension OneEnvironment {
     @Suite struct ScenePhaseTests {
         private struct Observing: App {
             @Environment(\.scenePhase) private var scenePhase
-            let heard: Heard
+            let heard: ReceivedEvents
 
-            init() { heard = Heard() }
+            init() { heard = ReceivedEvents() }
 
             var body: some Scene {
                 WindowGroup { Text("window") }
@@ -59,7 +59,7 @@ extension OneEnvironment {
         @Test func `changes in several scenes are all observed`() {
             struct Two: App {
                 @Environment(\.scenePhase) private var phase
-                let heard = Heard()
+                let heard = ReceivedEvents()
 
                 var body: some Scene {
                     Worker {}.onChange(of: phase) { _, _ in heard.lines.append("one") }

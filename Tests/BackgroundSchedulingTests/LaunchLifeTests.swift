@@ -153,7 +153,7 @@ private struct LaunchWorld {
     /// Seconds that passed, independent of the clock.
     private var passed = 0.0
     /// The first look, the warning and the kill of this agent, in seconds that passed.
-    private var firstLook: Double?
+    private var firstCheck: Double?
     private var warnedAt: Double?
     private var killedAt: Double?
     /// Seconds beyond the budget that a choice, progress or the continuation may take.
@@ -192,7 +192,7 @@ private struct LaunchWorld {
             // The agent died and lost its memory.
             life = LaunchLife(
                 kind: life.kind, startedAt: life.startedAt, phase: life.phase, result: life.result, detail: life.detail)
-            (firstLook, warnedAt, killedAt) = (nil, nil, nil)
+            (firstCheck, warnedAt, killedAt) = (nil, nil, nil)
         case 7:
             allowance = LaunchSupervision.choosingCeiling + 30
             look(isPersonChoosing: true)
@@ -212,13 +212,13 @@ private struct LaunchWorld {
     }
 
     private mutating func look(isPersonChoosing: Bool = false, hasMoved: Bool = false) {
-        if firstLook == nil { firstLook = passed }
+        if firstCheck == nil { firstCheck = passed }
         if hasMoved { allowance = max(allowance, 60) + 30 }
         if life.result == .completed { allowance = max(allowance, 15) + 15 }
         send(.supervised(Self.limits, isPersonChoosing: isPersonChoosing, hasMoved: hasMoved, now: now))
-        guard !hasEnded, let firstLook else { return }
+        guard !hasEnded, let firstCheck else { return }
         let limit = Self.limits.budget + allowance + 5
-        if warnedAt == nil, passed - firstLook > limit { found("it runs for more than \(limit) s without a warning") }
+        if warnedAt == nil, passed - firstCheck > limit { found("it runs for more than \(limit) s without a warning") }
         if let warnedAt, killedAt == nil, passed - warnedAt > Self.limits.grace {
             found("it was not killed after the grace time")
         }

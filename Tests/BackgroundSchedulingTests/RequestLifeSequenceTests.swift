@@ -187,14 +187,14 @@ private struct RequestWorld {
                     token: launch.token, outcome: outcome, stopReason: stopReason, served: launch.served,
                     history: RequestLife.History(lastServed: lastServed, failedInARow: failedInARow, backoffBase: 5),
                     newToken: "t\(tokens)")))
-        if outcome.isResult { noteResult(launch, stopReason, before) }
+        if outcome.isResult { checkLaunchResult(launch, stopReason, before) }
         if !outcome.isResult, let occurrence = launch.served, occurrence <= now, life.occurrence ?? .distantFuture > now {
             found("an occurrence without a result is not repeated")
         }
     }
 
-    private mutating func noteResult(_ launch: Launch, _ stopReason: StopReason?, _ before: RequestLife) {
-        if let occurrence = launch.served { noteServed(occurrence) }
+    private mutating func checkLaunchResult(_ launch: Launch, _ stopReason: StopReason?, _ before: RequestLife) {
+        if let occurrence = launch.served { recordServed(occurrence) }
         guard terms.recurrence == nil else { return }
         // The condition was lost, and the handler did not submit the request again.
         if stopReason == .conditionLost, launch.token == before.token { return }
@@ -202,7 +202,7 @@ private struct RequestWorld {
         if (owed == 0) != (life.phase == .removed) { found("\(owed) requests are owed, and the life is \(life.phase)") }
     }
 
-    private mutating func noteServed(_ occurrence: Date) {
+    private mutating func recordServed(_ occurrence: Date) {
         if let other = served[occurrence], occurrence.timeIntervalSince(other.earliest) <= WallClockRule.servedAhead,
             other.lead - other.leastLead <= WallClockRule.servedAhead
         {
@@ -231,7 +231,7 @@ private struct RequestWorld {
                 if !isSimulated, life.dueAt > now { found("launched before its date") }
                 live = Launch(token: life.token, generation: generation, served: served, startedAt: now)
             case .skip(let occurrence):
-                noteServed(occurrence)
+                recordServed(occurrence)
                 history.append(
                     Launch(
                         token: "", generation: 1, served: occurrence, startedAt: now, outcome: .skipped))

@@ -87,7 +87,7 @@ import Testing
             -> WakeCause
         {
             func moment(_ offset: Double?) -> Date? { offset.map { now + $0 } }
-            let moments = WakeCause.Moments(
+            let moments = WakeCause.ConditionDates(
                 network: moment(network), power: moment(power), saving: nil, resumed: moment(resumed), agentStarted: moment(agent)
             )
             return WakeCause.of(request, moments, now: now)

@@ -4,7 +4,7 @@ import Testing
 
 /// The wake of a machine, its work and its next sleep: single cases and thousands of generated sequences.
 @Suite struct SystemWakeTests {
-    private typealias Moment = SystemWake.Moment
+    private typealias ClockReading = SystemWake.ClockReading
 
     private static let noon = Date(timeIntervalSince1970: 1_000_000)
 
@@ -12,14 +12,14 @@ import Testing
 
     /// Rows with the look before, the look now, and whether a user is present.
     @Test func `the lid, the idle state and the lock show whether a user is present`() {
-        let open = MachineLook()
-        let closed = MachineLook(isLidClosed: true)
-        let idle = MachineLook(isIdle: true)
-        let locked = MachineLook(isLocked: true)
-        let table: [(MachineLook?, MachineLook, Bool)] = [
+        let open = MachineState()
+        let closed = MachineState(isLidClosed: true)
+        let idle = MachineState(isIdle: true)
+        let locked = MachineState(isLocked: true)
+        let table: [(MachineState?, MachineState, Bool)] = [
             (closed, closed, false), (closed, open, true), (closed, idle, true), (closed, locked, true),
             (idle, idle, false), (idle, open, true), (idle, locked, true),
-            (locked, locked, false), (locked, open, true), (locked, MachineLook(isIdle: true, isLocked: true), false),
+            (locked, locked, false), (locked, open, true), (locked, MachineState(isIdle: true, isLocked: true), false),
             (open, open, true), (open, idle, false), (open, locked, false), (open, closed, false),
             (nil, open, true), (nil, closed, false), (nil, idle, false), (nil, locked, false),
         ]
@@ -30,20 +30,22 @@ import Testing
 
     @Test(arguments: [(true, 29.9, true), (true, 30, false), (false, 1, false)])
     func `a battery below 30 per cent is low while it is in use`(_ isOnBattery: Bool, _ percent: Double, _ isLow: Bool) {
-        #expect(MachineLook(isOnBattery: isOnBattery, batteryPercent: percent).isBatteryLow == isLow)
+        #expect(MachineState(isOnBattery: isOnBattery, batteryPercent: percent).isBatteryLow == isLow)
     }
 
-    @Test func `a battery without a known level is not low`() { #expect(!MachineLook(isOnBattery: true).isBatteryLow) }
+    @Test func `a battery without a known level is not low`() { #expect(!MachineState(isOnBattery: true).isBatteryLow) }
 
     // MARK: Single cases
 
-    private static func at(_ seconds: Double, awake: Double = 0) -> Moment { Moment(now: noon + seconds, awake: awake) }
+    private static func at(_ seconds: Double, awake: Double = 0) -> ClockReading {
+        ClockReading(now: noon + seconds, awake: awake)
+    }
 
     /// Returns the state after an alarm was set and the machine fell asleep.
-    private func sleeping(_ machine: MachineLook) -> SystemWake {
+    private func sleeping(_ machine: MachineState) -> SystemWake {
         var wake = SystemWake()
         #expect(wake.plan(Self.noon, isWorkDone: false, at: Self.at(-60)) == [.look])
-        #expect(wake.hear(.looked(MachineLook()), at: Self.at(-60)) == [])
+        #expect(wake.hear(.looked(MachineState()), at: Self.at(-60)) == [])
         #expect(wake.plan(Self.noon, isWorkDone: false, at: Self.at(-60)) == [.arm(Self.noon), .delaySleep])
         #expect(wake.hear(.delayed, at: Self.at(-60)) == [])
         #expect(wake.hear(.falling, at: Self.at(-50)) == [.look])
@@ -52,7 +54,7 @@ import Testing
     }
 
     @Test func `a wake serves its alarm, waits for the work and suspends the machine`() {
-        let closed = MachineLook(isLidClosed: true)
+        let closed = MachineState(isLidClosed: true)
         var wake = sleeping(closed)
         #expect(wake.tick(at: Self.at(0)) == [.delaySleep, .look])
         #expect(wake.holdsWork)
@@ -71,7 +73,7 @@ import Testing
 
     /// The user closes the lid again while the state of the machine is read.
     @Test func `a sleep that begins during the last look is allowed and keeps the next alarm`() {
-        let closed = MachineLook(isLidClosed: true)
+        let closed = MachineState(isLidClosed: true)
         var wake = sleeping(closed)
         _ = wake.tick(at: Self.at(0))
         _ = wake.hear(.looked(closed), at: Self.at(0))
@@ -80,33 +82,33 @@ import Testing
         #expect(wake.plan(next, isWorkDone: false, at: Self.at(1, awake: 1)) == [.arm(next)])
         #expect(wake.plan(next, isWorkDone: true, at: Self.at(2, awake: 2)) == [.look])
         #expect(wake.hear(.falling, at: Self.at(2, awake: 2)) == [])
-        #expect(wake.hear(.looked(MachineLook()), at: Self.at(2, awake: 2)) == [.allowSleep])
+        #expect(wake.hear(.looked(MachineState()), at: Self.at(2, awake: 2)) == [.allowSleep])
         #expect(wake.alarm == next)
         // The next alarm wakes the machine as the first one did.
         #expect(wake.tick(at: Self.at(86_400, awake: 3)) == [.delaySleep, .look])
     }
 
     @Test func `a machine that the user wakes before the alarm keeps the alarm`() {
-        var wake = sleeping(MachineLook())
+        var wake = sleeping(MachineState())
         #expect(wake.wake(at: Self.at(-20)) == [])
         #expect(wake.alarm == Self.noon)
         #expect(wake.plan(Self.noon, isWorkDone: true, at: Self.at(-20)) == [.look])
-        _ = wake.hear(.looked(MachineLook()), at: Self.at(-20))
+        _ = wake.hear(.looked(MachineState()), at: Self.at(-20))
         #expect(wake.plan(Self.noon, isWorkDone: true, at: Self.at(-20)) == [.delaySleep])
     }
 
     /// No alarm woke the machine, for example because its clock cannot wake it.
     @Test func `a wake long after the alarm does not count as a wake by the alarm`() {
-        var wake = sleeping(MachineLook(isLidClosed: true))
+        var wake = sleeping(MachineState(isLidClosed: true))
         #expect(wake.wake(at: Self.at(3_600)) == [])
         #expect(!wake.isAtWork && !wake.holdsWork)
     }
 
     @Test func `a sleep that another program starts waits for the work and is not requested again`() {
-        var wake = sleeping(MachineLook(isLidClosed: true))
+        var wake = sleeping(MachineState(isLidClosed: true))
         _ = wake.tick(at: Self.at(0))
         _ = wake.hear(.delayed, at: Self.at(0))
-        _ = wake.hear(.looked(MachineLook(isLidClosed: true)), at: Self.at(0))
+        _ = wake.hear(.looked(MachineState(isLidClosed: true)), at: Self.at(0))
         #expect(wake.hear(.falling, at: Self.at(1, awake: 1)) == [])
         #expect(wake.plan(nil, isWorkDone: false, at: Self.at(1, awake: 1)) == [])
         #expect(wake.plan(nil, isWorkDone: true, at: Self.at(2, awake: 2)) == [.allowSleep])
@@ -142,7 +144,7 @@ private struct Trial {
     private var wake = SystemWake()
     private var now = Date(timeIntervalSince1970: 1_000_000)
     private var awake = 0.0
-    private var machine = MachineLook()
+    private var machine = MachineState()
     private var answers: [SleepEvent] = []
     private var alarm: Date?
     private var hasLock = false
@@ -160,7 +162,7 @@ private struct Trial {
         instant = Date(timeIntervalSince1970: 1_000_050)
     }
 
-    private var moment: SystemWake.Moment { .init(now: now, awake: awake) }
+    private var moment: SystemWake.ClockReading { .init(now: now, awake: awake) }
 
     private mutating func chance(_ share: Double) -> Bool { Double(random.next() >> 11) / Double(1 << 53) < share }
     private mutating func pick(_ bound: Int) -> Int { Int(random.next() % UInt64(bound)) }
@@ -190,10 +192,10 @@ private struct Trial {
             now = max(now, end)
             follow(wake.wake(at: moment), "woke")
         case 6:
-            machine = MachineLook(
+            machine = MachineState(
                 isLidClosed: chance(0.5), isIdle: chance(0.5), isLocked: chance(0.5), isOnBattery: chance(0.5),
                 batteryPercent: chance(0.5) ? 80 : 20)
-            if chance(0.5) { wake.notePower() }
+            if chance(0.5) { wake.handlePowerChange() }
         default:
             guard !answers.isEmpty else { return }
             let answer = answers.removeFirst()

@@ -7,7 +7,7 @@ import Testing
 
 /// Launches whose handlers return while transfers of these launches are running.
 @Suite(.timeLimit(.minutes(30))) struct ContinuedLaunchTests {
-    private final class Heard: NSObject, URLSessionDownloadDelegate, Sendable {
+    private final class ReceivedEvents: NSObject, URLSessionDownloadDelegate, Sendable {
         let files = Mutex<[String]>([])
         /// Called when a task has ended, with the number of files so far.
         let next: @Sendable (URLSession, Int) -> Void
@@ -34,7 +34,7 @@ import Testing
 
     /// Registers a handler that begins a download and returns immediately.
     private static func register(
-        _ heard: Heard, first: URL, _ configuration: @escaping @Sendable () -> URLSessionConfiguration
+        _ heard: ReceivedEvents, first: URL, _ configuration: @escaping @Sendable () -> URLSessionConfiguration
     ) {
         BGTaskScheduler.shared.register(forTaskWithIdentifier: "work", using: nil) { task in
             URLSession(configuration: configuration(), delegate: heard, delegateQueue: nil).downloadTask(with: first).resume()
@@ -76,7 +76,7 @@ import Testing
     func `a launch continues until the transfers that it began have ended`(_ isBackground: Bool) async throws {
         try await TestDriver.run(permitting: ["work"]) { driver in
             driver.network.server(Self.origin).route(nil, "/1", .status(200, body: "one").after(.delay(10)))
-            let heard = Heard()
+            let heard = ReceivedEvents()
             Self.register(heard, first: try Self.url("/1")) { Self.configuration(isBackground) }
             let launch = try await Self.launch(driver)
             #expect(launch.outcome == .completed && launch.stopReason == nil)
@@ -91,7 +91,7 @@ import Testing
     func `a launch continues for thirty seconds at most and ends as completed`(_ isBackground: Bool) async throws {
         try await TestDriver.run(permitting: ["work"]) { driver in
             driver.network.server(Self.origin).route(nil, "/1", .status(200, body: "one").after(.delay(100)))
-            let heard = Heard()
+            let heard = ReceivedEvents()
             Self.register(heard, first: try Self.url("/1")) { Self.configuration(isBackground) }
             let launch = try await Self.launch(driver)
             #expect(launch.outcome == .completed && launch.stopReason == nil)
@@ -104,7 +104,7 @@ import Testing
     @Test func `the time of the handlers does not count as continuation`() async throws {
         try await TestDriver.run(permitting: ["work"]) { driver in
             driver.network.server(Self.origin).route(nil, "/1", .status(200, body: "one").after(.delay(20)))
-            let (heard, first) = (Heard(), try Self.url("/1"))
+            let (heard, first) = (ReceivedEvents(), try Self.url("/1"))
             BGTaskScheduler.shared.register(forTaskWithIdentifier: "work", using: nil) { task in
                 Task {
                     try? await driver.clock.sleep(for: .seconds(25))
@@ -126,7 +126,7 @@ import Testing
             let server = driver.network.server(Self.origin)
             for path in ["/1", "/2"] { server.route(nil, path, .status(200, body: .text(path)).after(.delay(5))) }
             let second = try Self.url("/2")
-            let heard = Heard { session, count in if count == 1 { session.downloadTask(with: second).resume() } }
+            let heard = ReceivedEvents { session, count in if count == 1 { session.downloadTask(with: second).resume() } }
             Self.register(heard, first: try Self.url("/1")) { Self.configuration(isBackground) }
             let launch = try await Self.launch(driver)
             #expect(launch.outcome == .completed && driver.ledger.history.count == 1)
@@ -144,7 +144,7 @@ import Testing
             } else {
                 try await driver.setConditions { $0.isNetworkMetered = true }
             }
-            Self.register(Heard(), first: try Self.url("/1")) {
+            Self.register(ReceivedEvents(), first: try Self.url("/1")) {
                 let configuration = Self.configuration(true)
                 configuration.allowsExpensiveNetworkAccess = what == "server"
                 return configuration
@@ -158,7 +158,7 @@ import Testing
     @Test func `a suspended task does not extend a launch`() async throws {
         try await TestDriver.run(permitting: ["work"]) { driver in
             driver.network.server(Self.origin).route(nil, "/1", .status(200, body: "one").after(.delay(10)))
-            let (heard, first) = (Heard(), try Self.url("/1"))
+            let (heard, first) = (ReceivedEvents(), try Self.url("/1"))
             BGTaskScheduler.shared.register(forTaskWithIdentifier: "work", using: nil) { task in
                 let session = URLSession(configuration: Self.configuration(false), delegate: heard, delegateQueue: nil)
                 let download = session.downloadTask(with: first)
@@ -175,7 +175,7 @@ import Testing
     @Test func `a launch that continues does not delay the launches of other requests`() async throws {
         try await TestDriver.run(permitting: ["work", "other"]) { driver in
             driver.network.server(Self.origin).route(nil, "/1", .status(200, body: "one").after(.delay(100)))
-            Self.register(Heard(), first: try Self.url("/1")) { Self.configuration(false) }
+            Self.register(ReceivedEvents(), first: try Self.url("/1")) { Self.configuration(false) }
             BGTaskScheduler.shared.register(forTaskWithIdentifier: "other", using: nil) { $0.setTaskCompleted(success: true) }
             let later = BGProcessingTaskRequest(identifier: "other")
             later.earliestBeginDate = driver.clock.date.addingTimeInterval(10)
@@ -196,7 +196,7 @@ import Testing
             var settings = BackgroundSettings()
             settings.continuation = 0
             try settings.apply()
-            Self.register(Heard(), first: try Self.url("/1")) { Self.configuration(isBackground) }
+            Self.register(ReceivedEvents(), first: try Self.url("/1")) { Self.configuration(isBackground) }
             let launch = try await Self.launch(driver)
             #expect(launch.outcome == .completed)
             #expect(try Self.seconds(launch) < 1)
@@ -210,7 +210,7 @@ import Testing
     ) async throws {
         try await TestDriver.run(permitting: ["work"]) { driver in
             driver.network.server(Self.origin).route(nil, "/1", .status(200, body: "one"))
-            let (heard, first) = (Heard(), try Self.url("/1"))
+            let (heard, first) = (ReceivedEvents(), try Self.url("/1"))
             BGTaskScheduler.shared.register(forTaskWithIdentifier: "work", using: nil) { task in
                 guard heard.files.withLock({ $0.isEmpty }) else { return task.setTaskCompleted(success: true) }
                 let session = URLSession(configuration: Self.configuration(true), delegate: heard, delegateQueue: nil)

@@ -302,7 +302,7 @@ import UserNotifications
     // MARK: Notifications
 
     @Test func `a notification is shown when its server appears, and its button is delivered`() async throws {
-        let heard = Heard()
+        let heard = ReceivedEvents()
         try await run { driver in
             let center = UNUserNotificationCenter.current()
             center.delegate = heard
@@ -326,7 +326,7 @@ import UserNotifications
         #expect(heard.actions.withLock { $0 } == ["photo"])
     }
 
-    private final class Heard: NSObject, UNUserNotificationCenterDelegate, Sendable {
+    private final class ReceivedEvents: NSObject, UNUserNotificationCenterDelegate, Sendable {
         let actions = Mutex<[String]>([])
 
         func userNotificationCenter(_ center: UNUserNotificationCenter, didReceive response: UNNotificationResponse) async {

@@ -18,7 +18,7 @@ import Testing
         return session.uploadTask(with: request, fromFile: file)
     }
 
-    private final class Ends: NSObject, URLSessionTaskDelegate, Sendable {
+    private final class EndDelegate: NSObject, URLSessionTaskDelegate, Sendable {
         let ended = AsyncStream.makeStream(of: Int.self)
 
         func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
@@ -95,7 +95,7 @@ import Testing
 
     @Test func `a second task with the key of an ended upload ends in the same way`() async throws {
         try await run { driver, directories in
-            let ends = Ends()
+            let ends = EndDelegate()
             let session = URLSession(configuration: .background(withIdentifier: "photos"), delegate: ends, delegateQueue: nil)
             let first = try upload(in: directories.state, of: session)
             first.submissionKey = "the same"

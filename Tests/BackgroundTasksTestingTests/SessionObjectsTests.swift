@@ -9,7 +9,7 @@ import Testing
 
 /// Session objects of one identifier in one process.
 @Suite(.timeLimit(.minutes(30))) struct SessionObjectsTests {
-    private final class Heard: NSObject, URLSessionDownloadDelegate, Sendable {
+    private final class ReceivedEvents: NSObject, URLSessionDownloadDelegate, Sendable {
         let ends = Mutex<[String]>([])
         let invalid = AsyncStream.makeStream(of: Void.self)
 
@@ -44,7 +44,7 @@ import Testing
             let server = driver.network.server("https://api.test")
             server.route(nil, "/first", .status(200, body: "1"))
             server.route(nil, "/second", .status(200, body: "2"))
-            let (first, second) = (Heard(), Heard())
+            let (first, second) = (ReceivedEvents(), ReceivedEvents())
             let configuration = URLSessionConfiguration.background(withIdentifier: "files")
             let ending = URLSession(configuration: configuration, delegate: first, delegateQueue: nil)
             try begin("first", of: ending)
@@ -237,7 +237,7 @@ import Testing
             let server = driver.network.server("https://api.test")
             server.route("PUT", "/photo", .status(201).after(.delay(40)))
             let url = try #require(URL(string: "https://api.test/photo"))
-            let heard = Heard()
+            let heard = ReceivedEvents()
             BGTaskScheduler.shared.register(forTaskWithIdentifier: "work", using: nil) { task in
                 let session = URLSession(configuration: Self.quietConfiguration, delegate: heard, delegateQueue: nil)
                 Task {
@@ -257,7 +257,7 @@ import Testing
     }
 
     @Test func `a session of an earlier test does not receive ends of the next test`() async throws {
-        let (queue, heard) = (OperationQueue(), Heard())
+        let (queue, heard) = (OperationQueue(), ReceivedEvents())
         queue.maxConcurrentOperationCount = 1
         let url = try #require(URL(string: "https://api.test/photo"))
         try await TestDriver.run(permitting: []) { driver in
@@ -283,7 +283,7 @@ import Testing
             server.route(nil, "/file", .status(200, body: "all of it"))
             let configuration = URLSessionConfiguration.background(withIdentifier: "files")
             configuration.httpAdditionalHeaders = ["Accept-Encoding": "br;q=1.0, gzip;q=0.9, deflate;q=0.8"]
-            let session = URLSession(configuration: configuration, delegate: Heard(), delegateQueue: nil)
+            let session = URLSession(configuration: configuration, delegate: ReceivedEvents(), delegateQueue: nil)
             try begin("file", of: session)
             let request = URLRequest(url: try #require(URL(string: "https://api.test/file")))
             session.uploadTask(with: request, from: Data([1])).resume()
@@ -304,7 +304,7 @@ import Testing
             let place = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
             defer { try? FileManager.default.removeItem(at: place) }
             let left = Mutex<[String]>([])
-            let heard = Heard { location in
+            let heard = ReceivedEvents { location in
                 do { try FileManager.default.moveItem(at: location, to: place) } catch { Issue.record(error) }
                 left.withLock { $0 = Self.spool() }
             }
@@ -322,7 +322,7 @@ import Testing
     @Test func `a file that the app does not move is removed`() async throws {
         try await TestDriver.run(permitting: []) { driver in
             driver.network.server("https://api.test").route(nil, "/file", .status(200, body: .text("all of it")))
-            let heard = Heard { #expect((try? String(contentsOf: $0, encoding: .utf8)) == "all of it") }
+            let heard = ReceivedEvents { #expect((try? String(contentsOf: $0, encoding: .utf8)) == "all of it") }
             let session = URLSession(configuration: .background(withIdentifier: "files"), delegate: heard, delegateQueue: nil)
             try begin("file", of: session)
             try await driver.advance(by: .seconds(60))
@@ -347,7 +347,7 @@ import Testing
                 try FileManager.default.removeItem(at: AppRuntime.shared.directories.spool.appendingPathComponent(name))
             }
             silent.finishTasksAndInvalidate()
-            let heard = Heard()
+            let heard = ReceivedEvents()
             let session = URLSession(configuration: configuration, delegate: heard, delegateQueue: nil)
             try await driver.advance(by: .seconds(60))
             #expect(heard.ends.withLock { $0 } == ["file"])

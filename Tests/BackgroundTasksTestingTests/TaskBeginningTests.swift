@@ -25,7 +25,7 @@ import Testing
         }
     }
 
-    private final class Heard: NSObject, URLSessionTaskDelegate, Sendable {
+    private final class ReceivedEvents: NSObject, URLSessionTaskDelegate, Sendable {
         let ends = Mutex<[URLError.Code?]>([])
         let invalid = AsyncStream.makeStream(of: Void.self)
 
@@ -40,7 +40,7 @@ import Testing
     private struct Scene {
         let driver: TestDriver
         let server: VirtualServer
-        let heard = Heard()
+        let heard = ReceivedEvents()
         let session: URLSession
         let task: Upload
 

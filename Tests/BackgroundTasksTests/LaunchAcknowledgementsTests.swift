@@ -18,15 +18,15 @@ import Testing
         #expect(!acknowledgements.add { _ in })
         #expect(acknowledgements.close(counting: false).isEmpty)
         #expect(!acknowledgements.add { _ in })
-        #expect(acknowledgements.beginAtOnce().isEmpty)
+        #expect(acknowledgements.stopDeferring().isEmpty)
         #expect(!acknowledgements.add { _ in })
     }
 
     /// If such an event were delivered again, the app would begin the transfer again.
     @Test func `deliveries count immediately after the app began a transfer`() {
         #expect(!acknowledgements.add { _ in })
-        #expect(acknowledgements.beginAtOnce().count == 1)
-        #expect(acknowledgements.beginAtOnce().isEmpty)
+        #expect(acknowledgements.stopDeferring().count == 1)
+        #expect(acknowledgements.stopDeferring().isEmpty)
         #expect(acknowledgements.add { _ in })
         #expect(acknowledgements.close(counting: false).isEmpty)
         #expect(acknowledgements.add { _ in })

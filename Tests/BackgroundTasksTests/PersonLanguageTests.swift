@@ -8,12 +8,12 @@ import Testing
         (["LANG": "C.UTF-8", "LANGUAGE": "de"], "en"), ([:], "en"), (["LANG": "nonsense!!"], "en"), (["LANG": "de@euro"], "de"),
     ])
     func `the Accept-Language header follows from the environment`(_ environment: [String: String], _ expected: String) {
-        #expect(PersonLocale.acceptLanguage(in: environment) == expected)
+        #expect(UserLocale.acceptLanguage(in: environment) == expected)
     }
 
     /// The value must stay a header of one line for every environment.
     @Test func `an invalid environment adds no line break, colon or null byte to the header`() {
-        let text = PersonLocale.acceptLanguage(in: ["LANG": "de\r\nX-Evil: 1", "LANGUAGE": "en;q=9,\u{0}:de"])
+        let text = UserLocale.acceptLanguage(in: ["LANG": "de\r\nX-Evil: 1", "LANGUAGE": "en;q=9,\u{0}:de"])
         #expect(!text.contains { $0.isNewline || $0 == "\0" || $0 == ":" })
     }
 }

@@ -18,7 +18,7 @@ import Testing
 
     /// Records the calls, and responds as the test requires.
     private final class Listener: NSObject, URLSessionDownloadDelegate, URLSessionDataDelegate, Sendable {
-        struct Heard {
+        struct ReceivedEvents {
             var lines: [String] = []
             var data = Data()
             var error: URLError?
@@ -27,7 +27,7 @@ import Testing
             var waiting: CheckedContinuation<Void, Never>?
         }
 
-        let heard = Mutex(Heard())
+        let heard = Mutex(ReceivedEvents())
         let redirect: @Sendable (URLRequest) -> URLRequest?
         let credential: URLCredential?
         let disposition: URLSession.ResponseDisposition
@@ -295,7 +295,7 @@ import Testing
     }
 
     /// A delegate of a task with a single method.
-    private final class Ends: NSObject, URLSessionTaskDelegate, Sendable {
+    private final class EndDelegate: NSObject, URLSessionTaskDelegate, Sendable {
         let ended = Mutex(false)
         func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
             ended.withLock { $0 = true }
@@ -310,7 +310,7 @@ import Testing
         let listener = Listener(
             credential: URLCredential(user: "tom", password: "right", persistence: .forSession), redirect: { _ in nil })
         let (session, invalid) = (URLSession(configuration: .default, delegate: listener, delegateQueue: nil), listener.invalid)
-        let own = Ends()
+        let own = EndDelegate()
         let task = try session.dataTask(with: url("/a"))
         task.delegate = own
         task.resume()
@@ -322,7 +322,7 @@ import Testing
             configuration: .default,
             delegate: Listener(credential: URLCredential(user: "tom", password: "right", persistence: .forSession)),
             delegateQueue: nil
-        ).data(from: url("/secret"), delegate: Ends())
+        ).data(from: url("/secret"), delegate: EndDelegate())
         #expect((response as? HTTPURLResponse)?.statusCode == 200, "\(String(decoding: data, as: UTF8.self))")
     }
 

@@ -69,7 +69,7 @@ import Testing
         var iterator = bytes.makeAsyncIterator()
         _ = try await iterator.next()
         // Without a reader, the server can send only as much as the sockets and the session hold.
-        let (before, during) = try await settledCount("/large")
+        let (before, during) = try await stableCount("/large")
         #expect(before == during && during < 24 << 20, "\(during) bytes were sent to nobody")
         var count = 1
         while try await iterator.next() != nil { count += 1 }
@@ -77,7 +77,7 @@ import Testing
     }
 
     /// Returns the last two counts of bytes that the server has written to its socket, when the count does not grow any more.
-    private func settledCount(_ path: String) async throws -> (Int, Int) {
+    private func stableCount(_ path: String) async throws -> (Int, Int) {
         var last = -1
         while true {
             // The server has one thread, so every request gives the thread time to send more.
@@ -110,7 +110,7 @@ import Testing
         let session = URLSession(configuration: .ephemeral, delegate: slow, delegateQueue: nil)
         try session.dataTask(with: url("/large")).resume()
         try await server.waitForRequest { $0.path == "/large" }
-        let (before, during) = try await settledCount("/large")
+        let (before, during) = try await stableCount("/large")
         #expect(before == during && during < 24 << 20, "\(during) bytes were sent to nobody")
         slow.gate.signal()
         for await isWhole in slow.ends { #expect(isWhole) }

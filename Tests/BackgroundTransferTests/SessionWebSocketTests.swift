@@ -337,10 +337,10 @@ import Testing
         #expect(server.now.closes.first?.reason == "BuhBye")
     }
 
-    enum Moment: CaseIterable { case unbegun, connecting, open, twice, withCode }
+    enum CancellationPoint: CaseIterable { case unbegun, connecting, open, twice, withCode }
 
-    @Test(arguments: Moment.allCases)
-    func `a cancelled task ends with a cancellation error in every state`(_ moment: Moment) async throws {
+    @Test(arguments: CancellationPoint.allCases)
+    func `a cancelled task ends with a cancellation error in every state`(_ moment: CancellationPoint) async throws {
         let recorder = Recorder()
         let session = URLSession(configuration: configuration, delegate: recorder, delegateQueue: nil)
         let task = session.webSocketTask(with: server.url(moment == .connecting || moment == .withCode ? "/wait" : "/echo"))

@@ -143,7 +143,7 @@ private final class Foreign: FoundationNetworking.URLProtocol {}
     }
 
     @Test func `a delegate receives the response of a URL protocol class in order`() async throws {
-        final class Heard: NSObject, URLSessionDataDelegate, Sendable {
+        final class ReceivedEvents: NSObject, URLSessionDataDelegate, Sendable {
             let (lines, said) = AsyncStream.makeStream(of: String.self)
             func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse) async
                 -> URLSession.ResponseDisposition
@@ -159,7 +159,7 @@ private final class Foreign: FoundationNetworking.URLProtocol {}
                 said.finish()
             }
         }
-        let heard = Heard()
+        let heard = ReceivedEvents()
         let session = URLSession(configuration: stubbed, delegate: heard, delegateQueue: nil)
         try session.dataTask(with: url("/answer")).resume()
         var lines: [String] = []

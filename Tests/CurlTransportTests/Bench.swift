@@ -11,11 +11,11 @@ final class Memory: BodySink {
     }
     private let kept = Mutex(Kept())
     private let limit: Int
-    private let takesHead: Bool
+    private let acceptsHead: Bool
 
-    init(limit: Int = .max, takesHead: Bool = true) {
+    init(limit: Int = .max, acceptsHead: Bool = true) {
         self.limit = limit
-        self.takesHead = takesHead
+        self.acceptsHead = acceptsHead
     }
 
     var bytes: [UInt8] { kept.withLock { $0.bytes } }
@@ -24,7 +24,7 @@ final class Memory: BodySink {
 
     func receive(head: ResponseHead) -> Bool {
         kept.withLock { $0.heads.append(head) }
-        return takesHead
+        return acceptsHead
     }
 
     func write(_ bytes: UnsafeRawBufferPointer) -> Bool {

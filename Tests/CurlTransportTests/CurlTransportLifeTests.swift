@@ -41,7 +41,7 @@ import TransferMachines
         let request = WireRequest(method: "GET", url: endless().url)
         let full = await Bench().run(request, sink: Memory(limit: 10_000))
         #expect(full.failure == .stoppedByOwner && full.head != nil)
-        let refused = await Bench().run(request, sink: Memory(takesHead: false))
+        let refused = await Bench().run(request, sink: Memory(acceptsHead: false))
         #expect(refused.failure == .stoppedByOwner && refused.bytesReceived == 0)
     }
 

@@ -73,7 +73,7 @@ final class HabitServer: Sendable {
     func inhibit(_ isOn: Bool) throws { try ask("Inhibit", isOn ? "true" : "false") }
 
     /// Before the server answers the next replacement, it sends a press, a reply and a closing of the old content.
-    func leaveBeforeAnswer() throws { try ask("LeaveBeforeAnswer") }
+    func closeBeforeReply() throws { try ask("LeaveBeforeAnswer") }
 
     /// Broadcasts that the user closed a notification.
     func dismiss(_ id: UInt32) throws { try ask("Dismiss", "\(id)") }

@@ -199,7 +199,7 @@ extension RealDesktop {
                 _ = try await events.first { $0 == .serverAnswers }
                 let closings = try server.watch("org.freedesktop.Notifications")
                 defer { closings.stop() }
-                presenter.takeOver(identifier: "a", serverID: 7, of: known.identity)
+                presenter.adoptNotification(identifier: "a", serverID: 7, of: known.identity)
                 var notice = notice()
                 notice.alerts = true
                 presenter.present(notice, replacing: 7, of: known.identity)
@@ -251,9 +251,9 @@ extension RealDesktop {
                 presenter.ask()
                 _ = try await events.first { $0 == .serverAnswers }
                 for (identifier, number) in [("a", 7), ("b", 8)] as [(String, UInt32)] {
-                    presenter.takeOver(identifier: identifier, serverID: number, of: known.identity)
+                    presenter.adoptNotification(identifier: identifier, serverID: number, of: known.identity)
                 }
-                presenter.takeOver(identifier: "c", serverID: 9, of: "another bus's")
+                presenter.adoptNotification(identifier: "c", serverID: 9, of: "another bus's")
                 presenter.ask()
                 _ = try await events.first { $0 == .serverAnswers }
                 try server.press(9, "photo")
@@ -289,9 +289,9 @@ extension RealDesktop {
                     #expect(try server.nextCall().replaces == 0)
                     #expect(try await next() == .presented(identifier: "a", serverID: number))
                 } else {
-                    presenter.takeOver(identifier: "a", serverID: number, of: known.identity)
+                    presenter.adoptNotification(identifier: "a", serverID: number, of: known.identity)
                 }
-                try server.leaveBeforeAnswer()
+                try server.closeBeforeReply()
                 presenter.present(notice(), replacing: number, of: known.identity)
                 let press = PresenterEvent.activated(
                     identifier: "a", serverID: number, action: "photo", activationToken: "token-1")
@@ -311,7 +311,7 @@ extension RealDesktop {
             }
         }
 
-        /// `connect` is called after `takeOver`.
+        /// `connect` is called after `adoptNotification`.
         @Test func `notifications that are taken over before the bus connects report their buttons`() async throws {
             let bus = try PrivateBus()
             defer { bus.stop() }
@@ -322,7 +322,7 @@ extension RealDesktop {
                 _ = try await events.first { $0 == .serverAnswers }
                 identity = known.identity
             } after: { presenter, server in
-                presenter.takeOver(identifier: "a", serverID: 7, of: identity)
+                presenter.adoptNotification(identifier: "a", serverID: 7, of: identity)
                 presenter.connect(busAddress: bus.address)
                 presenter.ask()
                 _ = try await events.first { $0 == .serverAnswers }
@@ -353,7 +353,7 @@ extension RealDesktop {
             try await withServer(name) { presenter, _ in
                 presenter.ask()
                 _ = try await events.first { $0 == .serverAnswers }
-                presenter.takeOver(identifier: "a", serverID: 7, of: known.identity)
+                presenter.adoptNotification(identifier: "a", serverID: 7, of: known.identity)
                 #expect(try await events.first { $0 != .serverAppeared } == .unheard(identifier: "a", serverID: 7))
             }
         }

@@ -14,7 +14,7 @@ extension EndToEnd {
             #expect(result.status == 0, "\(result.output)\(result.errors)")
             #expect(result.output.contains("12 of 12 passed"))
             // One notification was sent over the bus.
-            #expect(try desktop.heardSoFar() == ["Storm expected in Storm Bay"])
+            #expect(try desktop.receivedTitles() == ["Storm expected in Storm Bay"])
             // The server answered one weather request completely.
             let log = try String(contentsOf: evidence.appendingPathComponent("server.jsonl"), encoding: .utf8)
             let weather = try log.split(separator: "\n").map {
@@ -64,7 +64,7 @@ extension EndToEnd {
                 size = try FileManager.default.attributesOfItem(atPath: path)[.size] as? Int ?? 0
             }
             #expect(size > 1_000)
-            _ = try desktop.heardSoFar()
+            _ = try desktop.receivedTitles()
             #expect(desktop.pictures == 1)
             // The colours of the storm area and of the gust line in the picture.
             for colour in ["rgb(0,130,143)", "rgb(21,102,191)"] {

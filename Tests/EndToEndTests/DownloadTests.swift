@@ -207,7 +207,7 @@ extension EndToEnd {
             #expect(try download(server.url + "/none").status == 0)
             try home.waitForEnded("urlSession")
             try home.waitForNoticesRemembered()
-            #expect(try desktop.heardSoFar() == ["Not downloaded"])
+            #expect(try desktop.receivedTitles() == ["Not downloaded"])
             server.openGate("slow")
             #expect(follower.waitForEnd() == 0)
             try home.waitForQuiet()
@@ -248,7 +248,7 @@ extension EndToEnd {
             #expect(try home.stormy("transfers", "retry", number).status == 0)
             try home.waitForEnded("urlSession", count: 2)
             try home.waitForNoticesRemembered()
-            #expect(try desktop.heardSoFar() == ["Not downloaded", "Not downloaded"])
+            #expect(try desktop.receivedTitles() == ["Not downloaded", "Not downloaded"])
         }
 
         /// The address never chooses a folder, hides a file, or writes control characters to the terminal.

@@ -59,7 +59,7 @@ extension EndToEnd {
             #expect(follower.waitForEnd() == 69)
             try home.waitForQuiet()
             #expect(try home.history() == [])
-            #expect(try desktop.heardSoFar() == [])
+            #expect(try desktop.receivedTitles() == [])
             #expect(try home.rows("transfers").map { $0["state"] as? String } == ["failed"])
         }
 
@@ -71,7 +71,7 @@ extension EndToEnd {
             server.openGate("held")
             try home.waitForEnded("urlSession")
             try home.waitForNoticesRemembered()
-            #expect(try desktop.heardSoFar() == ["Photo not uploaded"])
+            #expect(try desktop.receivedTitles() == ["Photo not uploaded"])
         }
 
         /// The command waits to the end, but its output cannot be read.
@@ -82,7 +82,7 @@ extension EndToEnd {
             _ = try Child.run("sh", ["-c", words], environment: home.environment)
             _ = desktop.listen(for: 1)
             try home.waitForNoticesRemembered()
-            let heard = try desktop.heardSoFar()
+            let heard = try desktop.receivedTitles()
             #expect(heard.last == "2 photos not uploaded", "\(heard)")
             let body = try home.rows("transfers").map { $0["state"] as? String }
             #expect(body == ["failed", "failed"])
@@ -94,14 +94,14 @@ extension EndToEnd {
             let words =
                 "'\(Home.product("stormy"))' upload --to open --wait '\(try photo("a.jpg"))' '\(try photo("b.jpg"))' \(redirection)"
             _ = try Child.run("sh", ["-c", words], environment: home.environment)
-            let last = try lastHeard("2 photos uploaded")
+            let last = try lastReceivedTitle("2 photos uploaded")
             #expect(last == "2 photos uploaded")
             try home.waitForQuiet()
-            #expect(try desktop.heardSoFar().last == last, "once")
+            #expect(try desktop.receivedTitles().last == last, "once")
         }
 
         /// Listens until the title arrives or the time is up. Returns the last title.
-        private func lastHeard(_ title: String) throws -> String? {
+        private func lastReceivedTitle(_ title: String) throws -> String? {
             var count = 1
             while desktop.listen(for: count).count == count, desktop.listen(for: count).last != title { count += 1 }
             return desktop.listen(for: count).last
@@ -119,7 +119,7 @@ extension EndToEnd {
                 Home.product("stormy"), ["upload", "--to", "open", "--wait", try photo("a.jpg")], environment: home.environment,
                 output: output)
             try home.wait("its end") { try $0.transfers().contains { $0.state == .completed } ? true : nil }
-            #expect(try desktop.heardSoFar() == [])
+            #expect(try desktop.receivedTitles() == [])
             follower.end(SIGKILL)
             #expect(desktop.listen(for: 1) == ["Photo uploaded"])
         }
@@ -133,7 +133,7 @@ extension EndToEnd {
             _ = try Child.run("sh", ["-c", words], environment: home.environment)
             #expect(desktop.listen(for: 1) == [path == "none" ? "Not downloaded" : "Downloaded"])
             try home.waitForQuiet()
-            #expect(try desktop.heardSoFar().count == 1, "once")
+            #expect(try desktop.receivedTitles().count == 1, "once")
         }
 
         /// The first failure was printed before the terminal was closed.
@@ -153,7 +153,7 @@ extension EndToEnd {
             try home.waitForEnded("urlSession")
             try home.waitForNoticesRemembered()
             // A failure that was being printed at that moment may also be notified.
-            let heard = try desktop.heardSoFar()
+            let heard = try desktop.receivedTitles()
             #expect(["Photo not uploaded", "2 photos not uploaded"].contains(heard.last), "\(heard)")
         }
 
@@ -222,7 +222,7 @@ extension EndToEnd {
             kill(follower.pid, SIGCONT)
             #expect(follower.waitForEnd() == 69)
             try home.waitForNoticesRemembered()
-            #expect(try desktop.heardSoFar().last == "Photo uploaded")
+            #expect(try desktop.receivedTitles().last == "Photo uploaded")
         }
 
         /// The terminal was stopped at the end of the upload, and killed while no agent ran.
@@ -237,7 +237,7 @@ extension EndToEnd {
             try home.stormy("transfers")
             try home.waitForEnded("urlSession")
             try home.waitForNoticesRemembered()
-            #expect(try desktop.heardSoFar() == ["Photo not uploaded"])
+            #expect(try desktop.receivedTitles() == ["Photo not uploaded"])
         }
 
         /// A failure stays on the screen next to a later success.
@@ -276,7 +276,7 @@ extension EndToEnd {
             server.openGate("held")
             #expect(follower.waitForEnd() == 69)
             try home.waitForNoticesRemembered()
-            #expect(try desktop.heardSoFar() == ["Uploading photos", "Photo uploaded"])
+            #expect(try desktop.receivedTitles() == ["Uploading photos", "Photo uploaded"])
         }
 
         /// The two photos end one after the other with the same title. A photo that is retried is notified again.
@@ -289,14 +289,14 @@ extension EndToEnd {
                 try home.waitForEnded("urlSession", count: Int(folder)!)
                 try home.waitForNoticesRemembered()
             }
-            #expect(try desktop.heardSoFar() == ["Photo uploaded", "Photo uploaded"])
+            #expect(try desktop.receivedTitles() == ["Photo uploaded", "Photo uploaded"])
             #expect(try home.stormy("upload", photo("3.jpg")).status == 0)
             try home.waitForEnded("urlSession", count: 3)
             try home.waitForNoticesRemembered()
             #expect(try home.stormy("transfers", "retry", "3").status == 0)
             try home.waitForEnded("urlSession", count: 4)
             try home.waitForNoticesRemembered()
-            #expect(try desktop.heardSoFar().suffix(2) == ["Photo not uploaded", "Photo not uploaded"])
+            #expect(try desktop.receivedTitles().suffix(2) == ["Photo not uploaded", "Photo not uploaded"])
         }
 
         /// The store is lost, or restored from a backup, while a photo waits.
@@ -313,7 +313,7 @@ extension EndToEnd {
             server.openGate("held")
             try home.waitForEnded("urlSession")
             try home.waitForNoticesRemembered()
-            #expect(try desktop.heardSoFar() == ["Photo not uploaded"])
+            #expect(try desktop.receivedTitles() == ["Photo not uploaded"])
         }
 
         /// The batch does not wait for a paused photo.
@@ -323,10 +323,10 @@ extension EndToEnd {
             #expect(try home.stormy("upload", photo("b.jpg"), "--to", "open").status == 0)
             try home.waitForEnded("urlSession")
             try home.waitForNoticesRemembered()
-            #expect(try desktop.heardSoFar() == ["Uploading photos"])
+            #expect(try desktop.receivedTitles() == ["Uploading photos"])
             #expect(try home.stormy("transfers", "pause", "1").status == 0)
             try home.waitForNoticesRemembered()
-            #expect(try desktop.heardSoFar() == ["Uploading photos", "Photo uploaded"])
+            #expect(try desktop.receivedTitles() == ["Uploading photos", "Photo uploaded"])
         }
     }
 }

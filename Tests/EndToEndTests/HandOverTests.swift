@@ -23,12 +23,12 @@ extension EndToEnd {
         }
 
         /// Runs a further check after both paths have ended. No second notification is shown.
-        private func expectToldOnce(_ home: Home, history: [String]) async throws {
+        private func expectReportedOnce(_ home: Home, history: [String]) async throws {
             try home.waitForQuiet()
             Weather.serve(.json(Weather.forecast()), on: server)
             #expect(try home.stormy("simulate", "launch", "StormyNoon", "--wait").output.contains("completed"))
             try home.waitForQuiet()
-            #expect(try desktop.heardSoFar() == ["Storm expected in Here"])
+            #expect(try desktop.receivedTitles() == ["Storm expected in Here"])
             #expect(try home.history() == history + ["appRefresh completed"])
             let jobs = try home.rows("transfers").filter { $0["state"] as? String == "awaitingPhoto" }
             #expect(jobs.count == 1)
@@ -57,7 +57,7 @@ extension EndToEnd {
             #expect(requests.first?["Range"] == nil)
             let detail = try home.rows("history").last?["detail"] as? String
             #expect(detail?.contains("first connection") == true, "\(detail ?? "none")")
-            try await expectToldOnce(home, history: ["appRefresh expired", "urlSession completed"])
+            try await expectReportedOnce(home, history: ["appRefresh expired", "urlSession completed"])
         }
 
         /// No launch is left that could be retried. The request is sent again half an hour later.
@@ -100,7 +100,7 @@ extension EndToEnd {
             }
             try home.waitForQuiet()
             // No forecast was known before.
-            #expect(try desktop.heardSoFar() == ["The weather is unknown", "Storm expected in Here"])
+            #expect(try desktop.receivedTitles() == ["The weather is unknown", "Storm expected in Here"])
         }
 
         @Test func `two places at one point are both notified`() async throws {
@@ -112,7 +112,7 @@ extension EndToEnd {
             server.openGate("rest")
             try home.waitForEnded("urlSession")
             try home.waitForQuiet()
-            #expect(try desktop.heardSoFar().sorted() == ["Storm expected in Here", "Storm expected in There"])
+            #expect(try desktop.receivedTitles().sorted() == ["Storm expected in Here", "Storm expected in There"])
             let checks = try home.status()["checks"] as? [[String: Any]] ?? []
             #expect(checks.map { $0["stormy"] as? Bool } == [true, true])
         }
@@ -142,7 +142,7 @@ extension EndToEnd {
             #expect(offset <= cut && cut - offset < 65_536, "asked from \(offset) after \(cut) bytes")
             let detail = try home.rows("history").last { $0["kind"] as? String == "urlSession" }?["detail"] as? String
             #expect(detail?.contains("resumed at \(offset)") == true)
-            try await expectToldOnce(home, history: ["appRefresh expired", "urlSession completed"])
+            try await expectReportedOnce(home, history: ["appRefresh expired", "urlSession completed"])
         }
 
         @Test func `a cut response without a validator starts over`() async throws {
@@ -161,7 +161,7 @@ extension EndToEnd {
             #expect(server.requests(matching: Weather.path).map { $0["Range"] } == [nil, nil])
             let detail = try home.rows("history").last { $0["kind"] as? String == "urlSession" }?["detail"] as? String
             #expect(detail?.contains("started over: no validator") == true)
-            try await expectToldOnce(home, history: ["appRefresh expired", "urlSession completed"])
+            try await expectReportedOnce(home, history: ["appRefresh expired", "urlSession completed"])
         }
 
         /// The user configures another service because the first one hangs. A late response counts; after a failure the other
@@ -187,7 +187,7 @@ extension EndToEnd {
             try home.waitForEnded("urlSession")
             if answers {
                 try home.waitForNoticesRemembered()
-                #expect(try desktop.heardSoFar() == ["Storm expected in Here"])
+                #expect(try desktop.receivedTitles() == ["Storm expected in Here"])
             } else {
                 let again = try home.wait("another try") { try $0.unfinishedTransfers().first }
                 #expect(again.url.hasPrefix(other.url), "\(again.url)")

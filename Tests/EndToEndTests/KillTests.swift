@@ -23,7 +23,7 @@ extension EndToEnd {
 
         private func expectServedOnce(_ home: Home, _ desktop: Desktop, showings: ClosedRange<Int> = 1...1) throws {
             try home.waitForQuiet()
-            let titles = try desktop.heardSoFar()
+            let titles = try desktop.receivedTitles()
             #expect(Set(titles) == ["Storm expected in Here"])
             #expect(showings.contains(titles.count))
             // The screen shows one notification, however many were sent over the bus.

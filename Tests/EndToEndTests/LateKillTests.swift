@@ -63,7 +63,7 @@ extension EndToEnd {
             let agent = try home.startAgent()
             defer { agent.end() }
             try home.waitForQuiet()
-            #expect(try desktop.heardSoFar() == ["Storm expected in Here"])
+            #expect(try desktop.receivedTitles() == ["Storm expected in Here"])
             #expect(try home.rows("transfers").filter { $0["state"] as? String == "awaitingPhoto" }.count == 1)
             if point == "app.beforeResult" {
                 try expectRelaunchesExplained(home, "urlSession")
@@ -95,7 +95,7 @@ extension EndToEnd {
             let agent = try home.startAgent()
             defer { agent.end() }
             try home.waitForQuiet()
-            let titles = try desktop.heardSoFar()
+            let titles = try desktop.receivedTitles()
             #expect(Set(titles) == ["Storm expected in Here"])
             // The app ends right after its notification request. An agent that is killed then may have shown the notification
             // without storing that.

@@ -40,7 +40,7 @@ extension EndToEnd {
             }
             try home.waitForEnded("appRefresh")
             try home.waitForQuiet()
-            #expect(try desktop.heardSoFar() == ["Storm expected in Here"])
+            #expect(try desktop.receivedTitles() == ["Storm expected in Here"])
             let next = try home.wait("the next one") { try $0.request("StormyNoon")?.occurrence }
             // The next check is tomorrow at the same clock time, 23 to 25 hours later.
             #expect((82_800...90_000).contains(next.timeIntervalSince(due)))
@@ -68,7 +68,7 @@ extension EndToEnd {
             let check = try home.wait("the check") { try $0.history(limit: 20).first { $0.outcome == .completed } }
             #expect(check.startedAt < pause, "when the file changed, not when the pause was over")
             try home.waitForQuiet()
-            #expect(try desktop.heardSoFar() == ["Stormy cannot work", "Storm expected in Here"])
+            #expect(try desktop.receivedTitles() == ["Stormy cannot work", "Storm expected in Here"])
         }
 
         /// The notification was not shown because of quiet hours. `quit` names it.
@@ -99,7 +99,7 @@ extension EndToEnd {
             #expect(result.output.contains("completed") && !result.output.contains("crashed"), "\(result)")
             // The agent continues inside the namespace. `quit` would withdraw the pending notification.
             try home.waitForQuiet()
-            #expect(try desktop.heardSoFar() == ["Storm expected in Here"])
+            #expect(try desktop.receivedTitles() == ["Storm expected in Here"])
         }
 
         /// The same error is corrected and made again.
@@ -122,7 +122,7 @@ extension EndToEnd {
                 }
                 try home.waitForQuiet()
             }
-            #expect(try desktop.heardSoFar() == ["Stormy cannot work", "Stormy cannot work"])
+            #expect(try desktop.receivedTitles() == ["Stormy cannot work", "Stormy cannot work"])
         }
 
         /// Each next command, or the next login, plans the check again.
@@ -155,7 +155,7 @@ extension EndToEnd {
             try Data(repeating: 7, count: 5_000).write(to: home.directories.ledger)
             let agent = try home.run("background-agent", ["--app", "stormy"])
             #expect(agent.status == 65, "\(agent)")
-            #expect(try desktop.heardSoFar() == ["stormy cannot work"])
+            #expect(try desktop.receivedTitles() == ["stormy cannot work"])
         }
 
         /// A result that cannot be stored is not a check. The check runs again, and the user is notified.
@@ -174,7 +174,7 @@ extension EndToEnd {
                 try $0.history(limit: 20).contains { $0.outcome == .completed } ? true : nil
             }
             try home.waitForQuiet()
-            #expect(try desktop.heardSoFar() == ["Stormy cannot work", "Storm expected in Here"])
+            #expect(try desktop.receivedTitles() == ["Stormy cannot work", "Storm expected in Here"])
         }
 
         /// Without places nothing was checked. This is not reported as calm.
@@ -193,7 +193,7 @@ extension EndToEnd {
             try FileManager.default.moveItem(at: aside, to: home.directories.data)
             try home.wait("the check") { try $0.history(limit: 20).contains { $0.outcome == .completed } ? true : nil }
             try home.waitForQuiet()
-            #expect(try desktop.heardSoFar() == ["Stormy's places are gone", "Storm expected in Here"])
+            #expect(try desktop.receivedTitles() == ["Stormy's places are gone", "Storm expected in Here"])
         }
 
         /// Moves the planned check into the past, as if the machine had been off.

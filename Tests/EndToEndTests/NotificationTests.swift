@@ -48,7 +48,7 @@ extension EndToEnd {
             try snooze()
             // A closed notification is not shown again.
             try desktop.restartServer()
-            #expect(try desktop.heardSoFar().count == 2)
+            #expect(try desktop.receivedTitles().count == 2)
             #expect(try displayed() == "0")
         }
 
@@ -79,7 +79,7 @@ extension EndToEnd {
             try home.wait("closed") { try $0.notification("storm-1").flatMap { $0.state == .closed ? $0 : nil } }
             Weather.serve(.json(Weather.forecast(thunder: [4, 5, 6, 7, 8, 9, 10])), on: server)
             try home.stormy("check", "--fresh", "--notify")
-            _ = try desktop.heardSoFar()
+            _ = try desktop.receivedTitles()
             #expect(try displayed() == "0" && desktop.titles.count == 1 && desktop.shownAgain == 1)
         }
 
@@ -99,7 +99,7 @@ extension EndToEnd {
                 ).status == 0)
             Weather.serve(.json(Weather.forecast(thunder: [4, 5, 6, 7, 8])), on: server)
             try home.stormy("check", "--fresh", "--notify")
-            _ = try desktop.heardSoFar()
+            _ = try desktop.receivedTitles()
             #expect(try displayed() == "0" && desktop.titles.count == 1)
         }
 
@@ -131,10 +131,10 @@ extension EndToEnd {
             #expect(desktop.listen(for: 2).last == "Extreme storm expected in Here")
             let record = try home.wait("told") { try $0.notification("storm-1").flatMap { $0.state == .delivered ? $0 : nil } }
             #expect(record.content.interruptionLevel == 3 && record.until != nil)
-            try home.wait("no snooze waits") { try $0.notification("storm-1-snoozed")?.life.isUntold == true ? nil : true }
+            try home.wait("no snooze waits") { try $0.notification("storm-1-snoozed")?.life.isUnreported == true ? nil : true }
             // An equal forecast does not notify again.
             try home.stormy("check", "--fresh", "--notify")
-            #expect(try desktop.heardSoFar().count == 2)
+            #expect(try desktop.receivedTitles().count == 2)
         }
 
         /// The agent removes the notification when the storm is over, without the user and without the app.
@@ -241,14 +241,15 @@ extension EndToEnd {
             if isShown {
                 #expect(desktop.listen(for: 2).last == "Asked")
             } else {
-                try app.home.wait("taken back") { try $0.notification("n").flatMap { $0.life.isTakenBack ? $0 : nil } }
-                #expect(try desktop.heardSoFar().count == 1)
+                try app.home.wait("taken back") { try $0.notification("n").flatMap { $0.life.isWithdrawn ? $0 : nil } }
+                #expect(try desktop.receivedTitles().count == 1)
             }
         }
 
         /// The notification comes from a trigger while the app runs. The process may end before its delegate answers.
         @Test(arguments: [("0", false), ("24", true), ("silence", true), ("silence", false)])
-        func `the delegate of a running app decides about a triggered notification`(_ wish: String, _ goesOn: Bool) throws {
+        func `the delegate of a running app decides about a triggered notification`(_ wish: String, _ shouldContinue: Bool) throws
+        {
             let app = try ProvingHome(desktop: desktop)
             app.home.environment["PROVING_PRESENT"] = wish
             let child = try Child(
@@ -256,10 +257,10 @@ extension EndToEnd {
                 environment: app.home.environment)
             try app.waitForLine("asked n")
             #expect(try app.home.wait("it") { try $0.notification("n") }.isHeld(now: Date()) || wish != "silence")
-            if !goesOn, wish == "silence" { child.end(SIGKILL) }
+            if !shouldContinue, wish == "silence" { child.end(SIGKILL) }
             if wish == "0" {
-                try app.home.wait("taken back") { try $0.notification("n").flatMap { $0.life.isTakenBack ? $0 : nil } }
-                #expect(try desktop.heardSoFar().count == 1)
+                try app.home.wait("taken back") { try $0.notification("n").flatMap { $0.life.isWithdrawn ? $0 : nil } }
+                #expect(try desktop.receivedTitles().count == 1)
             } else {
                 #expect(desktop.listen(for: 2).last == "Asked")
             }

@@ -264,8 +264,8 @@ extension EndToEnd {
             #expect(looked.status == 69 && looked.errors.contains("stormy upload --again"), "\(looked)")
             // Another photo can be checked.
             #expect(try home.stormy("upload", "--wait", try picture("two.jpg").path).status == 0)
-            let lookedAtAll = try home.stormy("upload", "--verify")
-            #expect(lookedAtAll.status == 69 && lookedAtAll.errors.contains("1 photo cannot be checked"), "\(lookedAtAll)")
+            let verifiedAll = try home.stormy("upload", "--verify")
+            #expect(verifiedAll.status == 69 && verifiedAll.errors.contains("1 photo cannot be checked"), "\(verifiedAll)")
             #expect(try home.stormy("upload", "--wait", photo).errors.contains("is already uploaded"))
             #expect(try home.stormy("upload", "--wait", "--again", photo).status == 0)
             #expect(try arrived.sorted() == ["one.jpg", "two.jpg"])

@@ -108,7 +108,7 @@ extension EndToEnd {
                 try home.rows("transfers").filter { $0["kind"] as? String == "upload" }.map { $0["state"] as? String } == [
                     "awaitingPhoto"
                 ])
-            #expect(try desktop.heardSoFar() == ["Storm expected in Here"])
+            #expect(try desktop.receivedTitles() == ["Storm expected in Here"])
         }
     }
 }

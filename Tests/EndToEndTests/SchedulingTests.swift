@@ -89,7 +89,7 @@ extension EndToEnd {
                 try $0.history(limit: 9).contains { $0.outcome == .completed } ? true : nil
             }
             try app.home.waitForQuiet()
-            #expect(try desktop.heardSoFar() == ["Proving ground cannot be started"])
+            #expect(try desktop.receivedTitles() == ["Proving ground cannot be started"])
             #expect(
                 try Ledger(app.home.directories).read { try $0.notifications() }.map(\.state) == [.withdrawn], "it was started")
         }

@@ -401,7 +401,7 @@ extension EndToEnd {
             try courier("end")
             #expect(lines.filter { $0.hasPrefix("complete left") }.sorted() == ["complete left0 -999", "complete left1 -999"])
             try home.waitForQuiet()
-            try home.waitForAgentToLeave()
+            try home.waitForAgentExit()
             let spool = try FileManager.default.contentsOfDirectory(atPath: home.directories.spool.path)
             #expect(spool.isEmpty, "\(spool)")
         }
@@ -454,7 +454,7 @@ extension EndToEnd {
             try courier("handler", url)
             #expect(lines.last == "handler 3000000 200 true")
             try home.waitForQuiet()
-            try home.waitForAgentToLeave()
+            try home.waitForAgentExit()
             let spool = try FileManager.default.contentsOfDirectory(atPath: home.directories.spool.path)
             #expect(spool.isEmpty, "\(spool)")
         }

@@ -356,7 +356,7 @@ extension EndToEnd {
             try home.pressAddPhoto(on: desktop)
             try home.waitForEnded("notificationResponse")
             try home.waitForQuiet()
-            #expect(try desktop.heardSoFar() == ["Storm expected in Here", "Add a photo"])
+            #expect(try desktop.receivedTitles() == ["Storm expected in Here", "Add a photo"])
         }
 
         @Test func `the button uploads the chosen photo`() async throws {

@@ -49,7 +49,7 @@ extension EndToEnd {
             try home.waitForEnded("appRefresh")
             try home.waitForQuiet()
             #expect(try home.history() == ["appRefresh completed"])
-            #expect(try desktop.heardSoFar() == ["Storm expected in Here"])
+            #expect(try desktop.receivedTitles() == ["Storm expected in Here"])
             #expect(try manager.systemctl("is-active", unit).output == "active\n")
             #expect(try manager.systemctl("show", "-P", "MainPID", unit).output == "\(home.agentPID ?? 0)\n")
             #expect(try home.wait("tomorrow") { try $0.request("StormyNoon")?.occurrence } > Date())

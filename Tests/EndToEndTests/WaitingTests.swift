@@ -147,7 +147,7 @@ extension EndToEnd {
             try home.stormy("place", "add", "There", "2,2", "--no-sync")
             try home.stormy("simulate", "launch", "StormyNoon", "--wait")
             try home.waitForQuiet()
-            #expect(try desktop.heardSoFar().dropFirst(2) == ["Storm expected in There"])
+            #expect(try desktop.receivedTitles().dropFirst(2) == ["Storm expected in There"])
             #expect(try desktop.dunstctl("count", "displayed") == "2")
         }
 

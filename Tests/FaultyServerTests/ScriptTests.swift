@@ -41,7 +41,7 @@ struct ScriptTests {
         let early = Mutex<WireClient?>(nil)
         let server = try await FaultyServer.start { [get] server in
             guard let client = try? WireClient(port: server.port) else { return }
-            #expect(client.sendNow(get) && client.hearsNothing(milliseconds: 100))
+            #expect(client.sendNow(get) && client.receivesNothing(milliseconds: 100))
             server.route("GET", "/x", .status(204))
             early.withLock { $0 = client }
         }

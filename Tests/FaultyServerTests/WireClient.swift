@@ -42,7 +42,7 @@ final class WireClient: Sendable {
     func sendNow(_ text: String) -> Bool { Glibc.send(descriptor, text, text.utf8.count, Int32(MSG_NOSIGNAL)) == text.utf8.count }
 
     /// `true` if neither a response nor an end arrives in the given time.
-    func hearsNothing(milliseconds: Int32) -> Bool {
+    func receivesNothing(milliseconds: Int32) -> Bool {
         var event = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
         return poll(&event, 1, milliseconds) == 0
     }

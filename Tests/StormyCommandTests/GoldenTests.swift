@@ -145,10 +145,12 @@ import Testing
     private static let weather: [Situation] = [
         Situation(name: "calm", commands: [["check"], ["status"], ["forecast", "--hours", "6"]], prepare: calm),
         Situation(
-            name: "terminal-of-40-columns", commands: [["check"], ["status"], ["transfers", "--all"], ["upload", "missing.jpg"]],
+            name: "terminal-of-40-columns",
+            commands: [["check"], ["status"], ["transfers", "--all"], ["place", "remove", "Mount Everest Base Camp"]],
             columns: 40, prepare: storm),
         Situation(
-            name: "terminal-of-80-columns", commands: [["check"], ["status"], ["transfers", "--all"], ["upload", "missing.jpg"]],
+            name: "terminal-of-80-columns",
+            commands: [["check"], ["status"], ["transfers", "--all"], ["place", "remove", "Mount Everest Base Camp"]],
             columns: 80, prepare: storm),
         Situation(
             name: "dumb-terminal", commands: [["check"], ["status"], ["forecast", "--hours", "3"]], columns: 60, terminal: "dumb",

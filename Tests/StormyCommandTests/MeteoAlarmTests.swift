@@ -163,8 +163,10 @@ import Testing
         try await play([Self.berlin]) { (home) async throws in
             home.server.route("GET", "/alerts", .status(500))
             serve([Warning(area: Self.aroundBerlin)], ofCountry: "germany", writtenAt: 0, home)
-            let standIn = try await home.stormy("check", "--exit-code")
-            #expect(standIn.status == 10 && standIn.output.contains("Official warnings: MeteoAlarm"), "\(standIn)")
+            let substituteCheck = try await home.stormy("check", "--exit-code")
+            #expect(
+                substituteCheck.status == 10 && substituteCheck.output.contains("Official warnings: MeteoAlarm"),
+                "\(substituteCheck)")
             home.server.route("GET", "/alerts", .json(#"{"alerts":[]}"#))
             let alone = try await home.stormy("check", "--exit-code")
             #expect(alone.status == 0 && !alone.output.contains("MeteoAlarm"), "\(alone)")

@@ -13,6 +13,8 @@ import Testing
         // Spaces between columns stay.
         ("a    b", 20, "a    b"), ("ID     NAME STATE", 12, "ID     NAME\nSTATE"),
         ("one two\nthree four", 8, "one two\nthree\nfour"), ("", 5, ""), ("      ", 3, "      "),
+        // The next lines begin below the second column.
+        ("Sydney  stormy, checked now", 18, "Sydney  stormy,\n        checked\n        now"),
         // A deep indentation is not repeated.
         ("        one two", 12, "        one\ntwo"),
     ])

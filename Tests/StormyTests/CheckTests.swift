@@ -46,7 +46,7 @@ import Testing
         let info = AlertInfo(
             event: "Tornado", hazard: .wind, severity: .severe, from: noon, until: noon + 10 * 3600, issuer: "X", areas: [])
         let message = AlertMessage(identifier: "a", sent: noon, infos: [info])
-        try store.takeWarnings(isListed ? [message] : [], by: "nws", of: place, rule: StormRule(), now: now)
+        try store.storeWarnings(isListed ? [message] : [], by: "nws", of: place, rule: StormRule(), now: now)
     }
 
     @Test func `the last check includes warnings that arrive after its forecast`() throws {
@@ -65,7 +65,7 @@ import Testing
         #expect(try store.checks().isEmpty)
         try warn(place, at: noon + 1)
         #expect(try store.checks().map(\.isStormy) == [true])
-        try store.noteTrouble("no answer", of: place, now: noon + 2)
+        try store.storeCheckTrouble("no answer", of: place, now: noon + 2)
         #expect(try store.checks().map(\.isStormy) == [true])
         try warn(place, isListed: false, at: noon + 3)
         #expect(try store.checks().map(\.isStormy) != [true])
@@ -115,7 +115,7 @@ import Testing
         func warn(_ place: Place) throws {
             let info = AlertInfo(
                 event: "Storm", hazard: .wind, severity: .severe, from: noon, until: noon + 3600, issuer: "X", areas: [])
-            try store.takeWarnings(
+            try store.storeWarnings(
                 [AlertMessage(identifier: "a", sent: noon, infos: [info])], by: "nws", of: place, rule: StormRule(), now: noon)
         }
         try warn(here)

@@ -63,13 +63,13 @@ import Testing
     @Test func `a change that is taken back restores the row or its absence`() throws {
         let store = try StormyStore(folder: folder)
         let first = try store.changeDailyCheck { $0.isOn = true }
-        try store.takeBack(first)
+        try store.retract(first)
         #expect(try store.dailyCheck() == nil)
         try store.changeDailyCheck { $0.time = .midnight }
         let before = try store.dailyCheck()
         let second = try store.changeDailyCheck { ($0.isOn, $0.time, $0.isExact) = (true, .noon, true) }
         #expect(second.before == before)
-        try store.takeBack(second)
+        try store.retract(second)
         #expect(try store.dailyCheck() == before)
     }
 
@@ -78,7 +78,7 @@ import Testing
         let change = try store.changeDailyCheck { $0.isOn = true }
         try StormyStore(folder: folder).changeDailyCheck { $0.isOn = false }
         let after = try store.dailyCheck()
-        try store.takeBack(change)
+        try store.retract(change)
         #expect(try store.dailyCheck() == after && after?.isOn == false)
     }
 }

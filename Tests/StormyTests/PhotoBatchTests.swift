@@ -37,7 +37,9 @@ import Testing
     }
 
     @Test func `the history names what happened to the photos of a launch`() {
-        func sent(_ state: PhotoRecord.State, to destination: String?, _ name: String = "a.jpg", _ message: String? = nil) -> PhotoRecord {
+        func sent(_ state: PhotoRecord.State, to destination: String?, _ name: String = "a.jpg", _ message: String? = nil)
+            -> PhotoRecord
+        {
             var photo = photo(name, state, message)
             photo.destination = destination
             return photo
@@ -48,7 +50,8 @@ import Testing
         #expect(PhotoDelivery.summary(of: [home]) == "1 photo uploaded to home")
         #expect(PhotoDelivery.summary(of: [sent(.completed, to: nil)]) == "1 photo uploaded")
         #expect(
-            PhotoDelivery.summary(of: Array(repeating: home, count: 66) + [sent(.completed, to: "nas dav://n"), sent(.cancelled, to: nil)])
+            PhotoDelivery.summary(
+                of: Array(repeating: home, count: 66) + [sent(.completed, to: "nas dav://n"), sent(.cancelled, to: nil)])
                 == "66 photos uploaded to home; 1 photo uploaded to nas; 1 photo cancelled")
         let failed = (1...5).map { sent(.failed, to: "home https://h/", "\($0).jpg", $0 == 1 ? "The server is full." : nil) }
         #expect(
@@ -83,9 +86,9 @@ import Testing
         #expect(try store.closePhotoBatch(all.batch))
         #expect(try store.photoBatch().batch == PhotoBatch())
         // The user has not seen the notification, and no photo ended since, so the notification does not change.
-        let said = try #require(try store.saidPhotoBatch())
+        let said = try #require(try store.closedPhotoBatch())
         try store.reopenPhotoBatch(said)
-        #expect(try store.photoBatch().batch == PhotoBatch() && store.saidPhotoBatch() == all.batch)
+        #expect(try store.photoBatch().batch == PhotoBatch() && store.closedPhotoBatch() == all.batch)
         // Another photo ended, so one notification has all photos.
         let last = try begin("d")
         _ = try end(last, as: .failed)

@@ -98,13 +98,13 @@ import Testing
     }
 
     @Test func `a large film has more time to be cleaned than a photo`() {
-        #expect(CleanerPatience.processorTime(forBytes: 200_000) == 60.2)
-        #expect(CleanerPatience.processorTime(forBytes: 4 << 30) > 200)
-        for count in [50 << 30, .max] as [Int64] { #expect(CleanerPatience.processorTime(forBytes: count) == 600) }
+        #expect(CleanerTimeLimit.processorTime(forBytes: 200_000) == 60.2)
+        #expect(CleanerTimeLimit.processorTime(forBytes: 4 << 30) > 200)
+        for count in [50 << 30, .max] as [Int64] { #expect(CleanerTimeLimit.processorTime(forBytes: count) == 600) }
     }
 
     @Test func `a cleaner that rarely gets a processor has time until it is done`() {
-        var patience = CleanerPatience(forBytes: 6_000_000, used: 100)
+        var patience = CleanerTimeLimit(forBytes: 6_000_000, used: 100)
         var used = 100.0
         // In one hour the cleaner gets a little processor time every 30 seconds.
         for second in 1...3_600 {
@@ -115,13 +115,13 @@ import Testing
     }
 
     @Test func `a cleaner that does not run is given up after a minute`() {
-        var patience = CleanerPatience(forBytes: 6_000_000, used: 3)
+        var patience = CleanerTimeLimit(forBytes: 6_000_000, used: 3)
         let looks = (1...60).map { _ in patience.isOver(used: 3) }
         #expect(looks.firstIndex(of: true) == 59)
     }
 
     @Test func `a cleaner that computes without an end is given up`() {
-        var patience = CleanerPatience(forBytes: 6_000_000, used: 1_000)
+        var patience = CleanerTimeLimit(forBytes: 6_000_000, used: 1_000)
         let looks = (1...70).map { patience.isOver(used: 1_000 + Double($0)) }
         #expect(looks.firstIndex(of: true) == 66)
     }

@@ -20,7 +20,7 @@ import Testing
     private func begin(
         _ path: String = "/a.jpg", digest: String = "aa", storm: Int64? = nil, at destination: String? = nil,
         as state: PhotoRecord.State = .queued
-    ) throws -> StormyStore.Begun {
+    ) throws -> StormyStore.BegunPhoto {
         try store.beginPhoto(
             .init(path: path, digest: digest, storm: storm, destination: destination), as: state,
             message: state == .held ? "x" : nil)
@@ -121,11 +121,11 @@ import Testing
     @Test func `the records are restored if a photo cannot be queued`() throws {
         let mine = try job(1)
         let filled = try begin()
-        try store.giveBack(filled)
+        try store.revert(filled)
         #expect(try photo(mine).state == .awaitingPhoto)
         #expect(try photo(mine).path == nil)
         let own = try begin(storm: 9)
-        try store.giveBack(own)
+        try store.revert(own)
         #expect(try store.photos().count == 1)
     }
 
@@ -184,7 +184,7 @@ import Testing
         let again = try begin()
         #expect(again.photo.id == mine.id && again.photo.state == .queued)
         // The photo of a storm has its own record.
-        try store.giveBack(again)
+        try store.revert(again)
         let filled = try job(1)
         #expect(try begin().photo.id == filled)
         #expect(try store.photos().map(\.id) == [filled])

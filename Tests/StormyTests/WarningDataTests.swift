@@ -32,7 +32,7 @@ import Testing
     ///   - data: The time of the service's data, in hours after noon.
     /// - Returns: The number of warnings that were kept.
     private func take(_ messages: [AlertMessage], at hours: Double, data: Double?, hasOwnTime: Bool = true) throws -> Int {
-        try store.takeWarnings(
+        try store.storeWarnings(
             messages, dataTime: data.map { noon + $0 * 3600 }, hasOwnTime: hasOwnTime, by: "nws", of: place, rule: StormRule(),
             now: noon + hours * 3600
         ).keptCount
@@ -81,7 +81,7 @@ import Testing
 
     @Test func `an incomplete response does not set the time`() throws {
         #expect(try take([warning()], at: 1, data: 1) == 0)
-        try store.takeWarnings(
+        try store.storeWarnings(
             [], isComplete: false, dataTime: noon + 2 * 3600, by: "nws", of: place, rule: StormRule(), now: noon + 2 * 3600)
         #expect(try standing == 1)
         #expect(try take([], at: 3, data: 2) == 0 && standing == 0)
@@ -96,14 +96,14 @@ import Testing
         }
         #expect(try answers(at: 1).map(\.outcome) == [.notRequested, .notRequested])
         _ = try take([warning()], at: 1, data: 1)
-        try store.noteWarningTrouble("no route", by: "https://cap.example/feed", of: place)
+        try store.storeWarningTrouble("no route", by: "https://cap.example/feed", of: place)
         let first = try answers(at: 2)
-        #expect(first.map(\.outcome) == [.answered, .failed("no route")] && first.map(\.standingCount) == [1, 0])
+        #expect(first.map(\.outcome) == [.answered, .failed("no route")] && first.map(\.activeCount) == [1, 0])
         #expect(first.map(\.answeredAt) == [noon + 3600, nil] && first[0].dataTime == noon + 3600)
-        #expect(try answers(at: 11).map(\.standingCount) == [0, 0], "it is over")
-        try store.noteOutside(by: "nws", of: place, now: noon + 3 * 3600)
+        #expect(try answers(at: 11).map(\.activeCount) == [0, 0], "it is over")
+        try store.recordOutsideArea(by: "nws", of: place, now: noon + 3 * 3600)
         let outside = try answers(at: 3)
-        #expect(outside[0].outcome == .notCovered && outside[0].standingCount == 1, "a 404 ends no warning")
+        #expect(outside[0].outcome == .notCovered && outside[0].activeCount == 1, "a 404 ends no warning")
         _ = try take([warning()], at: 4, data: 4)
         #expect(try answers(at: 4)[0].outcome == .answered)
     }
@@ -112,12 +112,12 @@ import Testing
         func failing() throws -> Bool { try store.failingServices(at: place) == [.nws] }
         _ = try take([warning()], at: 1, data: 1)
         #expect(try !failing())
-        try store.noteWarningTrouble(.unusedReferences(["a reference is not used"]), by: "nws", of: place)
+        try store.storeWarningTrouble(.unusedReferences(["a reference is not used"]), by: "nws", of: place)
         #expect(try !failing())
         #expect(try take([], at: 2, data: 0.5) == 1 && failing(), "old data")
         _ = try take([], at: 3, data: 3)
         #expect(try !failing())
-        try store.noteWarningTrouble("no route", by: "nws", of: place)
+        try store.storeWarningTrouble("no route", by: "nws", of: place)
         #expect(try failing())
     }
 
@@ -127,7 +127,7 @@ import Testing
         same.infos[0].until = noon + 12 * 3600
         var other = warning("n")
         other.infos[0].severity = .extreme
-        try store.takeWarnings(
+        try store.storeWarnings(
             [same, other], by: "meteoalarm/germany", of: place, rule: StormRule(), now: noon + 2 * 3600)
         let events = try store.warnings(of: place)
         #expect(Set(events.map(\.messages)) == [["a", "m"], ["n"]] && events.allSatisfy { $0.infos.count == 1 }, "\(events)")
@@ -150,7 +150,7 @@ import Testing
         }
         let documents = try [document("/1", severity: .severe), document("/2", severity: .extreme)]
         func severities(_ listed: [AlertMessage], at hours: Double) throws -> [CAPSeverity?] {
-            try store.takeWarnings(
+            try store.storeWarnings(
                 listed, isFeed: true, by: "https://cap.example/feed", of: place, rule: StormRule(), now: noon + hours * 3600)
             return try store.warnings(of: place).flatMap(\.infos).map(\.severity)
         }
@@ -158,7 +158,7 @@ import Testing
         #expect(try severities([documents[1]], at: 3) == [.severe, .extreme], "a feed may list its newest alone")
         // A service that lists all its warnings has withdrawn the warnings that are not listed.
         for (count, listed) in [documents, [documents[0]]].enumerated() {
-            try store.takeWarnings(
+            try store.storeWarnings(
                 listed, by: "meteoalarm/germany", of: place, rule: StormRule(), now: noon + Double(4 + count) * 3600)
         }
         let stored = try store.queue.read { try WarningRecord.filter(Column("service") == "meteoalarm/germany").fetchAll($0) }
@@ -186,7 +186,7 @@ import Testing
             return message
         }
         func take(_ messages: [AlertMessage], _ place: Place, _ service: String, at hours: Double) throws {
-            try store.takeWarnings(
+            try store.storeWarnings(
                 messages, dataTime: noon + hours * 3600, by: service, of: place, rule: StormRule(), now: noon + hours * 3600)
         }
         let unlinked = warning("unlinked")
@@ -212,10 +212,10 @@ import Testing
         #expect(times == [nil, noon + 2 * 3600, nil], "the oldest time of two feeds is not the time of one")
         func standing() throws -> Int { try migrated.warnings(of: valga).count { $0.state == .standing } }
         #expect(try standing() == 2, "the warnings of one country are joined")
-        try migrated.takeWarnings(
+        try migrated.storeWarnings(
             [], dataTime: noon + 1.5 * 3600, by: "meteoalarm/estonia", of: valga, rule: StormRule(), now: noon + 3 * 3600)
         #expect(try standing() == 2)
-        try migrated.takeWarnings(
+        try migrated.storeWarnings(
             [], dataTime: noon + 3.5 * 3600, by: "meteoalarm/estonia", of: valga, rule: StormRule(), now: noon + 4 * 3600)
         #expect(try standing() == 1)
     }
@@ -231,7 +231,7 @@ import Testing
         }
         let migrated = try StormyStore(folder: folder)
         #expect(try migrated.warnings(of: place).count == 1)
-        try migrated.takeWarnings(
+        try migrated.storeWarnings(
             [], dataTime: noon + 2 * 3600, by: "nws", of: place, rule: StormRule(), now: noon + 2 * 3600)
         #expect(try migrated.warnings(of: place).map(\.state) == [.cancelled])
     }

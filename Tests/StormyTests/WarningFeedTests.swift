@@ -117,7 +117,7 @@ import TransferMachines
     // MARK: Documents
 
     private func keep(_ link: String, updated: String? = nil, checkedAt: Date) throws {
-        try store.keepDocument(
+        try store.saveDocument(
             WarningDocument(link: link, message: nil, seenAt: noon, updated: updated, validator: Self.tag, checkedAt: checkedAt))
     }
 
@@ -166,12 +166,12 @@ import TransferMachines
 
     @Test func `an unknown code is reported once and the list of codes is limited`() throws {
         func code(_ number: Int) -> RegionCode { RegionCode(type: "EMMA_ID", value: "XX\(1000 + number)") }
-        try store.noteUnknownCodes([code(2), code(1)])
-        #expect(try store.takeUnknownCodes() == ["EMMA_ID XX1001", "EMMA_ID XX1002"])
-        try store.noteUnknownCodes([code(1), code(3)])
-        #expect(try store.takeUnknownCodes() == ["EMMA_ID XX1003"] && store.takeUnknownCodes() == [])
-        try store.noteUnknownCodes(Set((0..<3000).map(code)))
-        #expect(try store.takeUnknownCodes().count == 50, "the others follow")
+        try store.storeUnknownCodes([code(2), code(1)])
+        #expect(try store.claimUnreportedCodes() == ["EMMA_ID XX1001", "EMMA_ID XX1002"])
+        try store.storeUnknownCodes([code(1), code(3)])
+        #expect(try store.claimUnreportedCodes() == ["EMMA_ID XX1003"] && store.claimUnreportedCodes() == [])
+        try store.storeUnknownCodes(Set((0..<3000).map(code)))
+        #expect(try store.claimUnreportedCodes().count == 50, "the others follow")
         let count = try store.queue.read { try Int.fetchOne($0, sql: "SELECT COUNT(*) FROM unknownRegion") }
         #expect(count == 1000)
     }

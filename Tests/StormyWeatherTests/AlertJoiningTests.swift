@@ -47,7 +47,7 @@ import Testing
             let joined = AlertEvent.joined(order, at: try vienna(), language: "de")
             #expect(joined.count == 2 && joined.flatMap(\.infos).count { $0.noDanger == nil } == 1)
         }
-        #expect(AlertEvent.joined([clear], standIn: [warning]).flatMap(\.infos).count { $0.noDanger == nil } == 1)
+        #expect(AlertEvent.joined([clear], substituteEvents: [warning]).flatMap(\.infos).count { $0.noDanger == nil } == 1)
         // The message has two languages.
         var english = warning.infos[0]
         english.language = "en"

@@ -263,11 +263,11 @@ import Testing
         var book = AlertBook()
         let warning = message("1", 0, link: "/same")
         book.note(warning)
-        book.noteEmpty(["/same"], [], now: noon + 60)
+        book.endEmptyDocuments(["/same"], [], now: noon + 60)
         #expect(book.events(at: nil, language: nil).map(\.state) == [.cancelled])
-        book.noteEmpty(["/same"], [], now: noon + 120)
+        book.endEmptyDocuments(["/same"], [], now: noon + 120)
         book.note(warning)
-        book.noteEmpty([], [warning], now: noon + 180)
+        book.endEmptyDocuments([], [warning], now: noon + 180)
         #expect(book.events(at: nil, language: nil).flatMap(\.infos).map(\.event) == ["1"])
     }
 

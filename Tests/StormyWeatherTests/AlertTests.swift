@@ -509,7 +509,7 @@ private func document(
         func list(_ messages: [AlertMessage]) {
             let before = book.messages
             for message in messages { book.note(message) }
-            book.noteMissing(from: messages, before, now: noon)
+            book.endMissingWarnings(from: messages, before, now: noon)
         }
         list([])
         #expect(book.events(at: nil, language: nil).map(\.state) == [.cancelled])
@@ -617,7 +617,7 @@ private final class Desk {
             })
         let seen = rule.assess(forecast ?? calm, alerts: book.events(at: place, language: "en"), now: now)
         let known = storms.filter { $0.value.outlook != .joined }.sorted { $0.key < $1.key }.map { (id: $0.key, life: $0.value) }
-        let look = StormLook(seen, rule: rule, forecast: forecast ?? calm, fetchedAt: now, now: now)
+        let look = StormCheckData(seen, rule: rule, forecast: forecast ?? calm, fetchedAt: now, now: now)
         for change in StormLife.follow(known, look) {
             switch change {
             case .open(let life): storms[Int64(storms.count + 1)] = life

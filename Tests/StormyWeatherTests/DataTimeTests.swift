@@ -48,7 +48,7 @@ private let noon = Date(timeIntervalSince1970: 1_770_465_600)
         func list(_ messages: [AlertMessage], isNewer: Bool) -> Int {
             let before = book.messages
             for message in messages { book.note(message) }
-            return book.noteMissing(from: messages, before, isNewer: isNewer, now: noon)
+            return book.endMissingWarnings(from: messages, before, isNewer: isNewer, now: noon)
         }
         func states() -> [AlertEvent.State] {
             book.events(at: nil, language: nil).sorted { $0.messages[0] < $1.messages[0] }.map(\.state)

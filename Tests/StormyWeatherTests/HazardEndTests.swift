@@ -53,7 +53,7 @@ private func instant(_ text: String) -> Date { (try? Date(text, strategy: .iso86
         for hour in stride(from: 0.0, through: 24 * 30, by: 24) {
             let (now, before) = (instant(sent) + hour * 3600, book.messages)
             book.note(message)
-            book.noteMissing(from: [message], before, now: now)
+            book.endMissingWarnings(from: [message], before, now: now)
             book.prune(before: now - 3 * 86_400)
             let events = book.events(at: nil, language: nil, now: now, listedAt: now)
             let seen = StormRule(horizonHours: 48).assess(calm(now), alerts: events, now: now)
@@ -61,7 +61,7 @@ private func instant(_ text: String) -> Date { (try? Date(text, strategy: .iso86
             #expect(seen.reasons.allSatisfy { $0.until >= max(begins, now) + 12 * 3600 })
         }
         let (now, before) = (instant(sent) + 31 * 86_400, book.messages)
-        book.noteMissing(from: [], before, now: now)
+        book.endMissingWarnings(from: [], before, now: now)
         #expect(book.events(at: nil, language: nil, now: now, listedAt: now).map(\.state) == [.cancelled])
         book.prune(before: now + 86_400)
         #expect(book.messages.isEmpty, "what was taken back is forgotten")
@@ -125,7 +125,7 @@ private func instant(_ text: String) -> Date { (try? Date(text, strategy: .iso86
             #expect(reasons(book, start + hours * 3600) == ["Hurricane"], "\(hours)")
         }
         #expect(reasons(book, start + 101 * 86_400).isEmpty, "an archive of old warnings")
-        book.noteUnlisted(by: [])
+        book.assumeUnlistedEnds(by: [])
         #expect(reasons(book, start + 11 * 3600) == ["Hurricane"] && reasons(book, start + 13 * 3600).isEmpty)
     }
 
@@ -136,7 +136,7 @@ private func instant(_ text: String) -> Date { (try? Date(text, strategy: .iso86
             book.events(at: nil, language: nil, listedAt: begins + 2 * 86_400).first?.infos.first?.until
         }
         #expect(end() == begins + 2 * 86_400 + 36 * 3600)
-        book.noteUnlisted(by: [])
+        book.assumeUnlistedEnds(by: [])
         #expect(end() == begins + 12 * 3600)
         book.note(message)
         #expect(end() == begins + 2 * 86_400 + 36 * 3600, "it is listed again")

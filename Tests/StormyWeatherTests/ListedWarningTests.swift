@@ -95,9 +95,9 @@ import Testing
         var book = AlertBook()
         book.note(pair)
         book.note([pair[1]])
-        book.noteEmpty(["/1"], [pair[1]], now: noon + 3600)
+        book.endEmptyDocuments(["/1"], [pair[1]], now: noon + 3600)
         #expect(book.events(at: nil, language: nil).flatMap(\.infos).map(\.event) == ["Wind"])
-        book.noteEmpty(["/1", "/2"], [], now: noon + 3600)
+        book.endEmptyDocuments(["/1", "/2"], [], now: noon + 3600)
         #expect(book.events(at: nil, language: nil).map(\.state) == [.cancelled])
     }
 

@@ -123,7 +123,7 @@ import Testing
             talk.hear(200, ["Content-Length": "10"])
             talk.hear(201)
         }
-        for _ in 0..<NameDoubt.maximumLooks { talk.hear(200, ["Content-Length": "4"]) }
+        for _ in 0..<NameDoubt.maximumChecks { talk.hear(200, ["Content-Length": "4"]) }
         guard case .retry(_, let trouble)? = talk.outcome else {
             Issue.record("\(String(describing: talk.outcome))")
             return
@@ -136,7 +136,7 @@ import Testing
             talk.hear(200, ["Content-Length": "10"])
             talk.hear(201)
         }
-        for _ in 0..<NameDoubt.maximumLooks { talk.hear(200, ["Content-Length": "4"]) }
+        for _ in 0..<NameDoubt.maximumChecks { talk.hear(200, ["Content-Length": "4"]) }
         if case .fail? = talk.outcome {} else { Issue.record("\(String(describing: talk.outcome))") }
     }
 

@@ -203,8 +203,8 @@ struct Dialogue {
     func `a clock that is set during the upload is not final`(_ size: Int64) {
         func refuse(_ talk: inout Dialogue, _ time: String) {
             let body = "<Error><Code>RequestTimeTooSkewed</Code><Message>The difference is too large.</Message></Error>"
-            let isLook = if case .send(let request, _, _) = talk.machine.next() { request.method == "HEAD" } else { false }
-            talk.hear(403, ["Date": "Fri, 15 Jan 2027 \(time) GMT"], isLook ? "" : body)
+            let isCheck = if case .send(let request, _, _) = talk.machine.next() { request.method == "HEAD" } else { false }
+            talk.hear(403, ["Date": "Fri, 15 Jan 2027 \(time) GMT"], isCheck ? "" : body)
         }
         var talk = Dialogue(plan(size))
         talk.hear(404)

@@ -58,7 +58,7 @@ import Testing
         var photo: Int { number * SharedFolderPropertyTests.photosOfEach + sent }
         var isDone: Bool { sent == SharedFolderPropertyTests.photosOfEach }
 
-        mutating func goOn() {
+        mutating func continueWork() {
             sent += 1
             machine = Self.machine(number, sent)
         }
@@ -99,8 +99,8 @@ import Testing
                 if !wasThere, dice.chance(10) { server.hidden[request.url] = Int.random(in: 1...3, using: &dice) }
                 if !dice.chance(20) { end = answer }
                 // Another program may respond in place of the server, independent of the server's result.
-                let isLook = request.method == "HEAD" && senders[index].machine.openName != nil
-                let foreign = request.method == "PUT" ? [400, 409] : isLook ? [405, 501, 421] : [421]
+                let isCheck = request.method == "HEAD" && senders[index].machine.openName != nil
+                let foreign = request.method == "PUT" ? [400, 409] : isCheck ? [405, 501, 421] : [421]
                 if dice.chance(5) {
                     end = WireEnd(
                         head: ResponseHead(status: foreign.randomElement(using: &dice)!, headers: [], url: request.url),
@@ -117,7 +117,7 @@ import Testing
                 return
             case .finished(let place):
                 places[senders[index].photo] = place
-                senders[index].goOn()
+                senders[index].continueWork()
             }
         }
         while !server.late.isEmpty { server.carryOutLate(&dice) }

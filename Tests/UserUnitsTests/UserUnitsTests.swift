@@ -43,7 +43,7 @@ import Testing
         [-10.0, 0, 14, 16, 3_600, 86_398, 86_400, 900_000])
     func `a timer never elapses before its date`(_ seconds: Double, _ before: Double) throws {
         let moment = Date(timeIntervalSince1970: seconds)
-        let timer = text.timer(at: TimerMoment(moment, now: moment - before))
+        let timer = text.timer(at: TimerSchedule(moment, now: moment - before))
         let line = try #require(timer.split(separator: "\n").first { $0.hasPrefix("OnCalendar=") })
         let numbers = line.split { !$0.isNumber }.compactMap { Int($0) }
         var parts = tm()
@@ -61,10 +61,10 @@ import Testing
     /// date.
     @Test func `a date within a day is written as a time of day`() {
         let noon = Date(timeIntervalSince1970: 1_764_244_800)
-        let daily = TimerMoment(noon, now: noon - 3_600)
-        #expect(daily.line == "OnCalendar=*-*-* 12:00:00 UTC\n" && TimerMoment(noon + 86_400, now: noon + 0.5) == daily)
-        #expect(TimerMoment(noon, now: noon - 86_400) == .once(noon) && TimerMoment(noon, now: noon - 86_399) == daily)
-        for now in [noon + 1, noon, noon - 10, noon - 90_000] { #expect(TimerMoment(noon, now: now) == .once(noon)) }
+        let daily = TimerSchedule(noon, now: noon - 3_600)
+        #expect(daily.line == "OnCalendar=*-*-* 12:00:00 UTC\n" && TimerSchedule(noon + 86_400, now: noon + 0.5) == daily)
+        #expect(TimerSchedule(noon, now: noon - 86_400) == .once(noon) && TimerSchedule(noon, now: noon - 86_399) == daily)
+        for now in [noon + 1, noon, noon - 10, noon - 90_000] { #expect(TimerSchedule(noon, now: now) == .once(noon)) }
     }
 
     @Test func `a timer without a date waits only for changes of the clock`() {

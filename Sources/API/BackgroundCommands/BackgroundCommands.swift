@@ -66,7 +66,7 @@ extension BackgroundCommand {
 
     public func run() async throws {
         do {
-            if effect.onlyLooks {
+            if effect.changesNothing {
                 AppRuntime.shared.makeNoLedger()
                 AppRuntime.shared.copyUnwritableLedger()
             }

@@ -16,7 +16,7 @@ public enum CommandEffect: Sendable {
     case ends
 
     /// `true` if the command changes nothing.
-    package var onlyLooks: Bool { self == .looks || self == .summarizes }
+    package var changesNothing: Bool { self == .looks || self == .summarizes }
     /// `true` if the settings of the app are read before the command.
     package var needsSettings: Bool { self != .installs && self != .examines }
     /// `true` if an agent starts after the command when work is left.

@@ -21,11 +21,11 @@ package struct NotificationsReport: Encodable {
             (try transaction.notifications(), try transaction.fact(.presenterTrouble))
         }
         let hidden = Set(records.filter(\.life.isHidden).map(\.identifier))
-        let untold = hidden.union(records.filter(\.life.isUntold).map(\.identifier))
+        let untold = hidden.union(records.filter(\.life.isUnreported).map(\.identifier))
         // Notifications that wait for the same summary are also pending.
         let pending = records.filter { untold.contains($0.identifier) || $0.summary.map(untold.contains) ?? false }
         let waiting = Set(pending.map(\.identifier))
-        let delivered = records.filter { $0.life.isTold && !$0.isAgents && !waiting.contains($0.identifier) }
+        let delivered = records.filter { $0.life.wasReported && !$0.isAgents && !waiting.contains($0.identifier) }
         return NotificationsReport(
             pending: pending.count, delivered: delivered.count,
             trouble: OrNull(pending.isEmpty ? nil : pending.compactMap(\.trouble).first ?? trouble),

@@ -45,7 +45,7 @@ public struct NotifyCommand: BackgroundCommand {
             try judge(outcome, steps)
             try await answer(after: last, steps)
         } catch {
-            takeBack()
+            retract()
             throw error
         }
         Output.line("All steps succeeded.")
@@ -96,7 +96,7 @@ public struct NotifyCommand: BackgroundCommand {
     private func show(_ steps: Steps) async throws {
         let trouble = try await wait(20) { transaction -> String? in
             guard let record = try transaction.notification(Self.identifier) else { return "the notification was withdrawn" }
-            return record.life.isTold && !record.life.isHidden ? "" : record.trouble
+            return record.life.wasReported && !record.life.isHidden ? "" : record.trouble
         }
         guard let trouble else {
             throw CommandFailure(.unavailable, "no notification server showed it within 20 s; run `doctor` for details")
@@ -173,10 +173,10 @@ public struct NotifyCommand: BackgroundCommand {
     }
 
     /// Withdraws a test notification that the user did not press.
-    private func takeBack() {
+    private func retract() {
         let now = AppRuntime.shared.now
         DurableWrites.shared.commit("the removal of the test") { transaction in
-            try transaction.takeBack([transaction.notification(Self.identifier)].compactMap { $0 }, now: now)
+            try transaction.retract([transaction.notification(Self.identifier)].compactMap { $0 }, now: now)
         }
     }
 

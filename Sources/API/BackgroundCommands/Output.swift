@@ -55,12 +55,12 @@ package enum Output {
         if isPrivate { chmod(file.path, 0o600) }
     }
 
-    package static func line(_ text: String = "") { _ = lineIsTaken(text) }
+    package static func line(_ text: String = "") { _ = writeOutputLine(text) }
 
     /// - Returns: `false` if the line cannot have been read, because standard output is closed or full.
-    package static func lineIsTaken(_ text: String) -> Bool { writeLine(text, to: STDOUT_FILENO) }
+    package static func writeOutputLine(_ text: String) -> Bool { writeLine(text, to: STDOUT_FILENO) }
 
-    package static func note(_ text: String) { _ = noteIsTaken(text) }
+    package static func note(_ text: String) { _ = writeNote(text) }
 
     /// Prints a note on one line. A line break in the name of a file does not begin another line.
     package static func sentence(_ text: String) { note(oneLine(text)) }
@@ -68,7 +68,7 @@ package enum Output {
     package static func oneLine(_ text: String) -> String { text.replacingOccurrences(of: "\n", with: " ") }
 
     /// - Returns: `false` if the note cannot have been read, because standard error is closed or full.
-    package static func noteIsTaken(_ text: String) -> Bool { writeLine(text, to: STDERR_FILENO) }
+    package static func writeNote(_ text: String) -> Bool { writeLine(text, to: STDERR_FILENO) }
 
     private static func writeLine(_ text: String, to descriptor: Int32) -> Bool {
         let marks = Set([boldMark, loudMark, plainMark].map { Character($0) })
@@ -160,7 +160,7 @@ package enum Output {
         let isNear = abs(date.timeIntervalSince(now)) < 20 * 3600
         // Keeps the zero of "02:00" if the locale has it, so that the text is the same as in a notification. `time: .shortened` always
         // drops it.
-        let hours = Date.FormatStyle(locale: PersonLocale.current, timeZone: zone).hour().minute()
+        let hours = Date.FormatStyle(locale: UserLocale.current, timeZone: zone).hour().minute()
         let style = isNear ? hours : hours.year().month(.abbreviated).day()
         // ICU inserts narrow no-break spaces before "PM", which some terminals cannot show.
         return "\(date.formatted(style).replacingOccurrences(of: "\u{202F}", with: " ")) (\(relative(date, now: now)))"
@@ -197,7 +197,7 @@ package enum Output {
     package static func bytes(_ count: Int64) -> String {
         func text(_ unit: Double, _ name: String) -> String {
             let number = Double(count) / unit
-            let digits = FloatingPointFormatStyle<Double>(locale: PersonLocale.current).grouping(.never)
+            let digits = FloatingPointFormatStyle<Double>(locale: UserLocale.current).grouping(.never)
                 .precision(.fractionLength(number < 100 ? 1 : 0))
             return "\(number.formatted(digits)) \(name)"
         }

@@ -81,8 +81,9 @@ public struct QuitCommand: BackgroundCommand {
 
     private static func withdrawNotifications(_ transaction: LedgerTransaction) throws -> (count: Int, unseen: [String]) {
         let now = AppRuntime.shared.now
-        let meant = try transaction.takeBackNotifications(now: now) { $0.isComing || $0.life.isStanding }
-        let unseen = meant.filter { ($0.life.isUntold || $0.life.isHidden) && $0.dueAt.map { $0 <= now } ?? true }.map { notice in
+        let meant = try transaction.withdrawMatching(now: now) { $0.willBeShown || $0.life.isStillShown }
+        let unseen = meant.filter { ($0.life.isUnreported || $0.life.isHidden) && $0.dueAt.map { $0 <= now } ?? true }.map {
+            notice in
             [notice.content.title, notice.content.body].filter { !$0.isEmpty }.joined(separator: ": ")
         }
         return (meant.count, unseen)

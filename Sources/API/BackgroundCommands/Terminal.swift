@@ -4,7 +4,7 @@ import ProcessSupport
 
 /// The terminal to which a command prints. In a test, the terminal of the captured output.
 package enum Terminal {
-    /// Returns the number of columns. `nil` if the descriptor is no terminal, or if the terminal does not report it.
+    /// Returns the number of columns, or `nil` if the descriptor is not a terminal or the terminal does not report it.
     package static func columns(of descriptor: Int32) -> Int? {
         if let captured = CapturedOutput.current { return captured.columns }
         var size = winsize()
@@ -26,7 +26,7 @@ package enum Terminal {
 /// Breaks long lines at spaces, because a terminal breaks them within words.
 package enum WordWrap {
     /// Returns the text with line breaks, so that no line has more columns. A longer word, for example an address, stays whole. The next
-    /// lines of a paragraph begin below its first word.
+    /// lines of a paragraph begin below its first word, or below the second column of a line with columns.
     ///
     /// - Parameter isInvisible: Returns whether a character has no width.
     package static func wrap(_ text: String, columns: Int, isInvisible: (Character) -> Bool = { _ in false }) -> String {
@@ -38,8 +38,7 @@ package enum WordWrap {
         func width(_ text: Substring) -> Int { text.reduce(0) { $0 + (isInvisible($1) ? 0 : 1) } }
         guard width(line) > columns else { return String(line) }
         let indentation = line.prefix { $0 == " " }
-        // A deep indentation would leave no space for words.
-        let margin = indentation.count <= columns / 2 ? indentation : ""
+        let margin = margin(of: line, indentation.count, atMost: columns / 2, width)
         var (wrapped, used) = (String(indentation), indentation.count)
         var rest = line[indentation.endIndex...]
         var isFirstWord = true
@@ -58,5 +57,19 @@ package enum WordWrap {
             rest = rest[word.endIndex...]
         }
         return wrapped
+    }
+
+    /// Returns the spaces before the next lines. None if they would leave no space for words.
+    private static func margin(
+        of line: Substring, _ indentation: Int, atMost limit: Int, _ width: (Substring) -> Int
+    ) -> Substring {
+        var margin = indentation
+        let text = line.dropFirst(indentation)
+        if let gap = text.firstRange(of: "  ") {
+            let column = text[gap.lowerBound...].firstIndex { $0 != " " } ?? text.endIndex
+            let second = indentation + width(text[..<column])
+            if second <= limit { margin = second }
+        }
+        return Substring(String(repeating: " ", count: margin <= limit ? margin : 0))
     }
 }

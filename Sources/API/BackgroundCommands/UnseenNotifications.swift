@@ -30,7 +30,7 @@ package struct UnseenNotifications: Sendable {
     }
 
     /// Records that the user has read the list in a terminal, so that other commands do not mention it again.
-    private func noteListed() {
+    private func recordListRead() {
         guard !new.isEmpty else { return }
         DurableWrites.shared.commit("which notifications were listed", startsAgent: false) { [all] in
             try $0.setFact(.noticesListed, all.map(\.mark).sorted())
@@ -48,7 +48,7 @@ package struct UnseenNotifications: Sendable {
         guard let unseen = try? current() else { return false }
         let lines = unseen.lines
         for line in lines { Output.line(line) }
-        if Output.isTerminal { unseen.noteListed() }
+        if Output.isTerminal { unseen.recordListRead() }
         return !lines.isEmpty
     }
 
@@ -82,7 +82,7 @@ extension UnseenNotifications.One {
         guard record.until.map({ $0 > now }) ?? true else { return nil }
         switch record.state {
         case .pending, .presenting:
-            guard record.life.isUntold, record.dueAt ?? now <= now, let why = record.trouble else { return nil }
+            guard record.life.isUnreported, record.dueAt ?? now <= now, let why = record.trouble else { return nil }
             (trouble, at) = (why, record.createdAt)
         case .delivered where record.life.isHidden: (trouble, at) = (record.trouble ?? "it is hidden", record.createdAt)
         case .expired: (trouble, at) = (nil, record.endedAt ?? record.createdAt)

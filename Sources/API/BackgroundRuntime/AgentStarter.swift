@@ -85,7 +85,7 @@ package struct AgentStarter: Sendable {
     }
 
     /// The result of bringing the agent back.
-    package enum Standing: Sendable, Equatable {
+    package enum RestartResult: Sendable, Equatable {
         case runs
         case wasBroughtBack
         case leavesAtOnce
@@ -94,7 +94,7 @@ package struct AgentStarter: Sendable {
 
     /// Starts an agent if none runs, and returns whether it stays. Takes up to three seconds if no agent ran. If a user manager
     /// started none, takes up to three seconds more, because the manager may hang or its unit may start another program.
-    package func bringBack() async throws -> Standing {
+    package func bringBack() async throws -> RestartResult {
         if isRunning { return .runs }
         for asksManager in startingUnits == nil ? [false] : [true, false] {
             let result = start(asksManager: asksManager, isSure: false)
@@ -107,12 +107,12 @@ package struct AgentStarter: Sendable {
     private func stays() async throws -> Bool {
         let (clock, interval) = (ContinuousClock(), Duration.milliseconds(50))
         let (end, enough) = (clock.now + .seconds(3), 10)
-        var looksInARow = 0
-        while clock.now < end, looksInARow < enough {
+        var consecutiveChecks = 0
+        while clock.now < end, consecutiveChecks < enough {
             try await clock.sleep(for: interval)
-            looksInARow = isRunning ? looksInARow + 1 : 0
+            consecutiveChecks = isRunning ? consecutiveChecks + 1 : 0
         }
-        return looksInARow == enough
+        return consecutiveChecks == enough
     }
 
     /// Finds the agent's program: next to the app's executable, in `../libexec` and `../bin`, then in `PATH`. `BACKGROUND_AGENT`

@@ -143,7 +143,7 @@ package struct AppManifest: Sendable, Equatable {
     /// Under another identity the app would work in other folders, so a manifest that exists and cannot be read ends the process.
     private static func contents(of url: URL, _ name: String) -> Data? {
         do {
-            return try PatientFile.contents(of: url)
+            return try RetriedFileRead.contents(of: url)
         } catch {
             StandardError.write("\(name): \(url.path) cannot be read\n")
             ProcessExit.leave(75)

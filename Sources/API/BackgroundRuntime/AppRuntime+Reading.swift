@@ -6,11 +6,11 @@ import ProcessSupport
 /// Reads whose results the app or its commands use for decisions.
 extension AppRuntime {
     /// The time limit of reads of a list. An app that does not find its work in a list begins the work again.
-    package static let patienceForLists = Duration.seconds(60)
+    package static let listReadTimeout = Duration.seconds(60)
     /// The time limit of other reads, and of reserving identifiers for new tasks.
     package static let patience = Duration.seconds(5)
 
-    private var ledgerPatience: LedgerPatience { part { LedgerPatience() } }
+    private var ledgerPatience: LedgerRetry { part { LedgerRetry() } }
 
     /// Uses the ledger, again if that fails for a moment.
     package func patiently<Value>(
@@ -21,7 +21,7 @@ extension AppRuntime {
     }
 
     /// Reads the ledger, again if that fails for a moment.
-    package func patientRead<Value>(
+    package func readWithRetry<Value>(
         for patience: Duration = patience, _ body: (LedgerTransaction) throws -> Value
     ) throws(StoreError) -> Value {
         try patiently(for: patience) { (ledger) throws(StoreError) in try ledger.read(body) }
@@ -35,7 +35,7 @@ extension AppRuntime {
         _ name: String, for patience: Duration = patience, _ body: (LedgerTransaction) throws -> Value
     ) -> Value? {
         do throws(StoreError) {
-            return try patientRead(for: patience, body)
+            return try readWithRetry(for: patience, body)
         } catch {
             if ledgerPatience.isFirstReport(of: name) { report("\(name) cannot be read: \(error)") }
             return nil
@@ -43,7 +43,7 @@ extension AppRuntime {
     }
 
     /// `true` if a ledger exists. A missing ledger is not created for a read.
-    private var hasLedger: Bool { opened.withLock { $0 != nil } || !FileLook.at(directories.ledger.path).isAbsent }
+    private var hasLedger: Bool { opened.withLock { $0 != nil } || !PathStatus.at(directories.ledger.path).isAbsent }
 
     /// True if a command of this app passed a desktop session to the agent, which shows notifications in that session.
     package var knowsDesktop: Bool {
@@ -94,7 +94,7 @@ extension AppRuntime {
 
     /// Replaces a ledger that cannot be written by a copy in memory, and reports that on standard error.
     package func copyUnwritableLedger() {
-        guard testHost == nil, !FileLook.at(directories.ledger.path).isAbsent else { return }
+        guard testHost == nil, !PathStatus.at(directories.ledger.path).isAbsent else { return }
         do throws(StoreError) {
             _ = try ledger()
         } catch {
@@ -122,7 +122,7 @@ extension AppRuntime {
     package var desktopFacts: DesktopFacts {
         if isHosted { return .onTestHost }
         // A missing ledger is not created.
-        let isThere = !FileLook.at(directories.ledger.path).isAbsent
+        let isThere = !PathStatus.at(directories.ledger.path).isAbsent
         let recorded = isThere ? read("what the agent knows of this desktop") { try DesktopFacts.Recorded($0) } : nil
         return DesktopFacts(
             directories, environment: ThisProcess.environment, recorded: recorded ?? DesktopFacts.Recorded())

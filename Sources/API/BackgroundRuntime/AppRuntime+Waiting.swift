@@ -86,13 +86,13 @@ extension AppRuntime {
 // The end of the process.
 extension AppRuntime {
     /// Ends a process that a user started.
-    package static func leaveWithoutLoss() {
-        whenNothingIsLost(.ofThisProcess, Beginnings.current) { ProcessExit.leave(0) }
+    package static func exitAfterPendingWork() {
+        whenNothingIsLost(.ofThisProcess, UnsavedWork.current) { ProcessExit.leave(0) }
     }
 
     /// Calls an action when the delivery under way is complete, and everything that the app began is durable.
     static func whenNothingIsLost(
-        _ deliveries: DeliveryGate, _ beginnings: WorkUnderWay, _ action: @escaping @Sendable () -> Void
+        _ deliveries: DeliveryGate, _ beginnings: WorkCounter, _ action: @escaping @Sendable () -> Void
     ) {
         deliveries.close {
             beginnings.whenNone {

@@ -70,7 +70,7 @@ package final class AppRuntime: Sendable {
     package var isHosted: Bool { testHost != nil }
 
     /// On a test host, reports that work is running and is waited for.
-    package func noteActivity() { testHost?.waitsChanged() }
+    package func reportActivity() { testHost?.waitsChanged() }
 
     /// `true` if the current work is part of the test on the test host. Other work may be a callback of the test on a queue, or another
     /// test of the same process.
@@ -116,7 +116,7 @@ package final class AppRuntime: Sendable {
     }
 
     /// Releases the disk space that is reserved for ending work. Returns `true` if there is more space now.
-    package func giveUpReserve() -> Bool { testHost == nil && DiskReserve.giveUp(directories) }
+    package func releaseDiskReserve() -> Bool { testHost == nil && DiskReserve.giveUp(directories) }
 
     // MARK: The agent
 
@@ -235,7 +235,7 @@ package final class AppRuntime: Sendable {
             startAgent()
         } else {
             _ = reportStart(AgentStarter(directories: directories).startIfNeeded(isSure: false), afterCommit: false)
-            comeBackAtLogin()
+            installLoginEntry()
         }
     }
 
@@ -289,7 +289,7 @@ package final class AppRuntime: Sendable {
 
     /// Installs the login entry of the agent if it is missing or starts a missing program, so that accepted work survives a reboot. A
     /// launched process has the entry already. Cost: a few file checks, if the entry exists.
-    package func comeBackAtLogin() {
+    package func installLoginEntry() {
         guard LaunchContext.current == nil, testHost == nil else { return }
         let environment = ThisProcess.environment
         let entry = AutostartEntry(directories: directories, environment: environment)
@@ -314,7 +314,7 @@ package final class AppRuntime: Sendable {
     package func commit<Value>(
         usesReserve: Bool = true, beforeStart: (Value) -> Void = { _ in }, _ body: (LedgerTransaction) throws -> Value
     ) throws(StoreError) -> Value {
-        try Beginnings.current.run { () throws(StoreError) -> Value in
+        try UnsavedWork.current.run { () throws(StoreError) -> Value in
             // A cancel that still waits must not remove a later request.
             if let error = DurableWrites.shared.settle() { throw error }
             let value = try write(usesReserve: usesReserve, body)

@@ -47,7 +47,7 @@ package struct AutostartEntry: Sendable {
     }
 
     /// The state of an installed entry.
-    package enum Standing: Sendable, Equatable {
+    package enum EntryState: Sendable, Equatable {
         case asItShouldBe
         /// The entry starts another program.
         case starts(String)
@@ -62,7 +62,7 @@ package struct AutostartEntry: Sendable {
     }
 
     /// Returns the state of the installed entry, or `nil` if no entry is installed.
-    package func standing(agent: String) -> Standing? {
+    package func standing(agent: String) -> EntryState? {
         guard let installed else { return nil }
         if units.isMasked(.service) { return .isMasked }
         let (key, command) =

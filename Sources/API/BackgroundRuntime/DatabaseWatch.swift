@@ -12,7 +12,7 @@ package final class DatabaseWatch: Sendable {
     }
 
     /// Microseconds between two calls if the database cannot be watched.
-    private static let deafPause: UInt32 = 500_000
+    private static let pollInterval: UInt32 = 500_000
 
     private let listeners = Mutex(Listeners())
     private let queue = DispatchQueue(label: "database-watch")
@@ -24,9 +24,9 @@ package final class DatabaseWatch: Sendable {
     ///
     /// - Parameter database: the path of the database, which this process has opened.
     package init(database: String) {
-        guard let bell = try? BellBox(Bell(database: database)) else {
+        guard let bell = try? ChangeListenerBox(ChangeListener(database: database)) else {
             source = nil
-            lookAtIntervals()
+            pollAtIntervals()
             return
         }
         let source = DispatchSource.makeReadSource(fileDescriptor: bell.descriptor, queue: queue)
@@ -43,10 +43,10 @@ package final class DatabaseWatch: Sendable {
 
     /// Calls the listeners every half second, from a thread. A process without a free descriptor cannot watch the database. A timer of
     /// libdispatch needs a descriptor as well, and never fires without one.
-    private func lookAtIntervals() {
+    private func pollAtIntervals() {
         Thread.detachNewThread { [weak self] in
             while true {
-                usleep(Self.deafPause)
+                usleep(Self.pollInterval)
                 guard let watch = self else { return }
                 watch.queue.async { watch.ring() }
             }
@@ -80,11 +80,11 @@ package final class DatabaseWatch: Sendable {
     }
 }
 
-/// A class that lets a closure own the non-copyable `Bell`.
-private final class BellBox: Sendable {
-    private let bell: Bell
+/// A class that lets a closure own the non-copyable `ChangeListener`.
+private final class ChangeListenerBox: Sendable {
+    private let bell: ChangeListener
 
-    init(_ bell: consuming Bell) { self.bell = bell }
+    init(_ bell: consuming ChangeListener) { self.bell = bell }
 
     var descriptor: Int32 { bell.descriptor }
 

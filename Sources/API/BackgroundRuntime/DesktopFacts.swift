@@ -11,8 +11,8 @@ package struct DesktopFacts: Sendable, Equatable {
     package enum Entry: Sendable, Equatable {
         /// No entry is installed. The entry is written with the first work that must survive a login.
         case none(workIsLeft: Bool)
-        case userUnit(AutostartEntry.Standing)
-        case xdgAutostart(AutostartEntry.Standing)
+        case userUnit(AutostartEntry.EntryState)
+        case xdgAutostart(AutostartEntry.EntryState)
     }
 
     /// The support for buttons of notifications.

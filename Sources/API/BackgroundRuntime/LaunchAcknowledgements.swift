@@ -32,7 +32,7 @@ final class LaunchAcknowledgements: Sendable {
     /// Records deliveries at once from now on.
     ///
     /// - Returns: the earlier acknowledgements. The caller has to write them now.
-    func beginAtOnce() -> [Acknowledgement] {
+    func stopDeferring() -> [Acknowledgement] {
         state.withLock { state in
             guard case .open(let earlier) = state else { return [] }
             state = .atOnce

@@ -24,7 +24,7 @@ extension LaunchContext {
             } else {
                 await Task.yield()
             }
-            runtime.noteActivity()
+            runtime.reportActivity()
         }
     }
 

@@ -41,7 +41,7 @@ package final class LaunchContext: Sendable {
         /// The row of the launch in the ledger, as read when the launch began.
         var record: LaunchRecord?
         var failure: String?
-        /// What the launch did, for the history.
+        /// The text of the history about the result.
         var summary: String?
         /// `true` if the handlers returned and the launch waits only for the delegates. Deliveries then count even if the time runs out,
         /// because no handler continues with them.
@@ -60,8 +60,8 @@ package final class LaunchContext: Sendable {
     /// The gate of the deliveries to the app in this launch.
     package let deliveries = DeliveryGate()
     /// The work that the app begins in this launch, until it is durable.
-    let beginnings = WorkUnderWay()
-    package let begun = BegunTransfers()
+    let beginnings = WorkCounter()
+    package let begun = ActiveTransfers()
 
     /// On a test host, the replacement of the process.
     private struct Role: Sendable {
@@ -136,7 +136,7 @@ package final class LaunchContext: Sendable {
             sigemptyset(&signals)
             sigaddset(&signals, SIGTERM)
             var signal: Int32 = 0
-            while sigwait(&signals, &signal) == 0 { heardWarning() }
+            while sigwait(&signals, &signal) == 0 { handleStopWarning() }
         }
         thread.name = "warning"
         thread.start()
@@ -154,7 +154,7 @@ package final class LaunchContext: Sendable {
 
     /// Handles the warning. The reason was committed before the signal was sent. Without a reason, another process sent the signal, for
     /// example at a logout, or the agent cannot write.
-    package func heardWarning() {
+    package func handleStopWarning() {
         // The time to stop is short.
         let recorded = AppRuntime.shared.read("the reason to stop", for: .seconds(1)) { try $0.launch(id)?.stopReason } ?? nil
         let reason = recorded ?? .quit
@@ -188,7 +188,7 @@ package final class LaunchContext: Sendable {
     /// Records deliveries at once from now on: the app began a background transfer in this launch, and would begin it again if everything
     /// was delivered again; or the time ended before all events were delivered.
     package func acknowledgeAtOnce() {
-        let earlier = acknowledgements.beginAtOnce()
+        let earlier = acknowledgements.stopDeferring()
         if earlier.isEmpty { return }
         DurableWrites.shared.commit("what was delivered in launch \(id)") { for acknowledge in earlier { try acknowledge($0) } }
     }
@@ -204,22 +204,25 @@ package final class LaunchContext: Sendable {
     package struct Listener: Sendable {
         let session: String
         /// Returns whether the delegate has received all events that waited for it.
-        let hasHeardAll: @Sendable () -> Bool
+        let hasReceivedAll: @Sendable () -> Bool
         /// Returns when the delegate has received all waiting events.
-        let hearsAll: @Sendable () async -> Void
+        let waitForAllEvents: @Sendable () async -> Void
         /// Leaves the remaining events, because the launch does not wait any more.
-        let leavesTheRest: @Sendable () -> Void
+        let skipRemainingEvents: @Sendable () -> Void
 
         package init(
-            session: String, hasHeardAll: @escaping @Sendable () -> Bool, hearsAll: @escaping @Sendable () async -> Void,
-            leavesTheRest: @escaping @Sendable () -> Void
+            session: String, hasReceivedAll: @escaping @Sendable () -> Bool,
+            waitForAllEvents: @escaping @Sendable () async -> Void,
+            skipRemainingEvents: @escaping @Sendable () -> Void
         ) {
-            (self.session, self.hasHeardAll, self.hearsAll, self.leavesTheRest) = (session, hasHeardAll, hearsAll, leavesTheRest)
+            (self.session, self.hasReceivedAll, self.waitForAllEvents, self.skipRemainingEvents) = (
+                session, hasReceivedAll, waitForAllEvents, skipRemainingEvents
+            )
         }
     }
 
     /// Records that a registered handler runs on a queue of the app's choice, where it may begin other tasks.
-    package func noteUnseenWork() { state.withLock { $0.hasUnseenWork = true } }
+    package func recordUnseenWork() { state.withLock { $0.hasUnseenWork = true } }
 
     /// On a test host, `true` if the process of this launch has not ended.
     var isLiving: Bool { runtime?.part { HostedLaunches() }.contains(self) ?? false }
@@ -237,13 +240,13 @@ package final class LaunchContext: Sendable {
     }
 
     /// Waits until the delegates have received the events of this launch, because handlers often return early.
-    func letListenersHear() async {
+    func waitForListeners() async {
         let isInTime = state.withLock { state in
             if state.stop == nil { state.waitsForListeners = true }
             return state.stop == nil
         }
         guard isInTime else { return }
-        for listener in listenersOfLaunch { await listener.hearsAll() }
+        for listener in listenersOfLaunch { await listener.waitForAllEvents() }
     }
 
     /// Ends the deliveries because the time is up. The delegates finish their current call.
@@ -253,9 +256,9 @@ package final class LaunchContext: Sendable {
     /// all events and a handler still works with them, the events are delivered again.
     func endDeliveries() {
         let listeners = listenersOfLaunch
-        let countsNow = state.withLock { $0.waitsForListeners } || listeners.contains { !$0.hasHeardAll() }
+        let countsNow = state.withLock { $0.waitsForListeners } || listeners.contains { !$0.hasReceivedAll() }
         guard countsNow, !listeners.isEmpty else { return }
-        deliveries.close { for listener in listeners { listener.leavesTheRest() } }
+        deliveries.close { for listener in listeners { listener.skipRemainingEvents() } }
         acknowledgeAtOnce()
     }
 
@@ -305,7 +308,7 @@ package final class LaunchContext: Sendable {
             return leave(74)
         }
         KillPoint.reach(.afterResult)
-        leaveWhenQuiet(mayContinue: result == .completed)
+        exitWhenIdle(mayContinue: result == .completed)
     }
 
     /// Ends the launch without a result, so that it is retried. The first call counts. A call after a result has no effect.
@@ -330,9 +333,9 @@ package final class LaunchContext: Sendable {
     /// Adds work that may continue after the result. The process continues until the work ends, or the time of the launch is over.
     package func stay(until isOver: @escaping @Sendable () async -> Void) { state.withLock { $0.stays.append(isOver) } }
 
-    private func leaveWhenQuiet(mayContinue: Bool) {
+    private func exitWhenIdle(mayContinue: Bool) {
         let (stays, isWarned) = state.withLock { ($0.stays, $0.stop != nil) }
-        guard !stays.isEmpty || mayContinue && !begun.isEmpty else { return leaveWithoutLoss() }
+        guard !stays.isEmpty || mayContinue && !begun.isEmpty else { return exitAfterPendingWork() }
         let (quiet, isQuiet) = AsyncStream.makeStream(of: Void.self)
         // A launch that was warned before its result has the rest of its grace time, which the agent ends.
         if !isWarned { onWarning { _ in isQuiet.finish() } }
@@ -347,7 +350,7 @@ package final class LaunchContext: Sendable {
             }
             for await _ in quiet {}
             work.cancel()
-            leaveWithoutLoss()
+            exitAfterPendingWork()
         }
     }
 
@@ -365,7 +368,7 @@ package final class LaunchContext: Sendable {
 
     /// Ends the process after all deliveries and writes. A request after the result counts like a request before it. If a delegate never
     /// returns, the agent ends the process with the time of the launch.
-    private func leaveWithoutLoss() {
+    private func exitAfterPendingWork() {
         guard !isDead else { return leave(0) }
         AppRuntime.whenNothingIsLost(deliveries, beginnings) { [self] in leave(0) }
     }

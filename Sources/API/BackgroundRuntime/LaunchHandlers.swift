@@ -41,7 +41,7 @@ package final class LaunchHandlers: Sendable {
                 return context.finish(
                     success: false, detail: "no handler for \(record.kind.rawValue) \(record.identifier) is registered")
             }
-            await context.letListenersHear()
+            await context.waitForListeners()
             context.finish(success: !words.contains(false))
         }
         context.onWarning { _ in

@@ -42,13 +42,13 @@ final class AppProcess {
     }
 
     /// Prepares the app on a test host, which launches it.
-    func enterStage() { BackgroundLaunch.tellWhetherTimeMatters() }
+    func enterStage() { BackgroundLaunch.recordTimeChangeInterest() }
 
     func run() {
         BackgroundLaunch.run()
         Task {
             await serveThePerson()
-            AppRuntime.leaveWithoutLoss()
+            AppRuntime.exitAfterPendingWork()
         }
         RunLoop.main.run()
         dispatchMain()

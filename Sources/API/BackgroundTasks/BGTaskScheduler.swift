@@ -59,7 +59,7 @@ open class BGTaskScheduler: NSObject, @unchecked Sendable {  // because a subcla
     /// In a plain `main.swift`, register the handlers, then call this method. If the agent did not launch the process, the method
     /// returns when the continued processing of this process has ended, usually at once. Registering a handler afterwards traps.
     public func run() {
-        if TaskHandlers.shared.hasActions { BackgroundLaunch.tellWhetherTimeMatters() }
+        if TaskHandlers.shared.hasActions { BackgroundLaunch.recordTimeChangeInterest() }
         BackgroundLaunch.serveLaunch()
         ContinuedTasks.shared.runUntilIdle()
     }
@@ -91,7 +91,7 @@ open class BGTaskScheduler: NSObject, @unchecked Sendable {  // because a subcla
         let record = taskRequest.record(now: now, AppRuntime.shared.date(fromApp:))
         try check(record)
         let launch = LaunchContext.current?.id
-        let outcome = try storing(beforeStart: { if $0 == nil { AppRuntime.shared.comeBackAtLogin() } }) {
+        let outcome = try storing(beforeStart: { if $0 == nil { AppRuntime.shared.installLoginEntry() } }) {
             transaction -> Error? in
             if let limit = PendingLimit.of(record.kind) {
                 let others = try transaction.pendingCount(of: record.kind, besides: record.identifier, upTo: limit)
@@ -182,7 +182,7 @@ open class BGTaskScheduler: NSObject, @unchecked Sendable {  // because a subcla
     }
 
     private func pendingNow() -> [BGTaskRequest] {
-        let requests = AppRuntime.shared.read("the pending requests", for: AppRuntime.patienceForLists) { try Self.pending($0) }
+        let requests = AppRuntime.shared.read("the pending requests", for: AppRuntime.listReadTimeout) { try Self.pending($0) }
         return (requests ?? []).compactMap(Self.request(of:))
     }
 

@@ -53,7 +53,7 @@ public enum BackgroundLaunch {
     /// because the launch would not find the handler. The exception is an identifier that only a wildcard of the permitted list
     /// permits.
     public static func run() {
-        tellWhetherTimeMatters()
+        recordTimeChangeInterest()
         serveLaunch()
     }
 
@@ -75,7 +75,7 @@ public enum BackgroundLaunch {
     ///   - continuation: the number of seconds to wait for requests of the app that are under way, because their handlers may
     ///     begin more.
     package static func settled(hasMore: Bool = false, continuation: Double = 0) async {
-        let beginnings = Beginnings.current
+        let beginnings = UnsavedWork.current
         let limit = AppRuntime.shared.elapsed + .seconds(continuation)
         var begun: Int
         repeat {
@@ -84,13 +84,13 @@ public enum BackgroundLaunch {
             await beginnings.finished()
             await OutstandingCalls.shared.finished()
             if hasMore { await LaunchContext.graceAfterResult() }
-            await BegunTransfers.current.finished(within: (limit - AppRuntime.shared.elapsed) / .seconds(1))
+            await ActiveTransfers.current.finished(within: (limit - AppRuntime.shared.elapsed) / .seconds(1))
         } while beginnings.begun != begun || !beginnings.isEmpty
     }
 
     /// Records in the ledger whether the app handles time changes, because the agent must know this without starting the app.
     /// Writes only if the value changed.
-    package static func tellWhetherTimeMatters() {
+    package static func recordTimeChangeInterest() {
         let isWanted = TaskHandlers.shared.handles(.significantTimeChange)
         do throws(StoreError) {
             let known = try AppRuntime.shared.ledger().read { try $0.fact(.significantTime) != nil }

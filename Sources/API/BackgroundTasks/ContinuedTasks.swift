@@ -91,7 +91,7 @@ final class ContinuedTasks: Sendable {
 
     /// Returns when the process is idle. For a `main.swift`, whose main queue must keep running because a handler may run there.
     func runUntilIdle() {
-        let isBusy = !OutstandingCalls.shared.isEmpty || !Beginnings.current.isEmpty
+        let isBusy = !OutstandingCalls.shared.isEmpty || !UnsavedWork.current.isEmpty
         guard state.withLock({ $0.token != nil }) || isBusy else { return }
         nonisolated(unsafe) var isIdle = false
         Task.detached {
@@ -174,18 +174,18 @@ final class ContinuedTasks: Sendable {
         queue.asyncAfter(deadline: .now() + 0.5) { [self] in
             sample()
             // Only the ledger decides: a handler that the agent gave up on needs no agent.
-            let (goesOn, hasAgent) = state.withLock { state in
+            let (shouldContinue, hasAgent) = state.withLock { state in
                 state.isTicking = state.isBusy
                 return (state.isTicking, state.isTicking ? state.keeper.tick() : true)
             }
-            if !hasAgent { giveUpWaiting() }
-            if goesOn { tickSoon() }
+            if !hasAgent { removeWaitingRequests() }
+            if shouldContinue { tickSoon() }
         }
     }
 
     /// Removes the requests that wait for room, because no agent stays running and they would wait without end. Running tasks
     /// continue and end with a result.
-    private func giveUpWaiting() {
+    private func removeWaitingRequests() {
         let ledger = try? AppRuntime.shared.ledger()
         let waiting = try? ledger?.read { transaction in
             try transaction.requests(of: .continuedProcessing).filter { $0.host == AppRuntime.shared.identity }.map(\.identifier)

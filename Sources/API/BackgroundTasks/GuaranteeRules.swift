@@ -48,7 +48,7 @@ extension DesktopFacts {
     }
 
     /// Returns `nil` if the entry works.
-    private func starter(_ standing: AutostartEntry.Standing) -> Starter? {
+    private func starter(_ standing: AutostartEntry.EntryState) -> Starter? {
         switch standing {
         // Another copy is also an agent. A unit that is not enabled still restarts a running agent.
         case .asItShouldBe, .starts, .isNotEnabled, .lacksSocket: nil
@@ -110,7 +110,8 @@ extension BackgroundGuarantees.Guarantee {
                 .wakesSystem, .notKept,
                 "This system allows no timer that wakes the machine (CAP_WAKE_ALARM, which systemd 254 grants to user sessions)."
             )
-        case .untried: Self(.wakesSystem, .unknown, "No request has asked for it yet. The first such request shows whether it is possible.")
+        case .untried:
+            Self(.wakesSystem, .unknown, "No request has asked for it yet. The first such request shows whether it is possible.")
         case .alarmIsSet: Self(.wakesSystem, .kept, "An alarm wakes the machine for requests that ask for it.")
         case .hindered(let obstacle): Self(.wakesSystem, .notKept, "Not now: \(obstacle.words).")
         }

@@ -112,7 +112,7 @@ final class TaskHandlers: Sendable {
     private func run(_ launch: LaunchRecord, _ registered: Registered) async -> Bool {
         await withCheckedContinuation { continuation in
             let task = BGTask.make(for: launch) { continuation.resume(returning: $0) }
-            LaunchContext.current?.noteUnseenWork()
+            LaunchContext.current?.recordUnseenWork()
             LaunchContext.current?.onWarning { _ in task.expire() }
             LaunchContext.current?.onTermination { task.setTaskCompleted(success: false) }
             let (returned, hasReturned) = AsyncStream.makeStream(of: Void.self)

@@ -65,7 +65,7 @@ final class ForegroundWatch: Sendable {
         retry.succeeded()
         let now = AppRuntime.shared.now
         var next: Date?
-        for record in coming where !record.isAgents && record.isComing {
+        for record in coming where !record.isAgents && record.willBeShown {
             guard let due = record.schedule?.next, due > now else { continue }
             if due.timeIntervalSince(now) <= lead { ask(center, record.identifier, due) } else { next = min(next ?? due, due) }
         }
@@ -85,8 +85,8 @@ final class ForegroundWatch: Sendable {
         calls.enter()
         Task {
             try? await Task.sleep(for: .seconds(max(0, due.timeIntervalSince(AppRuntime.shared.now))))
-            let wish = await ForegroundQuestion(UNNotificationRequest(held), center).answer()
-            await SettledAnswers.shared.settle(identifier, revision: held.revision, wish)
+            let wish = await PresentationDecision(UNNotificationRequest(held), center).answer()
+            await PresentationRecorder.shared.settle(identifier, revision: held.revision, wish)
             calls.leave()
         }
     }

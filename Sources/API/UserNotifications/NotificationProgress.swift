@@ -20,7 +20,7 @@ package enum NotificationProgress: Sendable {
     init(_ record: NotificationRecord) {
         let life = record.life
         self =
-            if life.isUntold || life.isHidden { .waiting } else if life.isStanding { .visible } else if life.isUnanswered {
+            if life.isUnreported || life.isHidden { .waiting } else if life.isStillShown { .visible } else if life.isUnanswered {
                 .left
             } else if life
                 .phase == .closed

@@ -73,17 +73,17 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
     /// ``UNNotificationRequest/alertsOncePerContent``. A notification that was replaced before it was shown is shown once.
     /// - Throws: ``UNError``.
     public func add(_ request: UNNotificationRequest) async throws {
-        let question = ForegroundQuestion(adding: request, self)
+        let question = PresentationDecision(adding: request, self)
         let revision = try addNow(request, asks: question != nil)
         guard let question, let revision else { return }
-        await SettledAnswers.shared.settle(request.identifier, revision: revision, await question.answer())
+        await PresentationRecorder.shared.settle(request.identifier, revision: revision, await question.answer())
     }
 
     /// Adds a notification and calls the handler before this method returns, with the error or `nil`.
     @preconcurrency public func add(
         _ request: UNNotificationRequest, withCompletionHandler completion: (@Sendable ((any Error)?) -> Void)? = nil
     ) {
-        let question = ForegroundQuestion(adding: request, self)
+        let question = PresentationDecision(adding: request, self)
         let revision: Int?
         do {
             revision = try addNow(request, asks: question != nil)
@@ -96,7 +96,7 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
         let calls = OutstandingCalls.shared
         calls.enter()
         Task {
-            await SettledAnswers.shared.settle(request.identifier, revision: revision, await question.answer())
+            await PresentationRecorder.shared.settle(request.identifier, revision: revision, await question.answer())
             calls.leave()
         }
     }
@@ -123,7 +123,7 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
     private func write(
         _ content: UNNotificationContent, _ body: (LedgerTransaction, NotificationContent) throws -> Bool
     ) throws {
-        try Beginnings.current.run {
+        try UnsavedWork.current.run {
             let files = try content.attachments.map { try $0.taken() }
             // Copies that are not kept are deleted with `files`.
             let record = try content.record(files.map(\.attachment))
@@ -163,11 +163,11 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
     ) throws {
         let found: NotificationRecord?
         do {
-            found = try AppRuntime.shared.patientRead { try $0.notification(identifier) }
+            found = try AppRuntime.shared.readWithRetry { try $0.notification(identifier) }
         } catch {
             throw UNError(.notificationsNotAllowed, "\(error)")
         }
-        guard let record = found, !record.life.isTakenBack,
+        guard let record = found, !record.life.isWithdrawn,
             let new = try change(.make(from: record.content)), record.life.isChangeable
         else { return }
         try write(new) { try $0.changeNotification(identifier, $1) }
@@ -177,7 +177,7 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
 
     /// Returns the requests that wait for their time, or for a notification server.
     public func pendingNotificationRequests() async -> [UNNotificationRequest] {
-        list(\.isComing).map(UNNotificationRequest.init)
+        list(\.willBeShown).map(UNNotificationRequest.init)
     }
 
     /// Returns the notifications that were shown and that the user has not pressed or closed. They are on the screen, or the notification
@@ -203,7 +203,7 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
     @preconcurrency public func getPendingNotificationRequests(
         completionHandler: @escaping @Sendable ([UNNotificationRequest]) -> Void
     ) {
-        OutstandingCalls.shared.run { completionHandler(self.list(\.isComing).map(UNNotificationRequest.init)) }
+        OutstandingCalls.shared.run { completionHandler(self.list(\.willBeShown).map(UNNotificationRequest.init)) }
     }
 
     /// Calls the handler on a background queue with the result of ``deliveredNotifications()``.
@@ -228,18 +228,18 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
     public func removeAllDeliveredNotifications() { removeDelivered(nil) }
 
     private func list(_ isWanted: (NotificationRecord) -> Bool) -> [NotificationRecord] {
-        let found = AppRuntime.shared.read("the notifications", for: AppRuntime.patienceForLists) { try $0.notifications() }
+        let found = AppRuntime.shared.read("the notifications", for: AppRuntime.listReadTimeout) { try $0.notifications() }
         return (found ?? []).filter { !$0.isAgents && isWanted($0) }
     }
 
     private func removePending(_ identifiers: [String]?) {
         // Includes a notification that was passed to a server and counts as delivered. If the agent that passed it is gone, the
         // notification waits again.
-        remove(identifiers, { $0.life.isUntold || $0.schedule?.next != nil }) { try $0.cancelComing($1, now: $2) }
+        remove(identifiers, { $0.life.isUnreported || $0.schedule?.next != nil }) { try $0.cancelComing($1, now: $2) }
     }
 
     private func removeDelivered(_ identifiers: [String]?) {
-        remove(identifiers, \.isShown) { try $0.takeOffScreen($1, now: $2) }
+        remove(identifiers, \.isShown) { try $0.removeFromScreen($1, now: $2) }
     }
 
     /// - Parameter identifiers: the notifications to remove, or `nil` for all.
@@ -293,7 +293,7 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
 
     private func categoriesNow() -> Set<UNNotificationCategory> {
         // An app that adds a category sets all of them again, so this read is patient.
-        let found = AppRuntime.shared.read("the categories of notifications", for: AppRuntime.patienceForLists) {
+        let found = AppRuntime.shared.read("the categories of notifications", for: AppRuntime.listReadTimeout) {
             try $0.categoryDetails()
         }
         let details = found ?? []
@@ -393,5 +393,5 @@ extension JSONEncoder {
 
 extension NotificationRecord {
     /// A Boolean value that indicates whether the notification is or was on the screen.
-    fileprivate var isShown: Bool { state == .presenting || life.isTold }
+    fileprivate var isShown: Bool { state == .presenting || life.wasReported }
 }

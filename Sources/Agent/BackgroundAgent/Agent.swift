@@ -41,7 +41,7 @@ package final class Agent {
         (self.disk, self.random, self.watchProcess, self.post) = (disk, random, watchProcess, post)
         self.log = AgentLog(ledger.directories, redirect: log)
         parts = AgentParts(
-            Moment(of: host, zone: host.zone()), activation: Activation(isAvailable: ports.activator != nil))
+            ClockReading(of: host, zone: host.zone()), activation: Activation(isAvailable: ports.activator != nil))
     }
 
     /// The state that decides how long the agent runs.
@@ -51,7 +51,7 @@ package final class Agent {
     package var watchedFiles: [String] { parts.passScope.settings.watchedFiles ?? [] }
 
     /// Continues, because new work arrived after all work was complete.
-    package func goOn() { parts.lifetime.goOn() }
+    package func continueWork() { parts.lifetime.continueWork() }
 
     /// Arranges that the agent is started again, if it exits while work is left. Returns `false` if that is refused; then the agent
     /// continues.
@@ -63,8 +63,8 @@ package final class Agent {
             return true
         } catch {
             log.write(.agentStays, (.reason, error))
-            parts.activation.note(refusal: error, at: Moment(of: host, zone: parts.time.zone))
-            goOn()
+            parts.activation.note(refusal: error, at: ClockReading(of: host, zone: parts.time.zone))
+            continueWork()
             return false
         }
     }
@@ -134,7 +134,7 @@ package final class Agent {
         return parts.passScope.settle(wake, now: host.now())
     }
 
-    private struct Look {
+    private struct PassOutcome {
         var effects: [AgentEffect]
         var wake: Date?
         /// `true` if another complete pass may find more work.
@@ -144,14 +144,14 @@ package final class Agent {
     }
 
     /// Runs one pass: slow operations before the transaction, decisions inside it, log entries after it.
-    private func look() throws(StoreError) -> Look {
+    private func look() throws(StoreError) -> PassOutcome {
         let (events, hasLinked) = parts.attempts.settle(heard.withoutLateProgress)
         heard = events
         if hasLinked, let trouble = FileName.sync(folder: ledger.directories.spool.path, disk.calls) {
             log.write(.folderNotSynced, (.reason, trouble.why))
         }
         let zone = events.contains(where: \.isTimeChange) ? host.zone() : parts.time.zone
-        let moment = Moment(of: host, zone: zone)
+        let moment = ClockReading(of: host, zone: zone)
         let desktop = ports.conditions.current
         let living = Set(parts.launches.unwatched.filter(launcher.isAlive))
         let (next, look, entries) = try commit { transaction in
@@ -167,7 +167,7 @@ package final class Agent {
             }
             next.passScope.end(extent, &pass)
             let hasChanged = next.passScope.isDue(after: extent, hasChanged: transaction.changeCount != before)
-            let look = Look(effects: pass.effects, wake: pass.wake, hasChanged: hasChanged, hadNews: hadNews)
+            let look = PassOutcome(effects: pass.effects, wake: pass.wake, hasChanged: hasChanged, hadNews: hadNews)
             return (next, look, pass.entries)
         }
         (parts, heard) = (next, [])
@@ -181,7 +181,7 @@ package final class Agent {
             return try ledger.write(body)
         } catch {
             heard = heard.withLatestProgressOnly
-            let now = parts.time.undisturbed(Moment(of: host, zone: parts.time.zone))
+            let now = parts.time.undisturbed(ClockReading(of: host, zone: parts.time.zone))
             for effect in parts.launches.superviseUnrecorded(now: now) { perform(effect) }
             throw error
         }
@@ -217,13 +217,13 @@ package final class Agent {
         case .removeFile(let file): unlink(file.path)
         case .removeOrphans:
             if !ledger.directories.removeOrphans(knownTo: ledger) {
-                parts.cleanup.noteInTheWay(Moment(of: host, zone: parts.time.zone))
+                parts.cleanup.postponeOrphanRemoval(ClockReading(of: host, zone: parts.time.zone))
             }
         case .present(let notice, let number, let server): ports.presenter.present(notice, replacing: number, of: server)
         case .withdraw(let identifier, let number, let server):
             ports.presenter.withdraw(identifier: identifier, serverID: number, of: server)
-        case .takeOver(let identifier, let number, let server):
-            ports.presenter.takeOver(identifier: identifier, serverID: number, of: server)
+        case .adoptNotification(let identifier, let number, let server):
+            ports.presenter.adoptNotification(identifier: identifier, serverID: number, of: server)
         case .showBadge(let count): ports.presenter.showBadge(count, desktopEntry: ledger.directories.appIdentifier)
         case .askServer: ports.presenter.ask()
         case .watchProcess(let process): if !watchProcess(process) { hear(.processEnded(process)) }
@@ -260,7 +260,7 @@ package final class Agent {
         }
     }
 
-    private func placeFile(_ id: Int64, _ part: URL, _ whole: URL, _ sight: FileSight) {
+    private func placeFile(_ id: Int64, _ part: URL, _ whole: URL, _ sight: FileVersion) {
         let mayReplace: Bool
         do throws(StoreError) {
             let transfer = try ledger.read { try $0.transfer(id) }
@@ -278,7 +278,7 @@ package final class Agent {
             FileName.objection(to: part, whole, sight, disk.calls)
             ?? FileName.give(part, whole, replacing: mayReplace, disk.calls)
         // Another file may have got the part's name in between.
-        if giving == .given, let placed = FileSight.named(whole.path, disk.calls), !placed.isStill(sight.ofContent) {
+        if giving == .given, let placed = FileVersion.named(whole.path, disk.calls), !placed.isStill(sight.ofContent) {
             giving = .changed
         }
         // A temporary error is retried later: then the proof finds that the file has its name.

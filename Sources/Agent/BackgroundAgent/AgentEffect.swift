@@ -20,7 +20,7 @@ enum AgentEffect: Equatable {
     /// Checks a file again that an earlier agent had proven.
     case checkProof(Int64, FileProof.Expectation)
     /// Gives a complete file its name if it is still the file that was proven.
-    case placeFile(Int64, part: URL, whole: URL, FileSight)
+    case placeFile(Int64, part: URL, whole: URL, FileVersion)
     /// Removes the server's data of a cancelled upload if the server can be reached now.
     case tidyServer(WireRequest, AttemptID)
     case removeFile(URL)
@@ -29,7 +29,7 @@ enum AgentEffect: Equatable {
     case present(Notice, replacing: UInt32?, of: String?)
     case withdraw(identifier: String, serverID: UInt32, of: String?)
     /// Receives the button presses of a notification again.
-    case takeOver(identifier: String, serverID: UInt32, of: String?)
+    case adoptNotification(identifier: String, serverID: UInt32, of: String?)
     case showBadge(Int)
     /// Checks whether the notification server answers.
     case askServer
@@ -47,7 +47,7 @@ enum AgentEffect: Equatable {
         switch self {
         case .startAttempt, .stopAttempt, .tidyServer, .removeFile, .removeOrphans: true
         case .startLaunch, .adoptLaunch, .warnLaunch, .killLaunch, .endLaunch, .forgetLaunch, .checkProof, .placeFile, .present,
-            .askServer, .takeOver, .showBadge, .withdraw, .watchProcess, .sessionChanged, .armAlarm, .lookAtMachine,
+            .askServer, .adoptNotification, .showBadge, .withdraw, .watchProcess, .sessionChanged, .armAlarm, .lookAtMachine,
             .delaySleep, .allowSleep, .suspendMachine:
             false
         }

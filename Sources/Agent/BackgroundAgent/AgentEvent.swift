@@ -37,7 +37,7 @@ package enum AgentEvent: Sendable {
     /// The result of a check of a file that an earlier agent had proven.
     case proofChecked(Int64, FileProof.Finding)
     /// A complete file has its name, or cannot have it. `nil` if the file was not wanted any more and got no name.
-    case filePlaced(Int64, FileName.Giving?)
+    case filePlaced(Int64, FileName.NamingResult?)
     /// The app's executable is missing.
     case appIsMissing(AppIsMissing)
     /// A file that the app specified has changed, or another file in its folder.

@@ -73,7 +73,7 @@ extension AgentNotice {
     private static let missing = "missing."
 
     /// Returns `true` if the notification reports that an app cannot be started. The report is outdated after a successful start.
-    static func saysMissing(_ notice: NotificationRecord) -> Bool { notice.identifier.hasPrefix(prefix + missing) }
+    static func reportsMissingApp(_ notice: NotificationRecord) -> Bool { notice.identifier.hasPrefix(prefix + missing) }
 
     init(_ missing: AppIsMissing) {
         cause = Self.missing + missing.path
@@ -84,7 +84,7 @@ extension AgentNotice {
 
 extension Pass {
     mutating func tell(_ notice: AgentNotice) throws {
-        if let known = try transaction.notification(notice.identifier), !known.life.isTakenBack,
+        if let known = try transaction.notification(notice.identifier), !known.life.isWithdrawn,
             abs(now.timeIntervalSince(known.deliveredAt ?? now)) < AgentNotice.silence
         {
             return
@@ -94,10 +94,10 @@ extension Pass {
 
     /// Withdraws the reports of waiting hosts if no transfer waits there any more, because the transfers were cancelled or held. The next
     /// transfer that waits is reported again.
-    mutating func takeBackSuspicions() throws {
+    mutating func withdrawSuspicions() throws {
         let transaction = transaction
-        try takeBack { notice in
-            guard !notice.life.isTakenBack, let host = AgentNotice.suspectedHost(of: notice) else { return false }
+        try retract { notice in
+            guard !notice.life.isWithdrawn, let host = AgentNotice.suspectedHost(of: notice) else { return false }
             return try !transaction.isAnythingInTrouble(at: ["http://" + host, "https://" + host])
         }
     }
@@ -105,8 +105,8 @@ extension Pass {
     /// Withdraws the agent's notifications whose cause is over.
     ///
     /// - Parameter isOver: called for each of the agent's own notifications.
-    mutating func takeBack(_ isOver: (NotificationRecord) throws -> Bool) throws {
+    mutating func retract(_ isOver: (NotificationRecord) throws -> Bool) throws {
         let own = try transaction.notifications(beginning: AgentNotice.prefix)
-        try transaction.takeBack(own.filter { try isOver($0) && !$0.life.isTakenBack }, now: now)
+        try transaction.retract(own.filter { try isOver($0) && !$0.life.isWithdrawn }, now: now)
     }
 }

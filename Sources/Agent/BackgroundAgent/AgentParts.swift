@@ -19,7 +19,7 @@ struct AgentParts {
     /// The number of the ledger's migrations that are known to belong to this version.
     private var knownMigrations = 0
 
-    init(_ moment: Moment, activation: Activation) {
+    init(_ moment: ClockReading, activation: Activation) {
         self.activation = activation
         time = TimeWatch(moment)
         conditions = Conditions(moment)
@@ -33,9 +33,9 @@ struct AgentParts {
         // visible, and no other notification may follow for hours.
         try noticeNewerVersion(&pass)
         // Before any time budget is checked: a clock that jumped must not end a budget.
-        try lookAtClocks(&pass)
+        try checkClocks(&pass)
         for event in heard { try note(event, &pass) }
-        if try watchedProcesses.lookAtSession(&pass) { planner.tryAgain() }
+        if try watchedProcesses.readSessionEnvironment(&pass) { planner.tryAgain() }
         // A command may begin or end a launch, which is then supervised below.
         try answerQuestions(&pass)
         // Ended launches come before budgets, so that they are not warned. They come before requests, because they make room, and their
@@ -43,7 +43,7 @@ struct AgentParts {
         try launches.adoptLate(&pass, living: living)
         try ContinuedWork.dropOrphans(pass, watchedProcesses)
         try launches.endContinued(pass, watchedProcesses)
-        try settleEndedLaunches(&pass)
+        try handleEndedLaunches(&pass)
         try launches.supervise(&pass, conditions)
         try watchedProcesses.plan(&pass)
         // Before requests: a rule that was planned with the old clock may not be due any more.
@@ -58,14 +58,14 @@ struct AgentParts {
             // After the attempts: results of attempts that just ended are delivered.
             try Deliveries.plan(&pass, moving: attempts.movingSessions)
             // After the attempts: cancelled or held transfers wait for nothing.
-            try pass.takeBackSuspicions()
+            try pass.withdrawSuspicions()
         }
         // The rows of a newer version may have another meaning.
         if !lifetime.isSuperseded { try planner.plan(&pass, isQuitting: lifetime.isQuitting) }
         // After all work: the machine may sleep again if no work is left.
         try wakes.plan(&pass, hasAttempts: !attempts.isEmpty)
         // Last, because only now it is known if work is left.
-        let others = Lifetime.Others(
+        let others = Lifetime.OtherWork(
             hasAttempts: !attempts.isEmpty, answersDue: planner.answersDue(pass.moment), isShowing: planner.isShowing,
             holdsAlarm: wakes.needsAgent, outOfReach: launches.outOfReach)
         try lifetime.plan(&pass, others, &activation)
@@ -75,14 +75,14 @@ struct AgentParts {
     /// Makes the decisions of a transaction in which only transfer events arrived since the last complete pass. With many small transfers
     /// this is the usual case.
     mutating func planTransfers(_ heard: [AgentEvent], _ pass: inout Pass) throws {
-        try lookAtClocks(&pass)
+        try checkClocks(&pass)
         for event in heard { try note(event, &pass) }
         if lifetime.beginsWork {
             try planAttempts(&pass)
             try Deliveries.plan(&pass, moving: attempts.movingSessions)
         }
         // After the last attempt the agent may have to exit. The host may also have slept.
-        if attempts.isEmpty || time.mustReplan { passScope.lookAtEverything() }
+        if attempts.isEmpty || time.mustReplan { passScope.requireFullPass() }
     }
 
     private mutating func planAttempts(_ pass: inout Pass) throws {
@@ -98,62 +98,62 @@ struct AgentParts {
     private mutating func note(_ event: AgentEvent, _ pass: inout Pass) throws {
         switch event {
         case .transport(let event): try attempts.note(event, &pass)
-        case .attemptSettled(let attempt, let end): try attempts.noteEnd(of: attempt, end, &pass)
-        case .attemptMoved(let attempt): try attempts.noteMove(of: attempt, &pass)
-        case .attemptStopped(let attempt): try attempts.noteStop(of: attempt, &pass)
-        case .attemptWithoutSource(let attempt, let trouble): try attempts.noteMissingSource(of: attempt, trouble, &pass)
+        case .attemptSettled(let attempt, let end): try attempts.handleAttemptEnd(of: attempt, end, &pass)
+        case .attemptMoved(let attempt): try attempts.recordMovedDownload(of: attempt, &pass)
+        case .attemptStopped(let attempt): try attempts.handleAttemptStop(of: attempt, &pass)
+        case .attemptWithoutSource(let attempt, let trouble): try attempts.failMissingSource(of: attempt, trouble, &pass)
         case .proofChecked(let id, let finding):
-            try attempts.noteProof(of: id, finding, mayBegin: lifetime.beginsWork, &pass)
-        case .filePlaced(let id, let giving): try attempts.notePlaced(id, giving, &pass)
+            try attempts.handleProof(of: id, finding, mayBegin: lifetime.beginsWork, &pass)
+        case .filePlaced(let id, let giving): try attempts.handlePlacedFile(id, giving, &pass)
         case .presenter(let event):
-            if event == .busLost { watchedProcesses.noteLostBus() }
+            if event == .busLost { watchedProcesses.handleBusLoss() }
             try planner.note(event, &pass, &launches)
         case .conditions(let desktop):
             try conditions.note(desktop, pass)
             // Any change of the network is a reason to try again at once, even if the network stays "available".
             if desktop.isNetworkAvailable { try attempts.retryUnreached(&pass) }
-            wakes.notePower()
-        case .timeChanged: time.noteJump(pass)
-        case .zoneChanged: time.noteZone()
-        case .resumed: try noteWake(&pass)
+            wakes.handlePowerChange()
+        case .timeChanged: time.handleTimeJump(pass)
+        case .zoneChanged: time.handleZoneChange()
+        case .resumed: try handleWake(&pass)
         case .sleepEvent(let event): try wakes.note(event, &pass)
         // The clocks show the same.
         case .alarmRang: break
         case .alarmRefused(let refusal): wakes.note(refusal)
         case .launchStarted(let id, let process):
             try launches.note(started: id, process, &pass)
-            try pass.takeBack(AgentNotice.saysMissing)
+            try pass.retract(AgentNotice.reportsMissingApp)
         case .launchFailed(let id, let reason): try launches.note(failed: id, reason, &pass)
         case .launchEnded(let id, let end): launches.note(ended: id, end)
         case .processEnded(let process): watchedProcesses.note(ended: process)
         case .appIsMissing(let missing): try pass.tell(AgentNotice(missing))
-        case .filesChanged: try pass.transaction.noteChangedApp(now: pass.now, in: pass.zone)
+        case .filesChanged: try pass.transaction.applyAppChange(now: pass.now, in: pass.zone)
         case .stopRequested: try quit(forGood: false, &pass)
         }
     }
 
-    private mutating func lookAtClocks(_ pass: inout Pass) throws {
+    private mutating func checkClocks(_ pass: inout Pass) throws {
         let change = try time.look(&pass)
         if change.shift != 0 {
             launches.shift(by: change.shift)
             // An error about a certificate's dates was found at another time.
             try pass.transaction.retryTransfers(waitingWith: TransferTrouble.recordedClockCodes, now: pass.now)
         }
-        if change.shift != 0 { try wakes.noteSetClock(&pass) }
-        if change.hasSlept { try noteWake(&pass) }
+        if change.shift != 0 { try wakes.resetAlarm(&pass) }
+        if change.hasSlept { try handleWake(&pass) }
     }
 
-    private mutating func noteWake(_ pass: inout Pass) throws {
-        time.noteJump(pass)
-        attempts.noteWake()
-        try conditions.noteWake(&pass)
-        try wakes.noteWake(&pass)
+    private mutating func handleWake(_ pass: inout Pass) throws {
+        time.handleTimeJump(pass)
+        attempts.handleWake()
+        try conditions.handleWake(&pass)
+        try wakes.handleWake(&pass)
     }
 
-    private mutating func settleEndedLaunches(_ pass: inout Pass) throws {
-        let ended = try launches.settleEnded(&pass)
+    private mutating func handleEndedLaunches(_ pass: inout Pass) throws {
+        let ended = try launches.endFinishedLaunches(&pass)
         guard !ended.isEmpty else { return }
-        cleanup.noteEndedProcess(pass.moment)
+        cleanup.scheduleOrphanRemoval(pass.moment)
         try planner.note(ended: ended, &pass)
     }
 

@@ -43,7 +43,7 @@ struct Inheritance {
                 }
                 // New content may be waiting while the old content is on the screen.
                 guard let number = notice.serverID, notice.state == .delivered || notice.state == .pending else { continue }
-                left.effects.append(.takeOver(identifier: notice.identifier, serverID: number, of: server))
+                left.effects.append(.adoptNotification(identifier: notice.identifier, serverID: number, of: server))
             }
             // The agent that watched for its end is gone; the server reports again whether do-not-disturb is on.
             try transaction.setFact(.doNotDisturbSince, nil)
@@ -98,8 +98,8 @@ extension AppDirectories {
             guard lstat(path, &information) == 0 else { continue }
             let (putAside, foundOld) = (information.st_mtim.tv_sec, information.st_atim.tv_sec)
             let isOld = now - putAside > Int(Self.leftCopyRetention)
-            let isNoted = foundOld > putAside && foundOld <= now
-            switch (isOld, isNoted) {
+            let isMarkedOld = foundOld > putAside && foundOld <= now
+            switch (isOld, isMarkedOld) {
             case (true, true): if now - foundOld > Self.weekOfDoubt { unlink(path) }
             case (true, false): Self.note(path, putAside: putAside, foundOld: now)
             case (false, _): if foundOld != putAside { Self.note(path, putAside: putAside, foundOld: putAside) }

@@ -16,8 +16,8 @@ extension Pass {
             perform(.removeFile(other.url))
         }
         // A notification may report that the server cannot be reached through this network.
-        if outcome == .completed, before.errorCode != nil { try takeBack { AgentNotice.suspects($0, host: before.host) } }
-        noteEnded(before)
+        if outcome == .completed, before.errorCode != nil { try retract { AgentNotice.suspects($0, host: before.host) } }
+        recordEndedTransfer(before)
         log(
             .transferEnded, (.transfer, transfer.id ?? 0), (.kind, transfer.kind.rawValue), (.identifier, transfer.session),
             (.outcome, outcome.rawValue), (.host, transfer.host), (.reason, transfer.errorMessage ?? ""))

@@ -4,7 +4,7 @@ import BackgroundScheduling
 import Foundation
 
 /// The values of the host's clocks at one time.
-struct Moment {
+struct ClockReading {
     /// The wall clock.
     let now: Date
     /// The seconds that the host has been awake.
@@ -29,7 +29,7 @@ struct Moment {
 struct Pass {
     let transaction: LedgerTransaction
     let settings: AgentSettings
-    let moment: Moment
+    let moment: ClockReading
     /// The conditions of the desktop, known or guessed, see ``Conditions``.
     let desktop: DesktopConditions
     let directories: AppDirectories
@@ -45,7 +45,7 @@ struct Pass {
     private let random: () -> Double
 
     init(
-        _ transaction: LedgerTransaction, _ settings: AgentSettings, _ moment: Moment, _ desktop: DesktopConditions,
+        _ transaction: LedgerTransaction, _ settings: AgentSettings, _ moment: ClockReading, _ desktop: DesktopConditions,
         _ directories: AppDirectories, random: @escaping () -> Double
     ) {
         self.random = random
@@ -68,7 +68,7 @@ struct Pass {
         entries.append(LogEntry(message, values))
     }
 
-    mutating func noteEnded(_ transfer: TransferRecord) { if let id = transfer.id { endedTransfers.append(id) } }
+    mutating func recordEndedTransfer(_ transfer: TransferRecord) { if let id = transfer.id { endedTransfers.append(id) } }
 
     /// Returns a random factor, at least 0.2: full jitter alone could allow an attempt without any pause.
     func jitter() -> Double { 0.2 + 0.8 * random() }

@@ -30,7 +30,7 @@ package enum BackgroundAgentTool {
         signal(SIGXFSZ, SIG_IGN)
         ResourceLimits.raise()
         umask((umask(0o022) | 0o022) & ~0o700)  // Only the user may write to files that the agent creates.
-        if let code = ProgramQuestion.answer(arguments) { return code }
+        if let code = OneShotCommand.answer(arguments) { return code }
         switch arguments {
         case ["--help"], ["-h"], ["--version"]:
             print(arguments == ["--version"] ? ProductVersion.complete + "\n" : usage, terminator: "")
@@ -63,20 +63,20 @@ package enum BackgroundAgentTool {
                     "background-agent: \(RehearsalHome.variable) is ignored: this home was not made for a rehearsal\n")
             }
             let code = try run(process, appIdentifier: appIdentifier, on: desk)
-            if code == AgentProcess.tryAgain { FreshStart.begin(after: 5) }
+            if code == AgentProcess.tryAgain { ProcessRestart.begin(after: 5) }
             // The file at this path is now the newer version, or this version again, which then reports that it is too old.
-            if code == AgentProcess.superseded { FreshStart.begin(after: 0) }
+            if code == AgentProcess.superseded { ProcessRestart.begin(after: 0) }
             return code
         } catch {
             StandardError.write("background-agent: \(error)\n")
-            return LastWords.exitCode(for: error, of: appIdentifier)
+            return FatalErrorReport.exitCode(for: error, of: appIdentifier)
         }
     }
 
     private static func run(_ process: AgentProcess, appIdentifier: String, on desk: RehearsalDesk?) throws(StoreError) -> Int32 {
         let inbox = process.inbox
         let transport = CurlTransport(
-            handler: { inbox(.transport($0)) }, userAgent: "\(appIdentifier) background-agent/\(version)")
+            handler: { inbox(.transport($0)) }, userAgent: "\(appIdentifier) background-agent/\(ProductVersion.released)")
         defer { transport.stop() }
         if let desk {
             StandardError.write("background-agent: a rehearsal: clock, network, power and notification server are its own\n")

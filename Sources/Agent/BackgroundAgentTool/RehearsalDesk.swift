@@ -19,17 +19,17 @@ final class RehearsalDesk: ConditionsSource, Presenter {
     private let state: Mutex<State>
 
     /// The error that this home belongs to a rehearsal whose control socket does not respond. The real machine must not be used instead.
-    struct NobodyTells: Error, CustomStringConvertible {
+    struct ControlUnavailable: Error, CustomStringConvertible {
         let path: String
         var description: String { "this home was made for a rehearsal, but no process at \(path) describes its machine" }
     }
 
     /// Connects to the rehearsal; `nil` outside of a rehearsal.
-    static func join() throws(NobodyTells) -> RehearsalDesk? {
+    static func join() throws(ControlUnavailable) -> RehearsalDesk? {
         guard let path = RehearsalHome.socket else { return nil }
-        guard let socket = LocalSocket.connect(to: path), socket.isOwn() else { throw NobodyTells(path: path) }
+        guard let socket = LocalSocket.connect(to: path), socket.isOwn() else { throw ControlUnavailable(path: path) }
         socket.limitReads(to: 10)
-        guard let line = socket.readLine(), let first = Self.read(line) else { throw NobodyTells(path: path) }
+        guard let line = socket.readLine(), let first = Self.read(line) else { throw ControlUnavailable(path: path) }
         socket.limitReads(to: 0)
         let desk = RehearsalDesk(first)
         let box = SocketBox(socket)
@@ -106,7 +106,7 @@ final class RehearsalDesk: ConditionsSource, Presenter {
     }
 
     // Not needed here: this server reports to every process, and always answers.
-    func takeOver(identifier: String, serverID: UInt32, of server: String?) {}
+    func adoptNotification(identifier: String, serverID: UInt32, of server: String?) {}
     func ask() {}
     func showBadge(_ count: Int, desktopEntry: String) {}
 

@@ -26,8 +26,8 @@ struct UserManagerOnBus: UserManager {
         try said { () throws(UserManagerBus.Trouble) in try bus.text(name, of: unit) }
     }
 
-    func nextMoment(of timer: String) throws(UserUnits.Failure) -> Date? {
-        try said { () throws(UserManagerBus.Trouble) in try bus.nextMoment(of: timer) }
+    func nextElapse(of timer: String) throws(UserUnits.Failure) -> Date? {
+        try said { () throws(UserManagerBus.Trouble) in try bus.nextElapse(of: timer) }
     }
 
     func files(of unit: String) throws(UserUnits.Failure) -> [String] {

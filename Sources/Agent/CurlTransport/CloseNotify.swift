@@ -19,7 +19,7 @@ enum CloseNotify {
 
         deinit { CloseNotify.heard.withLock { _ = $0.removeValue(forKey: connection) } }
 
-        var wasHeard: Bool { CloseNotify.heard.withLock { $0[connection] == true } }
+        var wasReceived: Bool { CloseNotify.heard.withLock { $0[connection] == true } }
     }
 
     /// The watched connections, by address. In HTTP/1 a connection carries one response at a time.

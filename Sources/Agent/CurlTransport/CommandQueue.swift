@@ -8,7 +8,7 @@ enum TransportCommand: Sendable {
     case start(AttemptID, WireRequest, (any BodySource)?, any BodySink)
     case cancel(AttemptID)
     /// A sink or a source that made the transfer pause is ready again.
-    case goOn(AttemptID)
+    case continueWork(AttemptID)
 }
 
 /// The queue of commands to the transport's thread: a list under a lock, and a wake-up.

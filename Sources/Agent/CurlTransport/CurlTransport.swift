@@ -50,8 +50,8 @@ package final class CurlTransport: Transport {
     }
 
     /// Continues an attempt whose sink was full or whose source was not ready.
-    package func goOn(_ attempt: AttemptID) {
-        _ = queue.append(.goOn(attempt))
+    package func continueWork(_ attempt: AttemptID) {
+        _ = queue.append(.continueWork(attempt))
     }
 
     /// Ends all attempts with `.cancelled`, then ends the thread, and waits for it. Inside the handler the call only requests the stop,

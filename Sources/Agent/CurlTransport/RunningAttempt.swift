@@ -93,7 +93,7 @@ final class RunningAttempt {
         return lastActivity + request.idleTimeout + pause
     }
 
-    var isCutWithoutCloseNotify: Bool { closeNotify.map { !$0.wasHeard } ?? false }
+    var isCutWithoutCloseNotify: Bool { closeNotify.map { !$0.wasReceived } ?? false }
 
     func end(_ failure: WireFailure?) -> WireEnd {
         sharedRate?.bucket.leave(id)
@@ -127,7 +127,7 @@ final class RunningAttempt {
         return allowance == 0
     }
 
-    func goOn() {
+    func continueWork() {
         guard isPaused else { return }
         (isPaused, lastActivity) = (false, monotonicSeconds())
         // This call may run a callback at once, and pause again.
@@ -174,7 +174,7 @@ final class RunningAttempt {
     }
 
     func take(body: UnsafeRawBufferPointer) -> Bool {
-        noteArrival(Int64(body.count))
+        recordArrival(Int64(body.count))
         if let limit = request.maximumBodyBytes, received + Int64(body.count) > limit {
             return stopped(.bodyTooLarge)
         }
@@ -205,7 +205,7 @@ final class RunningAttempt {
     }
 
     /// Records received data. Too little data for the elapsed time counts as silence.
-    private func noteArrival(_ count: Int64) {
+    private func recordArrival(_ count: Int64) {
         let now = monotonicSeconds()
         trickle += count
         // The first data may take long, because the server may compute the response.

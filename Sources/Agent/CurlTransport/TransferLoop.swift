@@ -32,7 +32,7 @@ final class TransferLoop {
             let (commands, isStopping) = queue.take()
             for command in commands { perform(command) }
             if isStopping { break }
-            takeTurns()
+            resumeRateLimited()
             var count: Int32 = 0
             let moved = curl_multi_perform(queue.multi, &count)
             collectEnded()
@@ -54,8 +54,8 @@ final class TransferLoop {
             start(id, request, source, sink)
         case .cancel(let id):
             if let attempt = running[id] { end(attempt, .cancelled) }
-        case .goOn(let id):
-            running[id]?.goOn()
+        case .continueWork(let id):
+            running[id]?.continueWork()
         }
     }
 
@@ -104,11 +104,11 @@ final class TransferLoop {
     }
 
     /// Continues the attempts that may send again under their rate limit.
-    private func takeTurns() {
+    private func resumeRateLimited() {
         guard !sharedRates.isEmpty else { return }
         let now = monotonicSeconds()
         for rate in sharedRates.values {
-            for id in rate.bucket.turns(now: now) { running[id]?.goOn() }
+            for id in rate.bucket.turns(now: now) { running[id]?.continueWork() }
         }
     }
 

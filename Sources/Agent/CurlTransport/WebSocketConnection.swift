@@ -170,7 +170,7 @@ final class WebSocketInbox: Sendable {
         }
     }
 
-    func noteUntaken(_ message: WebSocketMachine.Message) {
+    func recordUnread(_ message: WebSocketMachine.Message) {
         state.withLock { $0.untaken += message.byteCount + Self.overhead }
     }
 

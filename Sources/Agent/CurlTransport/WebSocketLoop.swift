@@ -71,7 +71,7 @@ final class WebSocketLoop {
         var end: WebSocketEnd? = request.hasUsableURL && !request.hasBrokenHeader ? nil : .noConnection(.unsupportedURL)
         if end == nil, let easy, curl_multi_add_handle(inbox.multi, easy) == CURLM_OK {
             while end == nil {
-                end = takeWishes() ?? step() ?? late()
+                end = readCommands() ?? step() ?? late()
                 if end == nil { end = sleep() }
             }
         }
@@ -87,7 +87,7 @@ final class WebSocketLoop {
 
     // MARK: Commands
 
-    private func takeWishes() -> WebSocketEnd? {
+    private func readCommands() -> WebSocketEnd? {
         let (commands, size) = inbox.take()
         machine.maximumMessageSize = size
         for command in commands {
@@ -119,7 +119,7 @@ final class WebSocketLoop {
         return nil
     }
 
-    private var wishedClose: (Int, Data)? {
+    private var requestedClose: (Int, Data)? {
         for case .close(let code, let reason) in waiting { return (code, reason) }
         return nil
     }
@@ -137,7 +137,7 @@ final class WebSocketLoop {
                 deadline = nil
                 handler(.opened(subprotocol: subprotocol, head))
             case .deliver(let message):
-                inbox.noteUntaken(message)
+                inbox.recordUnread(message)
                 handler(.message(message))
             case .answered(let ping): handler(.answered(ping: ping))
             case .closed(let code, let reason): flush(.closed(code: code, reason: reason))
@@ -256,7 +256,7 @@ final class WebSocketLoop {
         case .connecting: return nil
         case .flushing(let end): return end
         case .talking:
-            if machine.isOpen, let (code, reason) = wishedClose {
+            if machine.isOpen, let (code, reason) = requestedClose {
                 // The server accepts no data, so the close frame was never sent.
                 perform(machine.close(code: code, reason: reason))
             }

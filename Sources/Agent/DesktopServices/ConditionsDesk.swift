@@ -66,7 +66,7 @@ final class ConditionsDesk: @unchecked Sendable {  // because every member but i
             listen(to: connection)
             watchPowerProfile()
         case .isAbsent: watchPowerProfile()
-        case .isSilent: hearLater()
+        case .isSilent: connectWhenBusResponds()
         }
     }
 
@@ -94,7 +94,7 @@ final class ConditionsDesk: @unchecked Sendable {  // because every member but i
     }
 
     /// Connects when the bus answers. Until then the kernel's state is used.
-    private func hearLater() {
+    private func connectWhenBusResponds() {
         isBusSilent = true
         SystemBusConnection.whenItAnswers { [loop, weak self] in
             guard let self else { return }

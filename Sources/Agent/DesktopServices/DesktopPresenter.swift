@@ -55,8 +55,8 @@ package final class DesktopPresenter: Presenter {
         loop.perform { [desk] in desk.withdraw(identifier: identifier, serverID: serverID, of: server) }
     }
 
-    package func takeOver(identifier: String, serverID: UInt32, of server: String?) {
-        loop.perform { [desk] in desk.takeOver(identifier: identifier, serverID: serverID, of: server) }
+    package func adoptNotification(identifier: String, serverID: UInt32, of server: String?) {
+        loop.perform { [desk] in desk.adoptNotification(identifier: identifier, serverID: serverID, of: server) }
     }
 
     package func showBadge(_ count: Int, desktopEntry: String) {

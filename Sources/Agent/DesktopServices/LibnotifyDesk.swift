@@ -19,12 +19,12 @@ final class LibnotifyDesk: @unchecked Sendable {  // because it is used on the l
     private var messages: ServerMessages?
     private var signals: ServerSignals?
     /// Identifiers of notifications of an earlier process, by number. Most servers send a press and a closing to every process.
-    private var takenOver: [UInt32: String] = [:]
+    private var adoptedNotifications: [UInt32: String] = [:]
     /// Activation tokens by the number of the notification. A token arrives just before its press.
     private var tokens: [UInt32: String] = [:]
     private var doNotDisturb: DoNotDisturb?
     /// Notifications of an earlier process whose signals are not received yet: the number, and the server that gave it.
-    private var toTakeOver: [String: (serverID: UInt32, giver: String?)] = [:]
+    private var notificationsToAdopt: [String: (serverID: UInt32, giver: String?)] = [:]
     /// The filter on the connection, if the present server needs it.
     private var labelFilter: guint = 0
 
@@ -41,16 +41,16 @@ final class LibnotifyDesk: @unchecked Sendable {  // because it is used on the l
         self.handler = handler
         messages = ServerMessages { [weak self] identifier, answer in
             let desk = self
-            perform { desk?.noteLateAnswer(for: identifier, answer) }
+            perform { desk?.handleLateReply(for: identifier, answer) }
         } onSignOfLife: { [weak self] in
             let desk = self
             perform {
                 handler(.serverAppeared)
-                desk?.takeOverNow()
+                desk?.adoptWaitingNotifications()
             }
         } onSignal: { [weak self] order in
             let desk = self
-            perform { desk?.hear(desk?.messages?.takeSignals(upTo: order) ?? []) }
+            perform { desk?.hear(desk?.messages?.drainSignals(upTo: order) ?? []) }
         }
         bus.onLost = { [unowned self] in
             release()
@@ -60,7 +60,7 @@ final class LibnotifyDesk: @unchecked Sendable {  // because it is used on the l
             server = nil
             identify()
             self.handler(.serverAppeared)
-            takeOverNow()
+            adoptWaitingNotifications()
         }
         bus.onServerVanished = { [unowned self] in
             // The server was replaced, and its successor is identified already.
@@ -76,7 +76,7 @@ final class LibnotifyDesk: @unchecked Sendable {  // because it is used on the l
     func connect(busAddress: String?) -> PresenterFailure? {
         do throws(PresenterFailure) {
             _ = try openBus(busAddress: busAddress)
-            takeOverNow()
+            adoptWaitingNotifications()
             return nil
         } catch {
             return error
@@ -90,20 +90,20 @@ final class LibnotifyDesk: @unchecked Sendable {  // because it is used on the l
             let old = giver == identity ? serverID ?? 0 : 0
             var target = shown[notice.identifier] ?? ShownNotice(identifier: notice.identifier, serverID: old)
             if notice.alerts, server.hidesReplacements, target.serverID != 0 {
-                hear(messages?.takeSignals(about: target.serverID) ?? [])
+                hear(messages?.drainSignals(about: target.serverID) ?? [])
                 // If the agent dies after the closing, the next agent shows the notification again.
-                forgetTakenOver(notice.identifier)
+                removeAdopted(notice.identifier)
                 shown[notice.identifier] = nil
                 target.close()
                 target = ShownNotice(identifier: notice.identifier, serverID: 0)
             }
             target.fill(with: notice, notice.picture.flatMap(pictures), for: server)
             try show(target)
-            forgetTakenOver(notice.identifier)
+            removeAdopted(notice.identifier)
             shown[notice.identifier] = target
             handler(.presented(identifier: notice.identifier, serverID: target.serverID))
         } catch {
-            if case .unresponsive = error { messages?.noteSilence() }
+            if case .unresponsive = error { messages?.recordMissingReply() }
             handler(.failed(identifier: notice.identifier, error))
         }
     }
@@ -123,16 +123,16 @@ final class LibnotifyDesk: @unchecked Sendable {  // because it is used on the l
             throw error
         }
         // The server sent these signals before its reply: they are about the content that is replaced.
-        if target.serverID != 0 { hear(messages?.takeSignalsBeforeAnswer(about: target.serverID) ?? []) }
-        target.noteShown(as: number)
+        if target.serverID != 0 { hear(messages?.drainSignalsBeforeReply(about: target.serverID) ?? []) }
+        target.recordServerNumber(as: number)
     }
 
-    private func noteLateAnswer(for identifier: String, _ answer: ServerMessages.Answer) {
+    private func handleLateReply(for identifier: String, _ answer: ServerMessages.Answer) {
         guard let target = unanswered.removeValue(forKey: identifier) else { return }
         switch answer {
         case .shown(let number):
-            target.noteShown(as: number)
-            forgetTakenOver(identifier)
+            target.recordServerNumber(as: number)
+            removeAdopted(identifier)
             shown[identifier] = target
             handler(.presented(identifier: identifier, serverID: number))
         case .refused(let why):
@@ -142,8 +142,8 @@ final class LibnotifyDesk: @unchecked Sendable {  // because it is used on the l
 
     private func forgetShown() {
         shown = [:]
-        (unanswered, toTakeOver) = ([:], [:])
-        (takenOver, tokens) = ([:], [:])
+        (unanswered, notificationsToAdopt) = ([:], [:])
+        (adoptedNotifications, tokens) = ([:], [:])
         messages?.forget()
     }
 
@@ -154,7 +154,7 @@ final class LibnotifyDesk: @unchecked Sendable {  // because it is used on the l
         } catch {
             switch error {
             case .noServer: handler(.withdrawn(identifier: identifier, serverID: serverID))
-            case .unresponsive, .unanswered: messages?.noteSilence()
+            case .unresponsive, .unanswered: messages?.recordMissingReply()
             case .noSessionBus, .busUnreachable, .refused: break
             }
             return
@@ -165,28 +165,29 @@ final class LibnotifyDesk: @unchecked Sendable {  // because it is used on the l
         let same = shown[identifier].flatMap { $0.serverID == old || old == 0 ? $0 : nil }
         let target = same ?? ShownNotice(identifier: identifier, serverID: old)
         guard target.serverID != 0 else { return }
-        if takenOver[target.serverID] == identifier { forgetTakenOver(identifier) }
+        if adoptedNotifications[target.serverID] == identifier { removeAdopted(identifier) }
         target.close()
     }
 
-    func takeOver(identifier: String, serverID: UInt32, of giver: String?) {
-        toTakeOver[identifier] = (serverID, giver)
-        takeOverNow()
+    func adoptNotification(identifier: String, serverID: UInt32, of giver: String?) {
+        notificationsToAdopt[identifier] = (serverID, giver)
+        adoptWaitingNotifications()
     }
 
     /// Takes over the waiting notifications. If no server answers or the bus is unknown, this is tried again when a server answers.
-    private func takeOverNow() {
-        guard !toTakeOver.isEmpty, let server = try? currentServer(mayStart: false), let connection = bus.connection else {
+    private func adoptWaitingNotifications() {
+        guard !notificationsToAdopt.isEmpty, let server = try? currentServer(mayStart: false), let connection = bus.connection
+        else {
             return
         }
-        let waiting = toTakeOver
-        toTakeOver = [:]
+        let waiting = notificationsToAdopt
+        notificationsToAdopt = [:]
         // Notifications of another server have left the screen. `serverIs` has reported the change of server.
         for (identifier, (serverID, giver)) in waiting where giver == identity && shown[identifier] == nil {
-            if server.tellsSenderAlone {
+            if server.reportsToSenderOnly {
                 handler(.unheard(identifier: identifier, serverID: serverID))
             } else {
-                takenOver[serverID] = identifier
+                adoptedNotifications[serverID] = identifier
                 listen(on: connection)
             }
         }
@@ -203,7 +204,7 @@ final class LibnotifyDesk: @unchecked Sendable {  // because it is used on the l
         server = nil
         guard (try? currentServer(mayStart: false)) != nil else { return }
         handler(.serverAnswers)
-        takeOverNow()
+        adoptWaitingNotifications()
     }
 
     func describeServer(_ reply: @escaping @Sendable (Result<PresenterServer, PresenterFailure>) -> Void) {
@@ -237,7 +238,9 @@ final class LibnotifyDesk: @unchecked Sendable {  // because it is used on the l
     }
 
     /// Forgets a notification of an earlier process, because it was shown again or removed from the screen.
-    private func forgetTakenOver(_ identifier: String) { takenOver = takenOver.filter { $0.value != identifier } }
+    private func removeAdopted(_ identifier: String) {
+        adoptedNotifications = adoptedNotifications.filter { $0.value != identifier }
+    }
 
     /// Handles signals in the order of their arrival.
     private func hear(_ signals: [ServerSignal]) {
@@ -248,7 +251,7 @@ final class LibnotifyDesk: @unchecked Sendable {  // because it is used on the l
     private func hear(_ signal: ServerSignal) {
         let number = signal.number
         let target = shown.values.first { $0.serverID == number }
-        guard let identifier = target?.identifier ?? takenOver[number] else { return }
+        guard let identifier = target?.identifier ?? adoptedNotifications[number] else { return }
         switch (signal.name, signal.argument) {
         case ("ActivationToken", .text(let token)): tokens[number] = token
         case ("ActionInvoked", .text(let action)):
@@ -261,7 +264,7 @@ final class LibnotifyDesk: @unchecked Sendable {  // because it is used on the l
             handler(.replied(identifier: identifier, serverID: number, text: text))
         case ("NotificationClosed", .number(let reason)):
             if target != nil { shown[identifier] = nil }
-            (takenOver[number], tokens[number]) = (nil, nil)
+            (adoptedNotifications[number], tokens[number]) = (nil, nil)
             handler(.closed(identifier: identifier, serverID: number, NoticeCloseReason(rawValue: Int(reason)) ?? .undefined))
         default: break
         }

@@ -25,9 +25,9 @@ package final class LogindSleep: SleepManager {
     package func suspend() { loop.perform { [desk] in desk.suspend() } }
 
     /// Returns the machine's present state, for a caller that needs it once. Waits for the response, which takes some seconds at most.
-    package static func look(on loop: GLibLoop) -> MachineLook? {
+    package static func look(on loop: GLibLoop) -> MachineState? {
         let answered = DispatchSemaphore(value: 0)
-        nonisolated(unsafe) var seen: MachineLook?
+        nonisolated(unsafe) var seen: MachineState?
         let sleep = LogindSleep(loop: loop, appName: "doctor") { event in
             if case .looked(let machine) = event { seen = machine }
             answered.signal()
@@ -68,7 +68,7 @@ private final class SleepDesk: @unchecked Sendable {  // because every member bu
 
     /// Sends three queries, one after the other. A missing reply is ignored, except the reply of logind's manager, which is required.
     func look() {
-        var machine = MachineLook()
+        var machine = MachineState()
         properties(of: Self.login, Self.managerPath, Self.manager) { [self] manager in
             guard let manager else { return handler(.looked(nil)) }
             let isDocked = SleepProperty.boolean("Docked", in: manager) ?? false
@@ -77,12 +77,12 @@ private final class SleepDesk: @unchecked Sendable {  // because every member bu
             // The caller's session, or the session on the user's screen.
             properties(of: Self.login, Self.managerPath + "/session/auto", "org.freedesktop.login1.Session") { [self] session in
                 machine.isLocked = session.flatMap { SleepProperty.boolean("LockedHint", in: $0) } ?? false
-                lookAtBattery(machine)
+                readBattery(machine)
             }
         }
     }
 
-    private func lookAtBattery(_ seen: MachineLook) {
+    private func readBattery(_ seen: MachineState) {
         let power = "org.freedesktop.UPower"
         properties(of: power, "/org/freedesktop/UPower", power) { [self] answer in
             guard let isOnBattery = answer.flatMap({ SleepProperty.boolean("OnBattery", in: $0) }) else {
@@ -96,7 +96,7 @@ private final class SleepDesk: @unchecked Sendable {  // because every member bu
         }
     }
 
-    private func tell(_ seen: MachineLook, _ isOnBattery: Bool, _ percent: Double?) {
+    private func tell(_ seen: MachineState, _ isOnBattery: Bool, _ percent: Double?) {
         var machine = seen
         (machine.isOnBattery, machine.batteryPercent) = (isOnBattery, percent)
         handler(.looked(machine))

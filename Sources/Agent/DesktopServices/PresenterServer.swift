@@ -42,7 +42,7 @@ package struct PresenterServer: Sendable, Equatable {
 
     /// `true` if the server reports buttons and closings only to the process that showed the notification. Source: measured, dunst 1.9 and
     /// GNOME 43.
-    var tellsSenderAlone: Bool { ["dunst", "gnome-shell"].contains(name) }
+    var reportsToSenderOnly: Bool { ["dunst", "gnome-shell"].contains(name) }
 
     /// `true` if a replacement of a notification that left the screen appears only in the server's history. Source: plasma-workspace 6
     /// keeps "expired" when a notification is replaced, and sends no `NotificationClosed` if the notification had actions.

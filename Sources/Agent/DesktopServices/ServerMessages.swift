@@ -82,7 +82,7 @@ final class ServerMessages: Sendable {
     }
 
     /// Records that another call was not answered in time.
-    func noteSilence() { state.withLock { $0.isSilent = true } }
+    func recordMissingReply() { state.withLock { $0.isSilent = true } }
 
     /// Forgets the expected replies, because the server is gone and sends nothing more.
     func forget() { state.withLock { ($0.expected, $0.early, $0.isSilent) = ([:], nil, false) } }
@@ -90,7 +90,7 @@ final class ServerMessages: Sendable {
     /// Takes the signals that arrived, up to the signal of this order.
     ///
     /// - Parameter number: the notification whose signals are taken; `nil` for all signals.
-    func takeSignals(upTo last: UInt64 = .max, about number: UInt32? = nil) -> [ServerSignal] {
+    func drainSignals(upTo last: UInt64 = .max, about number: UInt32? = nil) -> [ServerSignal] {
         state.withLock { state -> [ServerSignal] in
             let taken = state.signals.filter { $0.order <= last && (number == nil || $0.number == number) }
             state.signals.removeAll { $0.order <= last && (number == nil || $0.number == number) }
@@ -99,8 +99,8 @@ final class ServerMessages: Sendable {
     }
 
     /// Takes the signals about a notification that arrived before the reply to the last call.
-    func takeSignalsBeforeAnswer(about number: UInt32) -> [ServerSignal] {
-        takeSignals(upTo: state.withLock { $0.lastOrderBeforeAnswer }, about: number)
+    func drainSignalsBeforeReply(about number: UInt32) -> [ServerSignal] {
+        drainSignals(upTo: state.withLock { $0.lastOrderBeforeAnswer }, about: number)
     }
 
     private func see(_ message: OpaquePointer, isIncoming: Bool) {

@@ -66,7 +66,7 @@ final class ShownNotice {
     }
 
     /// Records the number with which the server replied.
-    func noteShown(as number: UInt32) { serverID = number }
+    func recordServerNumber(as number: UInt32) { serverID = number }
 
     /// Restores the number, because libnotify forgets it when the content was closed, even content that was replaced.
     private func restoreNumber() { stormy_notification_set_id(notification, gint(exactly: serverID) ?? 0) }

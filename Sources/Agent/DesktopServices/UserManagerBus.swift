@@ -86,7 +86,7 @@ package struct UserManagerBus: Sendable {
     }
 
     /// Returns the calendar time that a timer waits for; `nil` if there is none.
-    package func nextMoment(of timer: String) throws(Trouble) -> Date? {
+    package func nextElapse(of timer: String) throws(Trouble) -> Date? {
         try connected { connection throws(Trouble) in
             let path = try connection.path(of: timer)
             let next = try connection.property("Timer", "NextElapseUSecRealtime", path, ofType: "t") { g_variant_get_uint64($0) }

@@ -70,7 +70,7 @@ package struct NoticeFlow: Equatable, Sendable {
     }
 
     /// Puts back the token of a notification that was let through but not shown.
-    package mutating func giveBack() { tokens = min(tokens + 1, Double(Self.capacity)) }
+    package mutating func revert() { tokens = min(tokens + 1, Double(Self.capacity)) }
 
     private mutating func refill(_ awake: Double) {
         if let countedAt, awake > countedAt { tokens = min(tokens + (awake - countedAt) / Self.refill, Double(Self.capacity)) }

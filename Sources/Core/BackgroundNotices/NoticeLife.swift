@@ -113,11 +113,11 @@ package struct NoticeLife: Equatable, Sendable {
     }
 
     /// `true` if the app withdrew the notification.
-    package var isTakenBack: Bool { phase == .withdrawing || phase == .withdrawn }
+    package var isWithdrawn: Bool { phase == .withdrawing || phase == .withdrawn }
 
     /// `true` if the notification was shown to the user, or the server hides it. The notification may be waiting for a server to show it
     /// again.
-    package var isTold: Bool {
+    package var wasReported: Bool {
         switch phase {
         case .delivered, .gathered, .expired, .closed: true
         case .over: deliveredAt != nil
@@ -130,7 +130,7 @@ package struct NoticeLife: Equatable, Sendable {
     package var isShownAgain: Bool { (phase == .pending || phase == .presenting) && deliveredAt != nil }
 
     /// `true` if the notification waits to be shown for the first time.
-    package var isUntold: Bool { (phase == .pending || phase == .presenting) && deliveredAt == nil }
+    package var isUnreported: Bool { (phase == .pending || phase == .presenting) && deliveredAt == nil }
 
     /// `true` if the notification waits to be shown for the first time, and was not passed to a presenter.
     package var isWaiting: Bool { phase == .pending && deliveredAt == nil }
@@ -140,7 +140,7 @@ package struct NoticeLife: Equatable, Sendable {
 
     /// `true` if changed content still matters to the user. The old content is shown, waits, was removed unanswered, or was about a time
     /// that is over.
-    package var isChangeable: Bool { isUnanswered || isUntold || phase == .over }
+    package var isChangeable: Bool { isUnanswered || isUnreported || phase == .over }
 
     /// Returns whether a press of this server number belongs to the notification. A press on a server that is gone may arrive late.
     package func isPressable(as id: UInt32) -> Bool { serverID == id || serverID == nil && isShownAgain }
@@ -150,10 +150,10 @@ package struct NoticeLife: Equatable, Sendable {
     package var needsNumber: Bool { phase == .withdrawing && serverID == nil && mayStand }
 
     /// `true` if the notification is on the screen, or will be again, by itself or in a summary.
-    package var isStanding: Bool { phase == .delivered || phase == .gathered || isShownAgain }
+    package var isStillShown: Bool { phase == .delivered || phase == .gathered || isShownAgain }
 
     /// `true` if the notification was shown and the user has not reacted: it is on the screen, or the server removed it.
-    package var isUnanswered: Bool { isStanding || phase == .expired }
+    package var isUnanswered: Bool { isStillShown || phase == .expired }
 
     /// Applies an event. An event that means nothing in this phase changes nothing and requires nothing.
     package mutating func handle(_ event: Event) -> [Command] {
@@ -180,13 +180,13 @@ package struct NoticeLife: Equatable, Sendable {
         case .gathered(let summary, let now): gather(summary, now)
         case .released: if phase == .gathered { (phase, summary) = (.pending, nil) }
         case .summaryLeft(let isSeen, let now): if phase == .gathered { end(isSeen ? .closed : .expired, now) }
-        case .timeIsOver(let now): return beOver(now)
+        case .timeIsOver(let now): return endNotification(now)
         case .timeIsNotOver: if phase == .over { (phase, endedAt) = (.pending, nil) }
         case .pressed(let id, let now): return press(id, now)
         case .buttonsLost(let id): if phase == .delivered, serverID == id { phase = .pending }
-        case .takenBack(let now): takeBack(now)
-        case .takenOff(let now, let isAnswerOpen): return takeOff(now, isAnswerOpen)
-        case .notWanted(let now): beNotWanted(now)
+        case .takenBack(let now): retract(now)
+        case .takenOff(let now, let isAnswerOpen): return removeFromDesktop(now, isAnswerOpen)
+        case .notWanted(let now): cancelShowing(now)
         case .serverLost(let isAnswerOpen): loseServer(isAnswerOpen)
         case .agentDied:
             if phase == .presenting { (phase, mayStand) = (.pending, true) }
@@ -256,7 +256,7 @@ package struct NoticeLife: Equatable, Sendable {
         }
     }
 
-    private mutating func takeBack(_ now: Date) {
+    private mutating func retract(_ now: Date) {
         switch phase {
         // Changed content may wait while the old content is on the screen.
         case .pending: phase = serverID == nil && !mayStand ? .withdrawn : .withdrawing
@@ -268,7 +268,7 @@ package struct NoticeLife: Equatable, Sendable {
         endedAt = now
     }
 
-    private mutating func takeOff(_ now: Date, _ isAnswerOpen: Bool) -> [Command] {
+    private mutating func removeFromDesktop(_ now: Date, _ isAnswerOpen: Bool) -> [Command] {
         guard phase == .withdrawing else { return [] }
         let commands = serverID.map { withdraw($0) } ?? (isAnswerOpen ? [.withdraw(serverID: Self.unknownNumber)] : [])
         mayStand = serverID == nil && isAnswerOpen
@@ -277,9 +277,9 @@ package struct NoticeLife: Equatable, Sendable {
     }
 
     /// Ends a showing that the app does not want. An earlier version that is on the screen stays there.
-    private mutating func beNotWanted(_ now: Date) {
+    private mutating func cancelShowing(_ now: Date) {
         guard isWaiting else { return }
-        if serverID == nil { takeBack(now) } else { (phase, deliveredAt) = (.delivered, now) }
+        if serverID == nil { retract(now) } else { (phase, deliveredAt) = (.delivered, now) }
     }
 
     private mutating func loseServer(_ isAnswerOpen: Bool) {
@@ -300,10 +300,10 @@ package struct NoticeLife: Equatable, Sendable {
         (phase, self.summary, deliveredAt, trouble) = (.gathered, summary, deliveredAt ?? now, nil)
     }
 
-    private mutating func beOver(_ now: Date) -> [Command] {
+    private mutating func endNotification(_ now: Date) -> [Command] {
         switch phase {
         case .pending where serverID == nil && mayStand:
-            takeBack(now)
+            retract(now)
             return []
         case .presenting: mayStand = serverID == nil
         case .pending, .delivered, .gathered: break

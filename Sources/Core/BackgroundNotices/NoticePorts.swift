@@ -158,7 +158,7 @@ package protocol Presenter: Sendable {
     ///
     /// The presenter reports `unheard` if the server reports presses only to that earlier process. Otherwise it reports nothing: presses
     /// are received from now on, or the server is another one.
-    func takeOver(identifier: String, serverID: UInt32, of server: String?)
+    func adoptNotification(identifier: String, serverID: UInt32, of server: String?)
     /// Shows a number on the app's icon, if a dock or a panel supports that; 0 removes the number.
     func showBadge(_ count: Int, desktopEntry: String)
     /// Sends a request to the server that shows nothing. The presenter reports `serverAnswers` when the server responds.

@@ -68,13 +68,13 @@ package struct ConditionsReport: Sendable, Equatable, Codable {
     /// `true` if a service reports when the machine wakes. Without such a service, the clocks reveal a wake.
     package var hearsOfSleep: Bool
     /// The facts on which a wake depends; `nil` if no service manages sleep, or if a program of an earlier version made the report.
-    package var machine: MachineLook?
+    package var machine: MachineState?
     /// `true` if the system bus exists but does not respond, so that the state of its services is unknown. `nil` if a program of an earlier
     /// version made the report.
     package var isSystemBusSilent: Bool?
 
     package init(
-        conditions: DesktopConditions, hearsOfSleep: Bool, machine: MachineLook? = nil, isSystemBusSilent: Bool = false
+        conditions: DesktopConditions, hearsOfSleep: Bool, machine: MachineState? = nil, isSystemBusSilent: Bool = false
     ) {
         (self.conditions, self.hearsOfSleep, self.machine) = (conditions, hearsOfSleep, machine)
         self.isSystemBusSilent = isSystemBusSilent

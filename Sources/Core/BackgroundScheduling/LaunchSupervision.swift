@@ -19,7 +19,7 @@ package struct LaunchSupervision: Sendable, Equatable {
     private var choosingSince: Date?
     /// Seconds that earlier choices took.
     private var chosenFor: Double = 0
-    private var wasLookedAt = false
+    private var wasChecked = false
     /// The end of the time in which the launch may continue after its handlers returned.
     private var continuesUntil: Date?
     private let budget: Double
@@ -57,7 +57,7 @@ package struct LaunchSupervision: Sendable, Equatable {
     package mutating func tick(now: Date, isPersonChoosing: Bool) -> Command? {
         switch (isPersonChoosing, choosingSince) {
         // A launch that was adopted from an earlier agent: the begin of the choice is unknown.
-        case (true, nil): choosingSince = wasLookedAt ? now : startedAt
+        case (true, nil): choosingSince = wasChecked ? now : startedAt
         case (false, let since?):
             let span = min(max(now.timeIntervalSince(since), 0), Self.choosingCeiling - chosenFor)
             startedAt.addTimeInterval(span)
@@ -65,7 +65,7 @@ package struct LaunchSupervision: Sendable, Equatable {
             choosingSince = nil
         case (true, _?), (false, nil): break
         }
-        wasLookedAt = true
+        wasChecked = true
         guard let deadline, now >= deadline else { return nil }
         switch state {
         case .running:

@@ -56,7 +56,7 @@ package struct RequestLife: Equatable, Sendable {
         case .ended(let ending): return end(ending, now, zone)
         case .clockChanged(let history):
             shortenDelay(history, now)
-            beginRetry(now)
+            makeRetryDue(now)
             // An occurrence that has come stays, whatever the clock shows.
             guard let occurrence, occurrence > now else { return [] }
             return plan(after: history.lastServed, now, zone)
@@ -117,7 +117,7 @@ extension RequestLife {
     }
 
     /// A launch that is repeated begins at once. The date at which it ended must not hold it back if the clock is set back.
-    private mutating func beginRetry(_ now: Date) {
+    private mutating func makeRetryDue(_ now: Date) {
         let isRetry = terms.recurrence == nil ? beginAfterRetry != nil : occurrence == nil
         if isRetry, let begin = earliestBegin { earliestBegin = min(begin, now) }
     }

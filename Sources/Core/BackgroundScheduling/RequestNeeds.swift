@@ -50,7 +50,7 @@ package enum LaunchStagger {
 }
 
 /// The wait for a network after the machine woke, because the desktop may report the network late.
-package enum NetworkSettling {
+package enum NetworkWakeDelay {
     /// Seconds that app refreshes wait for a network after the machine woke. After that, they run without a network.
     package static let patience: Double = 30
 

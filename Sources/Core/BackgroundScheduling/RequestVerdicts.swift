@@ -44,7 +44,7 @@ package struct PlanningWorld: Sendable, Equatable {
 
     /// The classes of requests that may be launched.
     package func openClasses(now: Date) -> [RequestNeeds] {
-        let settling = NetworkSettling.until(resumedAt: resumedAt, conditions: conditions, now: now)
+        let settling = NetworkWakeDelay.until(resumedAt: resumedAt, conditions: conditions, now: now)
         return RequestNeeds(metBy: conditions, isSettling: settling != nil).openClasses
     }
 
@@ -86,7 +86,7 @@ extension RequestLife {
         }
         // A request that needs a network waits for that condition only.
         if terms.needs.contains(.settledNetwork), !terms.needs.contains(.network),
-            let until = NetworkSettling.until(resumedAt: world.resumedAt, conditions: conditions, now: now)
+            let until = NetworkWakeDelay.until(resumedAt: world.resumedAt, conditions: conditions, now: now)
         {
             add(.networkAfterSleep, "the machine woke and its network is not back yet", metAt: until)
         }

@@ -35,7 +35,7 @@ package enum SleepEvent: Sendable, Equatable {
     /// The machine is about to sleep. The sleep begins when every lock is released, and at the latest some seconds later.
     case falling
     /// The state of the machine; `nil` if no service manages sleep here.
-    case looked(MachineLook?)
+    case looked(MachineState?)
     /// The lock is held.
     case delayed
     /// - isUnderWay: `true` if a sleep has not ended yet. The lock is available after its end.
@@ -44,7 +44,7 @@ package enum SleepEvent: Sendable, Equatable {
 }
 
 /// The facts on which a wake depends: power, and signs of a user.
-package struct MachineLook: Sendable, Equatable, Codable {
+package struct MachineState: Sendable, Equatable, Codable {
     /// `true` if the lid is closed and the machine is not docked, so that no user looks at it.
     package var isLidClosed: Bool
     /// `true` if no session has seen a key or a pointer for a while.
@@ -69,7 +69,7 @@ package struct MachineLook: Sendable, Equatable, Codable {
 
     /// Returns whether a user came since `before`. If the signs are unclear, the result is `true`, because a machine that stays awake does
     /// less harm than a machine that falls asleep while it is used.
-    package func showsSomebody(since before: MachineLook?) -> Bool {
+    package func showsSomebody(since before: MachineState?) -> Bool {
         if isLidClosed { return false }
         if let before {
             if before.isLidClosed || before.isIdle && !isIdle || before.isLocked && !isLocked { return true }
@@ -90,7 +90,7 @@ package enum WakeObstacle: Sendable, Equatable, Codable {
         switch self {
         case .noAlarm(let why): why
         case .noSleepManager: "no logind answers that could send the machine back to sleep"
-        case .lowBattery: "on battery, and less than \(Int(MachineLook.leastBattery)) % of it are left"
+        case .lowBattery: "on battery, and less than \(Int(MachineState.leastBattery)) % of it are left"
         }
     }
 }

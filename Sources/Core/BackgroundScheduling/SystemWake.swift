@@ -31,7 +31,7 @@ package struct SystemWake: Sendable, Equatable {
     }
 
     /// An instant on both clocks.
-    package struct Moment: Sendable, Equatable {
+    package struct ClockReading: Sendable, Equatable {
         package var now: Date
         /// Seconds that the machine has been awake.
         package var awake: Double
@@ -44,7 +44,7 @@ package struct SystemWake: Sendable, Equatable {
         /// The machine is about to sleep, and its state is checked for the last time.
         case falling
         /// The machine sleeps, according to the sleep service. The state before the sleep later shows whether a user came.
-        case asleep(before: MachineLook?)
+        case asleep(before: MachineState?)
         case woken(Wake)
         /// The machine was asked to sleep, at this number of seconds awake.
         case suspending(since: Double)
@@ -54,7 +54,7 @@ package struct SystemWake: Sendable, Equatable {
         let instant: Date
         /// Seconds awake when the wake began.
         let since: Double
-        var before: MachineLook?
+        var before: MachineState?
         var step = Step.preparing
         /// `true` if another program suspends the machine and waits for the lock.
         var isSleepAwaited = false
@@ -76,16 +76,16 @@ package struct SystemWake: Sendable, Equatable {
         var isAnswered: Bool { self == .held || self == .refused }
     }
 
-    private enum Look: Sendable, Equatable {
+    private enum MachineReading: Sendable, Equatable {
         case none, asked
-        case known(MachineLook?)
+        case known(MachineState?)
 
-        var machine: MachineLook? { if case .known(let look) = self { look } else { nil } }
+        var machine: MachineState? { if case .known(let look) = self { look } else { nil } }
     }
 
     private var state = State.awake
     private var lock = Lock.none
-    private var look = Look.none
+    private var look = MachineReading.none
     private var refusal: String?
     /// The instant of the alarm that is set.
     private var armed: Date?
@@ -148,7 +148,7 @@ package struct SystemWake: Sendable, Equatable {
 
     // MARK: Events
 
-    package mutating func hear(_ event: SleepEvent, at moment: Moment) -> [Command] {
+    package mutating func hear(_ event: SleepEvent, at moment: ClockReading) -> [Command] {
         switch event {
         case .falling: return fall()
         case .looked(let machine):
@@ -175,13 +175,13 @@ package struct SystemWake: Sendable, Equatable {
     }
 
     /// Power was connected or disconnected, so the known state of the machine is out of date.
-    package mutating func notePower() { if state == .awake, case .known = look { look = .none } }
+    package mutating func handlePowerChange() { if state == .awake, case .known = look { look = .none } }
 
     /// Returns the commands that follow after the wall clock was set. An alarm runs by the time since boot.
-    package func setAgain(at moment: Moment) -> [Command] { armed.map { $0 > moment.now ? [.arm($0)] : [] } ?? [] }
+    package func setAgain(at moment: ClockReading) -> [Command] { armed.map { $0 > moment.now ? [.arm($0)] : [] } ?? [] }
 
     /// Applies the end of a sleep. A service and the clocks may both report that end, one after the other.
-    package mutating func wake(at moment: Moment) -> [Command] {
+    package mutating func wake(at moment: ClockReading) -> [Command] {
         switch state {
         case .awake:
             if lock == .refused { lock = .none }
@@ -190,7 +190,7 @@ package struct SystemWake: Sendable, Equatable {
             if commands.isEmpty { look = .none }
             return commands
         case .falling, .asleep:
-            let before: MachineLook? = if case .asleep(let before) = state { before } else { look.machine }
+            let before: MachineState? = if case .asleep(let before) = state { before } else { look.machine }
             state = .awake
             if lock == .refused { lock = .none }
             let commands = ring(before: before, moment)
@@ -211,7 +211,7 @@ package struct SystemWake: Sendable, Equatable {
     }
 
     /// Applies that the alarm's instant may have come, or that a response may be overdue. Called before any work begins.
-    package mutating func tick(at moment: Moment) -> [Command] {
+    package mutating func tick(at moment: ClockReading) -> [Command] {
         switch state {
         case .awake, .falling: return []
         case .asleep(let before): return ring(before: before, moment)
@@ -229,7 +229,7 @@ package struct SystemWake: Sendable, Equatable {
     /// Applies the wanted alarm and the state of the work. Called after all other decisions of a pass.
     ///
     /// - Parameter wanted: The first future instant for which the machine is to be woken.
-    package mutating func plan(_ wanted: Date?, isWorkDone: Bool, at moment: Moment) -> [Command] {
+    package mutating func plan(_ wanted: Date?, isWorkDone: Bool, at moment: ClockReading) -> [Command] {
         self.wanted = wanted
         switch state {
         case .awake: return prepare()
@@ -250,7 +250,7 @@ package struct SystemWake: Sendable, Equatable {
     // MARK: Awake
 
     private mutating func prepare() -> [Command] {
-        guard wanted != nil, refusal == nil else { return leaveAlone() }
+        guard wanted != nil, refusal == nil else { return setAlarmOnly() }
         switch look {
         case .none:
             look = .asked
@@ -258,7 +258,7 @@ package struct SystemWake: Sendable, Equatable {
         case .asked: return []
         case .known: break
         }
-        guard obstacle == nil else { return leaveAlone() }
+        guard obstacle == nil else { return setAlarmOnly() }
         var commands = setAlarm()
         if lock == .none {
             lock = .asked
@@ -275,12 +275,12 @@ package struct SystemWake: Sendable, Equatable {
         return [.arm(instant)]
     }
 
-    private mutating func leaveAlone() -> [Command] {
+    private mutating func setAlarmOnly() -> [Command] {
         let commands = setAlarm()
-        return lock == .none ? commands : commands + letGo()
+        return lock == .none ? commands : commands + releaseHold()
     }
 
-    private mutating func letGo() -> [Command] {
+    private mutating func releaseHold() -> [Command] {
         lock = .none
         return [.allowSleep]
     }
@@ -304,12 +304,12 @@ package struct SystemWake: Sendable, Equatable {
         }
     }
 
-    private mutating func seen(_ machine: MachineLook?, at moment: Moment) -> [Command] {
+    private mutating func seen(_ machine: MachineState?, at moment: ClockReading) -> [Command] {
         switch state {
         case .awake, .asleep, .suspending: return []
         case .falling:
             state = .asleep(before: machine)
-            return setAlarm() + letGo()
+            return setAlarm() + releaseHold()
         case .woken(let wake):
             switch wake.step {
             case .preparing: return proceed()
@@ -322,7 +322,7 @@ package struct SystemWake: Sendable, Equatable {
     // MARK: Woken
 
     /// Handles an alarm whose instant came during a sleep. An alarm that is long past did not wake the machine.
-    private mutating func ring(before: MachineLook?, _ moment: Moment) -> [Command] {
+    private mutating func ring(before: MachineState?, _ moment: ClockReading) -> [Command] {
         guard let instant = armed, moment.now >= instant else { return [] }
         armed = nil
         guard moment.now <= instant.addingTimeInterval(Self.lateness) else {
@@ -346,14 +346,14 @@ package struct SystemWake: Sendable, Equatable {
         state = .woken(wake)
         guard isSpent else { return [.serve(wake.instant)] }
         return [.serve(wake.instant)]
-            + decide(wake, machine, isWorkDone: false, at: Moment(now: wake.instant, awake: wake.since))
+            + decide(wake, machine, isWorkDone: false, at: ClockReading(now: wake.instant, awake: wake.since))
     }
 
-    private mutating func work(_ wake: Wake, isWorkDone: Bool, _ moment: Moment) -> [Command] {
+    private mutating func work(_ wake: Wake, isWorkDone: Bool, _ moment: ClockReading) -> [Command] {
         guard isWorkDone || moment.awake >= wake.since + Self.patience else { return [] }
         if wake.isSleepAwaited {
             state = .asleep(before: look.machine)
-            return letGo()
+            return releaseHold()
         }
         var wake = wake
         wake.step = .deciding(since: moment.awake, isWorkDone: isWorkDone)
@@ -361,11 +361,11 @@ package struct SystemWake: Sendable, Equatable {
         return [.look]
     }
 
-    private mutating func decide(_ wake: Wake, _ machine: MachineLook?, isWorkDone: Bool, at moment: Moment) -> [Command] {
+    private mutating func decide(_ wake: Wake, _ machine: MachineState?, isWorkDone: Bool, at moment: ClockReading) -> [Command] {
         // A sleep that the user requested does not wait.
         if wake.isSleepAwaited {
             state = .asleep(before: machine)
-            return setAlarm() + letGo()
+            return setAlarm() + releaseHold()
         }
         // Without a response it is unknown whether a user is present.
         guard let machine, !machine.showsSomebody(since: wake.before) else {
@@ -373,6 +373,6 @@ package struct SystemWake: Sendable, Equatable {
             return [.stay]
         }
         state = .suspending(since: moment.awake)
-        return setAlarm() + letGo() + [.suspend(isWorkDone: isWorkDone)]
+        return setAlarm() + releaseHold() + [.suspend(isWorkDone: isWorkDone)]
     }
 }

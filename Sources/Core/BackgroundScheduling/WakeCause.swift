@@ -11,7 +11,7 @@ package enum WakeCause: String, Sendable, Codable, CaseIterable {
     case simulated = "simulated by hand"
 
     /// When each condition that can delay a request was last met again; `nil` if unknown.
-    package struct Moments: Sendable, Equatable {
+    package struct ConditionDates: Sendable, Equatable {
         package var network: Date?
         package var power: Date?
         package var saving: Date?
@@ -28,15 +28,15 @@ package enum WakeCause: String, Sendable, Codable, CaseIterable {
     }
 
     /// Returns whether a refresh waited for the network after a sleep.
-    private static func isAwaitedAfterSleep(_ request: RequestLife, _ moments: Moments) -> Bool {
+    private static func isAwaitedAfterSleep(_ request: RequestLife, _ moments: ConditionDates) -> Bool {
         guard request.terms.needs.contains(.settledNetwork), let resumed = moments.resumed, let network = moments.network else {
             return false
         }
-        return network > resumed && network <= resumed.addingTimeInterval(NetworkSettling.patience)
+        return network > resumed && network <= resumed.addingTimeInterval(NetworkWakeDelay.patience)
     }
 
     /// Returns the cause that released a request. If every condition was met before the submit, the cause is ``time``.
-    package static func of(_ request: RequestLife, _ moments: Moments, now: Date) -> WakeCause {
+    package static func of(_ request: RequestLife, _ moments: ConditionDates, now: Date) -> WakeCause {
         let ready = max(request.dueAt, request.submittedAt)
         var candidates: [(Date?, WakeCause)] = [(moments.resumed, .resumed)]
         // An agent that the submit itself started did not delay the request.

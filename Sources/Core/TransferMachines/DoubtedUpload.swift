@@ -100,7 +100,7 @@ struct DoubtedUpload: UploadProtocol {
     }
 
     func mayPass(_ head: ResponseHead, _ end: WireEnd) -> Bool { state == .sending && rules.mayPass(head, end) }
-    mutating func noteUncertainty() { rules.noteUncertainty() }
+    mutating func handleUncertainty() { rules.handleUncertainty() }
     mutating func lost(_ end: WireEnd) { if state == .sending { rules.lost(end) } }
-    mutating func noteEarlyAnswer() { rules.noteEarlyAnswer() }
+    mutating func recordEarlyResponse() { rules.recordEarlyResponse() }
 }

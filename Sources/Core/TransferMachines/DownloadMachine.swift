@@ -99,7 +99,7 @@ package struct DownloadMachine: Equatable, Sendable {
                 report = .startedOver(same ? .rangeIgnored : .changed)
             }
         }
-        return takeWhole(head, now: now)
+        return acceptWholeResponse(head, now: now)
     }
 
     /// Handles the end of an attempt.
@@ -210,7 +210,7 @@ extension DownloadMachine {
         return refuse(head, .startOver("The download must start over: \(reason.rawValue)."))
     }
 
-    private mutating func takeWhole(_ head: ResponseHead, now: Date?) -> BodyDisposition {
+    private mutating func acceptWholeResponse(_ head: ResponseHead, now: Date?) -> BodyDisposition {
         if head.hasBrokenLength { return refuse(head, .brokenLength) }
         // 202: the server prepares the file (RFC 9110 §15.3.3).
         if request.wantsOnlyFile, head.status == 202 { return refuse(head, .retryableStatus) }

@@ -189,9 +189,9 @@ struct FolderUpload: UploadProtocol {
         case .readingBody(let index, let question, let foldersMade):
             return afterBodyReadBack(head, end.comparison, index, question, foldersMade: foldersMade, pauses)
         // The server accepted the file. If it refuses a check, the upload continues.
-        case .checkingBody(let index, let mayBeAnothers) where NameDoubt.isRefusedLook(head):
+        case .checkingBody(let index, let mayBeAnothers) where NameDoubt.isRefusedCheck(head):
             return afterBodyCheck(head, index, mayBeAnothers: mayBeAnothers, pauses)
-        case .confirming(let index) where NameDoubt.isRefusedLook(head): return afterConfirmation(head, index, pauses)
+        case .confirming(let index) where NameDoubt.isRefusedCheck(head): return afterConfirmation(head, index, pauses)
         case .doubting(let index, let isStored): return afterDoubt(head, index, isStored: isStored, pauses)
         case .choosingName, .sendingBody, .makingFolder, .lookingForBody, .checkingBody, .moving, .lookingForTemporary,
             .lookingForTarget, .confirming:

@@ -4,7 +4,7 @@ import Foundation
 extension FolderUpload {
     /// Handles a request whose response was lost. A PUT to the temporary name may be repeated, which is unnecessary if the server has the
     /// complete file.
-    mutating func noteUncertainty() {
+    mutating func handleUncertainty() {
         switch state {
         case .moving(let index):
             doubt.open()
@@ -19,9 +19,9 @@ extension FolderUpload {
         }
     }
 
-    mutating func noteEarlyAnswer() {
-        noteUncertainty()
-        doubt.noteEarlyAnswer()
+    mutating func recordEarlyResponse() {
+        handleUncertainty()
+        doubt.recordEarlyResponse()
     }
 
     /// Checks whether the server refused the characters of the name, and chooses another name. A stored temporary file is kept.
@@ -49,7 +49,7 @@ extension FolderUpload {
         if case .sendingBody(let index, _) = state, !common.mayHaveActed || Self.refusals.contains(head.status) {
             if plan.order.method == .put { state = .choosingName(index, isStored: false) }
         } else if common.mayHaveActed {
-            noteUncertainty()
+            handleUncertainty()
         }
         return common.outcome
     }
@@ -75,7 +75,7 @@ extension FolderUpload {
         let isForbidden = head.status == 400 && ForbiddenCharacters.areLikely(in: finalName(index))
         let answer = isForbidden ? .unknown : existence(head)
         // The file was sent to this name before, so the server responded to a HEAD for it.
-        if answer.isUnknown, !isForbidden, !cannotAsk, doubt.looksAgain() { return pauses.retry(head, NameDoubt.notShown) }
+        if answer.isUnknown, !isForbidden, !cannotAsk, doubt.shouldCheckAgain() { return pauses.retry(head, NameDoubt.notShown) }
         // Without HEAD, the protection is `Overwrite: F` or `If-None-Match: *`, and the record of this machine's own uploads.
         cannotAsk = answer.isUnknown
         switch answer {
@@ -84,7 +84,7 @@ extension FolderUpload {
         case .there(let length)
         where (length == plan.order.byteCount || length == nil && doubt.isOpen && !doubt.isPartial)
             && index == wished && !isOfOther(index) && (doubt.isOpen || !isStored):
-            return lookInside(head, index, isStored: isStored)
+            return compareContent(head, index, isStored: isStored)
         case .there:
             guard search.recordTaken() else { return tryName(after: index, isStored: isStored) }
             state = .doubting(index, isStored: isStored)
@@ -231,7 +231,7 @@ extension FolderUpload {
         switch doubt.confirmation(head, of: plan, isTrusted: !search.distrustsHead, pauses) {
         case .stored(let isMeasured):
             proof = isMeasured ? .length : .answer
-            if isMeasured, plan.order.method == .put, mayBeAnothers || isOtherVersion(head) { return lookInside(head, index) }
+            if isMeasured, plan.order.method == .put, mayBeAnothers || isOtherVersion(head) { return compareContent(head, index) }
             return stored(index)
         case .hidden:
             proof = .answer

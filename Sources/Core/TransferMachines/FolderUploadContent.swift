@@ -13,9 +13,9 @@ extension FolderUpload {
         case .there where isOfOther(index):
             return tryName(after: index, isStored: false)
         case .there(let length) where length == plan.order.byteCount || length == nil && !doubt.isPartial:
-            return lookInside(head, index, isStored: plan.order.method == .webdav && wasRefused)
+            return compareContent(head, index, isStored: plan.order.method == .webdav && wasRefused)
         case .there(let length):
-            if let length, doubt.looksAgain() { return pauses.retry(head, NameDoubt.kept(length, of: plan)) }
+            if let length, doubt.shouldCheckAgain() { return pauses.retry(head, NameDoubt.kept(length, of: plan)) }
             if isMoved { return lostAfterMove(head, index, pauses) }
             // The server would keep a part of the file under every name.
             if doubt.isPartial {
@@ -25,7 +25,7 @@ extension FolderUpload {
         case .absent, .unknown:
             // Another program than the server may have sent 405 or 501. Under a marked name the file replaces itself.
             let isContradicted = answer.isUnknown && !cannotAsk && !isMarked
-            if wasRefused || isContradicted, doubt.looksAgain() { return pauses.retry(head, NameDoubt.notShown) }
+            if wasRefused || isContradicted, doubt.shouldCheckAgain() { return pauses.retry(head, NameDoubt.notShown) }
             if wasRefused {
                 return afterRefusedName(index, isStored: plan.order.method == .webdav)
             }
@@ -49,7 +49,7 @@ extension FolderUpload {
     /// No other machine uses a marked name.
     ///
     /// - Parameter isStored: `true` if the temporary file of a WebDAV upload exists.
-    mutating func lookInside(_ head: ResponseHead, _ index: Int, isStored: Bool = false) -> UploadOutcome {
+    mutating func compareContent(_ head: ResponseHead, _ index: Int, isStored: Bool = false) -> UploadOutcome {
         let isMeasured = head["Content-Encoding"] == nil && head.contentLength == plan.order.byteCount
         proof = isMeasured ? .length : .answer
         guard plan.order.byteCount > 0, !(isMarked && isMeasured) else { return finish(index) }
@@ -114,7 +114,7 @@ extension FolderUpload {
 
     /// Handles a file of which the server kept only a part.
     mutating func afterCut(_ length: Int64, _ head: ResponseHead, _ index: Int, _ pauses: Pauses) -> UploadOutcome {
-        let next = doubt.noteCut() ? tryName(after: index, isStored: false) : nil
+        let next = doubt.recordTruncation() ? tryName(after: index, isStored: false) : nil
         return NameDoubt.afterCut(length, head, of: plan, next: next, pauses)
     }
 

@@ -86,7 +86,7 @@ struct ImmichUpload: UploadProtocol {
     var stage: Int64 { storedBytes }
 
     /// Requests the photo by its digest, which shows whether Immich has it.
-    mutating func noteUncertainty() { if case .sending = state { state = .asking(isSent: false) } }
+    mutating func handleUncertainty() { if case .sending = state { state = .asking(isSent: false) } }
 
     /// Returns whether the refusal may be temporary. 400 is Immich's decision about the form.
     func mayPass(_ head: ResponseHead, _ end: WireEnd) -> Bool { head.status != 400 && head.hasNoMeaningForUploads }
@@ -103,12 +103,12 @@ struct ImmichUpload: UploadProtocol {
             state = .asking(isSent: true)
             return .continue
         case (.sending, 400) where ServerReason(end.body)?.text.lowercased().contains("quota") == true:
-            noteUncertainty()
+            handleUncertainty()
             return pauses.full(head, "Immich has no space left for this user (400).")
         case (.sending, 400): return afterRefusedForm(head, end)
         case (.sending, 404): return .fail(head, -1100, "No Immich server was found at this address.")
         case (.sending, 500...):
-            noteUncertainty()
+            handleUncertainty()
             return pauses.afterOther(head)
         default: return pauses.afterOther(head)
         }

@@ -7,7 +7,7 @@
 /// does not show the file is therefore repeated, and a file of the right length is read back.
 struct NameDoubt: Sendable {
     /// The number of checks of a file in a row before the server's response counts.
-    static let maximumLooks = 4
+    static let maximumChecks = 4
 
     /// `true` if the file was sent to this name, so that an existing file may be ours.
     private(set) var isOpen: Bool
@@ -29,7 +29,7 @@ struct NameDoubt: Sendable {
     mutating func open() { (isOpen, isPartial, looks) = (true, false, 0) }
 
     /// Records that the server reported success before it had the complete file.
-    mutating func noteEarlyAnswer() { isPartial = isOpen }
+    mutating func recordEarlyResponse() { isPartial = isOpen }
 
     /// Resets the doubt for another name.
     mutating func close() { (isOpen, isPartial, looks, unclearFindings) = (false, false, 0, 0) }
@@ -38,7 +38,7 @@ struct NameDoubt: Sendable {
     /// because it may be another file.
     ///
     /// - Returns: whether the file is sent once more, under the next name.
-    mutating func noteCut() -> Bool {
+    mutating func recordTruncation() -> Bool {
         cuts += 1
         return cuts == 1
     }
@@ -46,10 +46,10 @@ struct NameDoubt: Sendable {
     /// Counts a check that did not show the file.
     ///
     /// - Returns: Whether the check is repeated.
-    mutating func looksAgain() -> Bool { isOpen && countLook() }
+    mutating func shouldCheckAgain() -> Bool { isOpen && countCheck() }
 
-    private mutating func countLook() -> Bool {
-        looks = (looks + 1) % Self.maximumLooks
+    private mutating func countCheck() -> Bool {
+        looks = (looks + 1) % Self.maximumChecks
         return looks != 0
     }
 }
@@ -61,7 +61,7 @@ extension NameDoubt {
 
     /// The outcome for a file that the server cut.
     ///
-    /// - Parameter next: The step to the next name; `nil` if the file is not sent again (``noteCut()``).
+    /// - Parameter next: The step to the next name; `nil` if the file is not sent again (``recordTruncation()``).
     static func afterCut(
         _ length: Int64, _ head: ResponseHead, of plan: UploadPlan, next: UploadOutcome?, _ pauses: Pauses
     ) -> UploadOutcome {
@@ -92,7 +92,7 @@ extension NameDoubt {
 
     /// Returns whether the server refuses the check of a file that it accepted, or sends the file from another address. The file may exist
     /// despite such a response.
-    static func isRefusedLook(_ head: ResponseHead) -> Bool {
+    static func isRefusedCheck(_ head: ResponseHead) -> Bool {
         switch head.status {
         case 300..<400: !head.mayLeadToAPortal && !head.leadsToAnotherName
         case 404, 407, 408, 409, 410, 421, 423, 425, 429: false
@@ -113,12 +113,12 @@ extension NameDoubt {
                 looks = 0
                 return .stored(isMeasured: true)
             }
-            return countLook() ? .again(pauses.retry(head, Self.kept(length, of: plan))) : .otherLength(length)
-        case 404, 409, 410: return countLook() ? .again(pauses.retry(head, Self.notShown)) : .missing
+            return countCheck() ? .again(pauses.retry(head, Self.kept(length, of: plan))) : .otherLength(length)
+        case 404, 409, 410: return countCheck() ? .again(pauses.retry(head, Self.notShown)) : .missing
         // The server accepted the file with the same credentials, or without any.
-        case 401: return countLook() ? .again(pauses.retry(head, Self.notShown)) : .hidden
+        case 401: return countCheck() ? .again(pauses.retry(head, Self.notShown)) : .hidden
         case 501: return .hidden
-        default: return Self.isRefusedLook(head) ? .hidden : .other
+        default: return Self.isRefusedCheck(head) ? .hidden : .other
         }
     }
 }
@@ -155,7 +155,7 @@ extension NameDoubt {
             return .changed(pauses.retry(head, "The file on the server changed while it was read back."))
         case .unclear:
             unclearFindings += 1
-            guard unclearFindings < Self.maximumLooks else { return unseen }
+            guard unclearFindings < Self.maximumChecks else { return unseen }
             return .again(pauses.retry(head, "The file could not be read back completely."))
         case .refused:
             if case .retry(let after, let trouble)? = CommonAnswer(head, pauses)?.outcome {

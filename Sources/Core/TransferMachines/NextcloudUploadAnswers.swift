@@ -2,7 +2,7 @@ import Foundation
 
 /// The handling of the response to each step.
 extension NextcloudUpload {
-    mutating func noteUncertainty() {
+    mutating func handleUncertainty() {
         switch state {
         case .sendingChunk(let index, _): state = .asking(index)
         case .moving(let index):
@@ -20,7 +20,7 @@ extension NextcloudUpload {
             return afterFolder(head, index, level: level, goingDown: goingDown, pauses)
         case .readingBack(let index, let question): return afterReadBack(head, end.comparison, index, question, pauses)
         // The server accepted the file. If it refuses a check, the upload continues.
-        case .checking(let index) where NameDoubt.isRefusedLook(head): return afterCheck(head, index, pauses)
+        case .checking(let index) where NameDoubt.isRefusedCheck(head): return afterCheck(head, index, pauses)
         case .doubting(let index): return afterDoubt(head, index, pauses)
         case .choosingName, .makingPlace, .makingFolder, .asking, .sendingChunk, .moving, .lookingForPlace,
             .lookingForTarget, .checking:
@@ -34,7 +34,7 @@ extension NextcloudUpload {
         // Other chunks do not help if the name is refused.
         if case .moving = state, ForbiddenCharacters.isRefusal(head, end.body) { return pauses.afterOther(head) }
         if let common = CommonAnswer(head, pauses) {
-            if common.mayHaveActed { noteUncertainty() }
+            if common.mayHaveActed { handleUncertainty() }
             return common.outcome
         }
         switch state {
@@ -67,7 +67,7 @@ extension NextcloudUpload {
         case 200..<300 where head.isPage(inPlaceOf: plan): return pauses.page(head)
         case 200..<300
         where (doubt.isOpen || stored.isEmpty) && !search.distrustsHead && head.contentLength == plan.order.byteCount:
-            return lookInside(head, index)
+            return compareContent(head, index)
         case 200..<300 where !search.distrustsHead:
             guard search.recordTaken() else { return tryName(after: index) }
             state = .doubting(index)
@@ -120,7 +120,7 @@ extension NextcloudUpload {
         case 200..<300:
             creations += 1
             stored = []
-            return goOn(index)
+            return continueWork(index)
         // The folder exists: an earlier process made it, or a first copy of this request.
         case 405:
             state = .asking(index)
@@ -177,10 +177,10 @@ extension NextcloudUpload {
             sizes[number] = size
         }
         stored = parts.whole(sizes)
-        return goOn(index)
+        return continueWork(index)
     }
 
-    private mutating func goOn(_ index: Int) -> UploadOutcome {
+    private mutating func continueWork(_ index: Int) -> UploadOutcome {
         let missing = (1...parts.count).first { !stored.contains($0) }
         state = missing.map { .sendingChunk(index, $0) } ?? .moving(index)
         return .continue
@@ -199,10 +199,10 @@ extension NextcloudUpload {
         switch head.status {
         case 200..<300:
             stored.insert(number)
-            return goOn(index)
+            return continueWork(index)
         case 404, 409, 410: return startOver(head, index, pauses)
         default:
-            noteUncertainty()
+            handleUncertainty()
             return pauses.afterOther(head)
         }
     }
@@ -233,7 +233,7 @@ extension NextcloudUpload {
             state = .lookingForTarget(index, wasRefused: false)
             return pauses.retry(head, UploadPlace.thrownAway)
         default:
-            noteUncertainty()
+            handleUncertainty()
             return pauses.afterOther(head)
         }
     }
@@ -265,11 +265,11 @@ extension NextcloudUpload {
         case 200..<300 where !search.distrustsHead:
             if head.isPage(inPlaceOf: plan) { return pauses.page(head) }
             let length = head["Content-Encoding"] == nil ? head.contentLength : nil
-            guard let length, length != plan.order.byteCount else { return lookInside(head, index) }
-            return doubt.looksAgain() ? pauses.retry(head, NameDoubt.kept(length, of: plan)) : tryName(after: index)
+            guard let length, length != plan.order.byteCount else { return compareContent(head, index) }
+            return doubt.shouldCheckAgain() ? pauses.retry(head, NameDoubt.kept(length, of: plan)) : tryName(after: index)
         case 200..<300, 404, 405, 409, 410, 501:
             // 405 and 501 may come from another program than the server.
-            if head.status >= 400, doubt.looksAgain() { return pauses.retry(head, NameDoubt.notShown) }
+            if head.status >= 400, doubt.shouldCheckAgain() { return pauses.retry(head, NameDoubt.notShown) }
             if wasRefused { return afterRefusedName(index) }
             state = .asking(index)
             return .continue
@@ -277,7 +277,7 @@ extension NextcloudUpload {
         }
     }
 
-    private mutating func lookInside(_ head: ResponseHead, _ index: Int) -> UploadOutcome {
+    private mutating func compareContent(_ head: ResponseHead, _ index: Int) -> UploadOutcome {
         let isMeasured = head["Content-Encoding"] == nil && head.contentLength == plan.order.byteCount
         if plan.order.byteCount == 0 { return finish(index, isMeasured ? .length : .answer) }
         switch NameDoubt.hasOurDigest(head, plan) {
@@ -319,7 +319,7 @@ extension NextcloudUpload {
         case .stored, .hidden: return finish(index, .answer)
         case .again(let outcome): return outcome
         case .otherLength(let length):
-            let next = doubt.noteCut() ? tryName(after: index) : nil
+            let next = doubt.recordTruncation() ? tryName(after: index) : nil
             return NameDoubt.afterCut(length, head, of: plan, next: next, pauses)
         case .missing:
             state = .asking(index)

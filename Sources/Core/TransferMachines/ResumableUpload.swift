@@ -98,7 +98,7 @@ struct ResumableUpload: UploadProtocol {
 
     // MARK: Responses
 
-    mutating func noteUncertainty() {
+    mutating func handleUncertainty() {
         switch state {
         case .appending: state = .asking
         // A 104 named the place before the response was lost.
@@ -130,7 +130,7 @@ struct ResumableUpload: UploadProtocol {
     }
 
     mutating func answered(_ head: ResponseHead, _ end: WireEnd, _ pauses: Pauses) -> UploadOutcome {
-        if [307, 308].contains(head.status) { return goElsewhere(head, pauses) }
+        if [307, 308].contains(head.status) { return followRedirect(head, pauses) }
         return switch state {
         case .creating: afterCreation(head, pauses)
         case .asking: afterQuestion(head, pauses)
@@ -140,7 +140,7 @@ struct ResumableUpload: UploadProtocol {
 
     /// Follows a 307 or a 308, which keep the method; 301 and 302 may not keep it. Credentials of the first server are not sent to another
     /// one (``UploadPlan/request(_:_:_:)``), and no redirect leads from an encrypted to an unencrypted server.
-    private mutating func goElsewhere(_ head: ResponseHead, _ pauses: Pauses) -> UploadOutcome {
+    private mutating func followRedirect(_ head: ResponseHead, _ pauses: Pauses) -> UploadOutcome {
         if head.mayLeadToAPortal { return pauses.afterOther(head) }
         switch state {
         case .creating:

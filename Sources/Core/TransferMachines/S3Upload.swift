@@ -60,7 +60,7 @@ struct S3Upload: UploadProtocol {
     /// The doubt whether an object under the key is ours.
     var doubt: NameDoubt
     /// `true` if the next check of the key is a GET, because HEAD was refused.
-    var looksByGet = false
+    var checksByGet = false
     /// The step that the last process had begun.
     private let begun: UploadMemory.Step?
 
@@ -97,7 +97,7 @@ struct S3Upload: UploadProtocol {
         switch state {
         case .doubting(let index):
             return send(search.methodForNobody, address.file(plan.nobodysName), remembering: .chooseName, index)
-        case .looking(let index, _) where looksByGet:
+        case .looking(let index, _) where checksByGet:
             return send("GET", key(index), [HeaderField("Range", "bytes=0-0")], remembering: .chooseName, index)
         case .looking(let index, _):
             return send("HEAD", key(index), remembering: .chooseName, index)
@@ -241,14 +241,14 @@ struct S3Upload: UploadProtocol {
     }
 
     /// Begins under a marked name, without a check for an existing object.
-    mutating func beginMarked() -> UploadOutcome {
+    mutating func beginWithMarkedName() -> UploadOutcome {
         if !isMarked { doubt.close() }
         isMarked = true
         return begin(0)
     }
 
     mutating func begin(_ index: Int) -> UploadOutcome {
-        if !isMarked, knowledge.lacksConditions == true { return beginMarked() }
+        if !isMarked, knowledge.lacksConditions == true { return beginWithMarkedName() }
         if !isMarked, knowledge.lacksConditions == nil, !hasProbed {
             state = .probing(index, .create)
             return .continue
@@ -258,7 +258,7 @@ struct S3Upload: UploadProtocol {
     }
 
     /// Continues with the next missing part, or with the completion.
-    mutating func goOn(_ index: Int) -> UploadOutcome {
+    mutating func continueWork(_ index: Int) -> UploadOutcome {
         let missing = (1...parts.count).first { tags[$0] == nil }
         let last: State = knowledge.lacksConditions == true ? .lookingAgain(index) : .completing(index)
         state = missing.map { .sendingPart(index, $0) } ?? last
@@ -277,12 +277,12 @@ struct S3Upload: UploadProtocol {
         return .finished(remoteURL: publicName(index))
     }
 
-    mutating func noteEarlyAnswer() {
-        noteUncertainty()
-        doubt.noteEarlyAnswer()
+    mutating func recordEarlyResponse() {
+        handleUncertainty()
+        doubt.recordEarlyResponse()
     }
 
-    mutating func noteUncertainty() {
+    mutating func handleUncertainty() {
         switch state {
         case .sendingWhole(let index):
             doubt.open()

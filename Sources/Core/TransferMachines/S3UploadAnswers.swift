@@ -14,7 +14,7 @@ extension S3Upload {
         // The signature was valid for the bucket's region.
         if (200..<300).contains(head.status) { rememberRegion() }
         switch state {
-        case .looking(let index, let isTaken): return afterLook(head, index, isTaken: isTaken, pauses)
+        case .looking(let index, let isTaken): return afterKeyCheck(head, index, isTaken: isTaken, pauses)
         case .doubting(let index): return afterDoubt(head, index, pauses)
         case .probing(let index, let step): return afterProbe(head, step, for: index, pauses)
         case .confirming(let index): return afterConfirmation(head, index, pauses)
@@ -22,7 +22,7 @@ extension S3Upload {
         case .creating(let index): return afterCreation(head, end, index, pauses)
         case .listing(let index, let marker): return afterList(head, end, index, marker, pauses)
         case .sendingPart(let index, let number): return afterPart(head, end, index, number, pauses)
-        case .lookingAgain(let index): return afterLastLook(head, index, pauses)
+        case .lookingAgain(let index): return afterFinalCheck(head, index, pauses)
         case .completing(let index): return afterCompletion(head, end, index, pauses)
         case .aborting(let index):
             // The result of the removal does not matter, because the parts are not the photo.
@@ -45,9 +45,9 @@ extension S3Upload {
             return .continue
         }
         // The response to HEAD has no reason, so the clock of this computer may be wrong.
-        if head.status == 403, error == nil, takesClock(of: head, from: Self.allowedSkew, pauses) { return .continue }
+        if head.status == 403, error == nil, adoptServerClock(of: head, from: Self.allowedSkew, pauses) { return .continue }
         switch error?.code {
-        case "RequestTimeTooSkewed" where takesClock(of: head, from: 60, pauses): return .continue
+        case "RequestTimeTooSkewed" where adoptServerClock(of: head, from: 60, pauses): return .continue
         case "NotImplemented" where knowledge.lacksConditions != true && hasCondition:
             afterRefusedCondition()
             return .continue
@@ -57,7 +57,7 @@ extension S3Upload {
         case "EntityTooLarge": return .fail(head, -1103, "The file is too large for the server.")
         default:
             guard let pause = error?.pause(head, pauses) else { return nil }
-            noteUncertainty()
+            handleUncertainty()
             return pause
         }
     }
@@ -88,45 +88,45 @@ extension S3Upload {
 
     // MARK: Steps
 
-    private mutating func afterLook(_ answer: ResponseHead, _ index: Int, isTaken: Bool, _ pauses: Pauses) -> UploadOutcome {
-        let isByGet = looksByGet
-        looksByGet = false
+    private mutating func afterKeyCheck(_ answer: ResponseHead, _ index: Int, isTaken: Bool, _ pauses: Pauses) -> UploadOutcome {
+        let isByGet = checksByGet
+        checksByGet = false
         let head = isByGet ? answer.ofCompleteObject : answer
         switch head.status {
         case 200..<300 where head.isPage(inPlaceOf: plan): return pauses.page(head)
         case 200..<300 where isOurs(head): return finish(index, .length)
-        case 200..<300 where search.distrustsHead: return isMarked ? begin(index) : beginMarked()
+        case 200..<300 where search.distrustsHead: return isMarked ? begin(index) : beginWithMarkedName()
         // The server may not store metadata, so the content of the object is compared.
         case 200..<300 where head["x-amz-meta-sha256"] == nil && head.contentLength == plan.order.byteCount:
-            return lookInside(index, isTaken: isTaken)
-        case 200..<300 where mayBeOurs(head) && doubt.looksAgain():
+            return compareContent(index, isTaken: isTaken)
+        case 200..<300 where mayBeOurs(head) && doubt.shouldCheckAgain():
             return pauses.retry(head, NameDoubt.kept(head.contentLength ?? 0, of: plan))
         case 200..<300 where mayBeOurs(head) && doubt.isPartial:
             return .fail(head, -1011, NameDoubt.kept(head.contentLength ?? 0, of: plan))
-        case 200..<300 where !isMarked && knowledge.lacksConditions == true: return beginMarked()
+        case 200..<300 where !isMarked && knowledge.lacksConditions == true: return beginWithMarkedName()
         case 200..<300:
             guard search.recordTaken() else { return tryName(after: index) }
             state = .doubting(index)
             return .continue
-        case 404 where (isTaken || isInParts) && doubt.looksAgain(): return pauses.retry(head, NameDoubt.notShown)
+        case 404 where (isTaken || isInParts) && doubt.shouldCheckAgain(): return pauses.retry(head, NameDoubt.notShown)
         case 404 where isTaken: return search.recordRefusal(of: index) ? .freeNamesAreRefused : tryName(after: index)
         case 404: return begin(index)
-        case 400, 403, 405, 501: return afterRefusedLook(head, index, isTaken: isTaken, isByGet: isByGet, pauses)
+        case 400, 403, 405, 501: return afterRefusedCheck(head, index, isTaken: isTaken, isByGet: isByGet, pauses)
         default: return pauses.afterOther(head)
         }
     }
 
     /// Handles a refused check of a key. If the object was sent to the key, the check is repeated, because under another key the object
     /// would be stored twice. The response to GET has the reason, for example an expired session token.
-    private mutating func afterRefusedLook(
+    private mutating func afterRefusedCheck(
         _ head: ResponseHead, _ index: Int, isTaken: Bool, isByGet: Bool, _ pauses: Pauses
     ) -> UploadOutcome {
         // A second object under a name that contains the digest replaces the first one.
         if isMarked { return begin(index) }
         // A write-only key cannot check objects. Without the right to list, even a free key is forbidden to check.
-        guard doubt.isOpen || isTaken && !isByGet else { return beginMarked() }
+        guard doubt.isOpen || isTaken && !isByGet else { return beginWithMarkedName() }
         if isByGet { return pauses.retry(head, "The server does not show whether it has the file (\(head.status)).") }
-        looksByGet = true
+        checksByGet = true
         return .continue
     }
 
@@ -134,7 +134,7 @@ extension S3Upload {
         switch search.finding(head, of: plan, pauses) {
         case .namesAreTaken: return tryName(after: index)
         case .continues: return .continue
-        case .headIsNoAnswer: return beginMarked()
+        case .headIsNoAnswer: return beginWithMarkedName()
         case .waits(let outcome):
             state = .doubting(0)
             return outcome
@@ -146,7 +146,7 @@ extension S3Upload {
 
     /// Uses the server's clock for signatures from now on, if the last signature differed from it by more than `seconds`. The clock of this
     /// computer may be set during an upload.
-    private mutating func takesClock(of head: ResponseHead, from seconds: Double, _ pauses: Pauses) -> Bool {
+    private mutating func adoptServerClock(of head: ResponseHead, from seconds: Double, _ pauses: Pauses) -> Bool {
         guard let skew = head["Date"].flatMap({ HTTPDate.parse($0) })?.timeIntervalSince(pauses.now),
             abs(skew - clockSkew) > seconds
         else { return false }
@@ -182,7 +182,7 @@ extension S3Upload {
         case .hidden: return finish(index, .answer)
         case .again(let outcome): return outcome
         case .otherLength(let length):
-            let next = doubt.noteCut() ? tryName(after: index) : nil
+            let next = doubt.recordTruncation() ? tryName(after: index) : nil
             return NameDoubt.afterCut(length, head, of: plan, next: next, pauses)
         case .missing:
             // The parts may still exist.
@@ -193,7 +193,7 @@ extension S3Upload {
     }
 
     /// Compares the content of the object. A marked name needs no comparison, because no other computer uses it.
-    private mutating func lookInside(_ index: Int, isTaken: Bool) -> UploadOutcome {
+    private mutating func compareContent(_ index: Int, isTaken: Bool) -> UploadOutcome {
         if isMarked || plan.order.byteCount == 0 { return finish(index, .length) }
         state = .readingBack(index, ReadBack(plan.order.byteCount, wasSent: doubt.isOpen), isTaken: isTaken)
         return .continue
@@ -216,7 +216,7 @@ extension S3Upload {
     }
 
     /// Handles the check right before the completion, on a server without conditions.
-    private mutating func afterLastLook(_ head: ResponseHead, _ index: Int, _ pauses: Pauses) -> UploadOutcome {
+    private mutating func afterFinalCheck(_ head: ResponseHead, _ index: Int, _ pauses: Pauses) -> UploadOutcome {
         switch head.status {
         case 200..<300:
             if isOurs(head) { return finish(index, .length) }
@@ -243,7 +243,7 @@ extension S3Upload {
             state = .looking(index, isTaken: true)
             return .continue
         default:
-            if head.status >= 500 { noteUncertainty() }
+            if head.status >= 500 { handleUncertainty() }
             return other(head, end, pauses)
         }
     }
@@ -261,7 +261,7 @@ extension S3Upload {
         }
         creations += 1
         (uploadID, tags) = (made, [:])
-        return goOn(index)
+        return continueWork(index)
     }
 
     private mutating func afterList(
@@ -286,7 +286,7 @@ extension S3Upload {
             state = .listing(index, marker: next)
             return .continue
         }
-        return goOn(index)
+        return continueWork(index)
     }
 
     /// Starts over after an upload that was completed without a known response, or was removed. A check of the object shows which.
@@ -302,14 +302,14 @@ extension S3Upload {
         switch head.status {
         case 200..<300:
             guard let tag = head["ETag"], !tag.isEmpty else {
-                noteUncertainty()
+                handleUncertainty()
                 return pauses.retry(head, "The server accepted a part of the file without an ETag.")
             }
             tags[number] = tag
-            return goOn(index)
+            return continueWork(index)
         case 404: return startOver(index)
         default:
-            noteUncertainty()
+            handleUncertainty()
             return other(head, end, pauses)
         }
     }
@@ -321,11 +321,11 @@ extension S3Upload {
         case 200..<300:
             // S3 may respond with a success status and an error in the body.
             if let error = S3Error(end.body) {
-                noteUncertainty()
+                handleUncertainty()
                 return pauses.retry(head, "The server could not combine the parts: \(error.code).")
             }
             if end.failure != nil {
-                noteUncertainty()
+                handleUncertainty()
                 return pauses.retry(head, "The server's response was cut off.")
             }
             doubt.open()
@@ -336,10 +336,10 @@ extension S3Upload {
             state = .aborting(index)
             return .continue
         case 400 where ["InvalidPart", "InvalidPartOrder"].contains(S3Error(end.body)?.code):
-            noteUncertainty()
+            handleUncertainty()
             return pauses.retry(head, "The server has lost a part of the file.")
         default:
-            noteUncertainty()
+            handleUncertainty()
             return other(head, end, pauses)
         }
     }

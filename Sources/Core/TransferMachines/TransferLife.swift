@@ -12,7 +12,7 @@ package struct TransferLife: Equatable, Sendable {
     /// How far the transfer is.
     package private(set) var phase: Phase
     /// The demand for the transfer.
-    package private(set) var wish: Wish
+    package private(set) var wish: Demand
     /// The data that is kept after the transfer ended.
     package private(set) var kept: Kept
     /// `true` if the file is complete and proven, and only its final name is missing. The value stays `true` while the transfer waits for
@@ -28,7 +28,7 @@ package struct TransferLife: Equatable, Sendable {
     package private(set) var triedSince: Date
 
     /// Creates a life from its stored fields.
-    package init(phase: Phase, wish: Wish, kept: Kept, isProven: Bool, reason: Reason?, idleSince: Date, triedSince: Date) {
+    package init(phase: Phase, wish: Demand, kept: Kept, isProven: Bool, reason: Reason?, idleSince: Date, triedSince: Date) {
         (self.phase, self.wish, self.kept, self.isProven) = (phase, wish, kept, isProven)
         (self.reason, self.idleSince, self.triedSince) = (reason, idleSince, triedSince)
     }
@@ -109,7 +109,7 @@ package struct TransferLife: Equatable, Sendable {
             return []
         case .cancelled(let message, let now): return cancel(message, now)
         case .cancelledKeepingPart(let token, let now): return cancel(keeping: token, now)
-        case .resumeDataMade(let hasPart, let now): return noteResumeData(hasPart, now)
+        case .resumeDataMade(let hasPart, let now): return applyResumeData(hasPart, now)
         case .partTaken:
             kept = .nothing
             return []
@@ -125,7 +125,7 @@ package struct TransferLife: Equatable, Sendable {
             return []
         case .waits(let date, let reason):
             guard !hasEnded else { return [] }
-            goOn(as: .waiting(until: date))
+            continueWork(as: .waiting(until: date))
             self.reason = reason
             return []
         case .proven:
@@ -173,7 +173,7 @@ extension TransferLife {
     }
 
     /// Applies the result of an attempt, also if the transfer was held in between.
-    private mutating func goOn(as next: Next) {
+    private mutating func continueWork(as next: Next) {
         if case .held(by: let holders, next: _) = phase {
             return phase = .held(by: holders, next: holders.contains(.person) ? .queued : next)
         }
@@ -183,16 +183,16 @@ extension TransferLife {
     private mutating func unpause(_ now: Date) {
         guard case .held(by: let holders, next: _) = phase, holders.contains(.person) else { return }
         phase = holders.contains(.app) ? .held(by: .app, next: .queued) : .queued
-        beginAnew(now)
+        restartWait(now)
     }
 
     private mutating func requeue(_ now: Date) {
         phase = .queued
-        beginAnew(now)
+        restartWait(now)
     }
 
     /// Restarts the time without progress. Kept data belongs to the transfer again.
-    private mutating func beginAnew(_ now: Date) {
+    private mutating func restartWait(_ now: Date) {
         waitBegins(now)
         kept = .nothing
     }
@@ -208,7 +208,7 @@ extension TransferLife {
         case .held(by: let holders, next: let next):
             if case .waiting = next, holders == .app {
                 phase = .held(by: .app, next: .queued)
-                beginAnew(now)
+                restartWait(now)
                 return [.forgetTelling]
             }
             guard holders.contains(.person) else { return [] }
@@ -242,7 +242,7 @@ extension TransferLife {
         case .waiting: requeue(now)
         case .held(by: .app, next: .waiting):
             phase = .held(by: .app, next: .queued)
-            beginAnew(now)
+            restartWait(now)
         case .held, .queued, .running, .finishing, .ended: break
         }
     }
@@ -283,7 +283,7 @@ extension TransferLife {
         return isMoving ? [] : commands
     }
 
-    private mutating func noteResumeData(_ hasPart: Bool, _ now: Date) -> [Command] {
+    private mutating func applyResumeData(_ hasPart: Bool, _ now: Date) -> [Command] {
         guard hasEnded else { return [] }
         switch kept {
         case .leaving(let token, let until), .part(let token, let until):

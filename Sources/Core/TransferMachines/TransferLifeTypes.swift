@@ -45,7 +45,7 @@ extension TransferLife {
     }
 
     /// The demand for a transfer.
-    package enum Wish: Equatable, Sendable {
+    package enum Demand: Equatable, Sendable {
         /// Processes await the transfer; the ledger lists them.
         case awaited
         /// The last await was cancelled. An equal request may still continue the transfer.

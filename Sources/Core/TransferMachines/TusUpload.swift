@@ -127,13 +127,13 @@ struct TusUpload: UploadProtocol {
 
     // MARK: Responses
 
-    mutating func noteUncertainty() {
+    mutating func handleUncertainty() {
         if case .appending = state { state = .asking }
     }
 
     mutating func lost(_ end: WireEnd) {
         if case .appending(let offset) = state { lostAppend = (offset, end.bytesSent) }
-        noteUncertainty()
+        handleUncertainty()
     }
 
     /// Limits the size of requests if the server kept nothing of an interrupted request.
@@ -184,7 +184,7 @@ struct TusUpload: UploadProtocol {
             }
             place.made(at: made)
             storedBytes = 0
-            return goOn(from: 0)
+            return continueWork(from: 0)
         case 404, 410, 405, 501:
             return .fail(head, -1100, "The server has no tus upload at this address (status \(head.status)).")
         default: return otherwise(head, pauses)
@@ -221,7 +221,7 @@ struct TusUpload: UploadProtocol {
                 state = .asking
                 return pauses.retry(head, UploadPlace.unknownOffset)
             }
-            return goOn(from: now)
+            return continueWork(from: now)
         case 409, 423, 460:
             state = .asking
             let why =
@@ -259,7 +259,7 @@ struct TusUpload: UploadProtocol {
         return .fail(head, -1011, "The server does not support tus 1.0.0\(versions).")
     }
 
-    private mutating func goOn(from offset: Int64) -> UploadOutcome {
+    private mutating func continueWork(from offset: Int64) -> UploadOutcome {
         storedBytes = offset
         state = offset == plan.order.byteCount ? .confirming : .appending(offset)
         return .continue

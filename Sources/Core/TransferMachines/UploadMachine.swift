@@ -111,7 +111,7 @@ package struct UploadMachine: Sendable {
             if let refusal {
                 outcome = answered(refusal, head, pauses)
             } else if isEarly(head, wire) {
-                rules.noteEarlyAnswer()
+                rules.recordEarlyResponse()
                 outcome = pauses.retry(head, Self.answeredEarly)
             } else {
                 outcome = answered(head, wire, pauses)
@@ -158,7 +158,7 @@ package struct UploadMachine: Sendable {
         }
         // The server may have acted, as after a lost response.
         rules = before
-        rules.noteUncertainty()
+        rules.handleUncertainty()
         if head.isPage, head.isUnencrypted, policy.suspicionDelay != nil {
             refusal = .asking(trouble, isTriedAgain: true)
             return .continue
@@ -265,9 +265,9 @@ protocol UploadProtocol: Sendable {
     func next() -> UploadCommand
     /// Records that the last request may have been carried out, although its response is lost or contradicts that. The server's state is
     /// checked before the request is repeated.
-    mutating func noteUncertainty()
+    mutating func handleUncertainty()
     /// Records that the server reported success before the file was sent completely.
-    mutating func noteEarlyAnswer()
+    mutating func recordEarlyResponse()
     /// Records that a request was sent, in part or completely, without a response.
     mutating func lost(_ end: WireEnd)
     mutating func heard(_ resumption: ResponseHead) -> UploadMemory?
@@ -293,9 +293,9 @@ protocol UploadProtocol: Sendable {
 
 /// The defaults, for a single request with no other request before or after it.
 extension UploadProtocol {
-    mutating func noteUncertainty() {}
-    mutating func noteEarlyAnswer() { noteUncertainty() }
-    mutating func lost(_ end: WireEnd) { noteUncertainty() }
+    mutating func handleUncertainty() {}
+    mutating func recordEarlyResponse() { handleUncertainty() }
+    mutating func lost(_ end: WireEnd) { handleUncertainty() }
     mutating func heard(_ resumption: ResponseHead) -> UploadMemory? { nil }
     func mayPass(_ head: ResponseHead, _ end: WireEnd) -> Bool { head.hasNoMeaningForUploads }
     var stage: Int64 { 0 }

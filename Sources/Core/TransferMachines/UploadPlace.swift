@@ -34,7 +34,7 @@ struct UploadPlace {
     /// would be a second copy. The request is therefore repeated up to three times, at the address before a redirect.
     mutating func asksAgain() -> Bool {
         if let earlier { (address, self.earlier) = (earlier, nil) }
-        denials = (denials + 1) % NameDoubt.maximumLooks
+        denials = (denials + 1) % NameDoubt.maximumChecks
         return denials != 0
     }
 

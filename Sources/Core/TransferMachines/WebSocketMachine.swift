@@ -227,7 +227,7 @@ package struct WebSocketMachine: Sendable {
             // Our pings have no payload, so a pong with a payload does not belong to them.
             guard frame.payload.isEmpty, !pings.isEmpty else { return [] }
             return [.answered(ping: pings.removeFirst())]
-        case .close: return try takeClose(frame.payload)
+        case .close: return try handleCloseFrame(frame.payload)
         case .text, .binary: return try take(Assembly(isText: frame.opcode == .text, bytes: frame.payload), frame.isFinal)
         case .continuation:
             switch state {
@@ -264,7 +264,7 @@ package struct WebSocketMachine: Sendable {
         return .text(text)
     }
 
-    private mutating func takeClose(_ payload: Data) throws(BrokenRule) -> [Command] {
+    private mutating func handleCloseFrame(_ payload: Data) throws(BrokenRule) -> [Command] {
         guard payload.count != 1 else { throw .init(.protocolError, "half a code") }
         let bytes = Array(payload)
         let code = bytes.isEmpty ? Code.noStatus : Int(bytes[0]) << 8 | Int(bytes[1])

@@ -9,7 +9,7 @@ struct CourierApp: App {
         Worker { await CourierCommands().run(Array(CommandLine.arguments.dropFirst())) }
             .backgroundTask(.urlSession(matching: { $0.hasPrefix("courier") })) { identifier in
                 log("launched for \(identifier)")
-                if ProcessInfo.processInfo.environment["COURIER_DEFAULTS"] != nil { noteStart() }
+                if ProcessInfo.processInfo.environment["COURIER_DEFAULTS"] != nil { logStart() }
                 let delegate = CourierDelegate()
                 let session = URLSession(
                     configuration: .background(withIdentifier: identifier), delegate: delegate, delegateQueue: nil)
@@ -25,7 +25,7 @@ struct CourierApp: App {
 }
 
 /// Logs whether the app was started before, according to `UserDefaults.standard`, and how often, according to an app group's suite.
-func noteStart() {
+func logStart() {
     let defaults = UserDefaults.standard
     let suite = UserDefaults(suiteName: "group.courier")
     let count = suite?.integer(forKey: "starts") ?? 0
@@ -48,9 +48,9 @@ enum CourierMain {
     static func main() {
         BackgroundCommands.runIfAsked()
         switch ProcessInfo.processInfo.environment["COURIER_FORM"] {
-        case "delegate": hearAsDelegate()
-        case "handler": hearAsHandler()
-        case "application": hearAsApplication()
+        case "delegate": runWithSessionDelegate()
+        case "handler": runWithEventsHandler()
+        case "application": runWithApplicationDelegate()
         case "begins": CourierUploads.main()
         case "exits": CourierUploads.exitBesideUploads()
         default: break
@@ -61,7 +61,7 @@ enum CourierMain {
     /// Runs a session with a delegate instead of a scene. The session is made before anything else.
     ///
     /// Applies to launches only: a launch has no arguments, and commands make their own session.
-    private static func hearAsDelegate() {
+    private static func runWithSessionDelegate() {
         guard CommandLine.arguments.count == 1 else { return }
         let session = URLSession(
             configuration: .background(withIdentifier: "courier"), delegate: CourierDelegate(), delegateQueue: nil)
@@ -69,13 +69,13 @@ enum CourierMain {
     }
 
     /// Runs an application delegate instead of a scene.
-    @MainActor private static func hearAsApplication() {
+    @MainActor private static func runWithApplicationDelegate() {
         guard CommandLine.arguments.count == 1 else { return }
         CourierApplication.main()
     }
 
     /// Handles the events of sessions in a closure instead of a scene, with the parameters of `UIApplicationDelegate`'s method.
-    private static func hearAsHandler() {
+    private static func runWithEventsHandler() {
         guard CommandLine.arguments.count == 1 else { return }
         BackgroundTransfers.handleEventsForBackgroundURLSession { identifier, completionHandler in
             log("handle events for \(identifier)")

@@ -30,8 +30,8 @@ struct CourierCommands {
             case ("list", _): await list()
             case ("who", _):
                 log("\(Bundle.main.bundleIdentifier!) \(Bundle.main.infoDictionary?["CFBundleShortVersionString"] ?? "")")
-            case ("started", _): noteStart()
-            case ("go", _): await goOn()
+            case ("started", _): logStart()
+            case ("go", _): await continueWork()
             case ("end", _): await end()
             case ("send", let url?): await send(url, URL(fileURLWithPath: words[2]))
             case ("post", let url?): await post(url, words[2])
@@ -117,7 +117,7 @@ struct CourierCommands {
     }
 
     /// Resumes the tasks that an earlier process suspended, and waits until they are complete.
-    private func goOn() async {
+    private func continueWork() async {
         let tasks = await session.allTasks
         for task in tasks { task.resume() }
         await delegate.completions(tasks.count)

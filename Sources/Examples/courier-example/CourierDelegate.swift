@@ -64,14 +64,14 @@ final class CourierDelegate: NSObject, URLSessionDownloadDelegate, URLSessionDat
     func urlSession(
         _ session: URLSession, downloadTask: URLSessionDownloadTask, didWriteData bytesWritten: Int64,
         totalBytesWritten: Int64, totalBytesExpectedToWrite: Int64
-    ) { noteBytes() }
+    ) { resumeFirstBytes() }
 
     func urlSession(
         _ session: URLSession, task: URLSessionTask, didSendBodyData bytesSent: Int64, totalBytesSent: Int64,
         totalBytesExpectedToSend: Int64
-    ) { noteBytes() }
+    ) { resumeFirstBytes() }
 
-    private func noteBytes() {
+    private func resumeFirstBytes() {
         let first = waiting.withLock { waiting in
             waiting.hasBytes = true
             defer { waiting.firstBytes = nil }

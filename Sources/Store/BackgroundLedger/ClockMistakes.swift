@@ -10,7 +10,7 @@ extension LedgerTransaction {
     ///
     /// - Parameter limit: A time that was written later than `limit` was written by a wrong clock. The limit is `now` after the clock was
     ///   set back, and some hours ahead otherwise.
-    package func mendMoments(beyond limit: Date, now: Date) throws {
+    package func correctFutureDates(beyond limit: Date, now: Date) throws {
         let (limit, now) = (limit.timeIntervalSince1970, now.timeIntervalSince1970)
         for sql in Self.mending { try database.run(sql: sql, arguments: ["limit": limit, "now": now]) }
     }

@@ -46,7 +46,7 @@ extension LedgerTransaction {
         let failures = try earlier.prefix(20).prefix { launch in
             let wasThere = launch.startedAt >= oldest || oldest > now && launch.outcome != .completed
             let isOver = launch.endedAt.map { $0 < now.addingTimeInterval(1) } ?? true
-            return try wasThere && isOver && !hasTold(launch)
+            return try wasThere && isOver && !hasReported(launch)
         }
         if let pause = Self.pauseOfSession(kind, earlier, now), pause.until > now {
             return DeliveryHistory(failures: Array(failures), pause: pause)
@@ -74,8 +74,8 @@ extension LedgerTransaction {
     }
 
     /// Returns whether the launch delivered a part of the waiting events, so that only the other events are left.
-    private func hasTold(_ launch: LaunchRecord) throws -> Bool {
-        try launch.kind == .urlSession && hasTold(in: launch, until: .distantFuture)
+    private func hasReported(_ launch: LaunchRecord) throws -> Bool {
+        try launch.kind == .urlSession && hasReported(in: launch, until: .distantFuture)
     }
 }
 

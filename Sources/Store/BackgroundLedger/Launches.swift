@@ -121,7 +121,7 @@ extension LedgerTransaction {
     }
 
     /// Records that the app of a launch began a background transfer.
-    package func noteTransfer(inLaunch id: Int64) throws {
+    package func recordTransfer(inLaunch id: Int64) throws {
         let known = try fact(.launchesWithTransfers) ?? []
         if !known.contains(id) { try setFact(.launchesWithTransfers, known + [id]) }
     }

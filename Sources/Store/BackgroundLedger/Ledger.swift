@@ -8,7 +8,7 @@ import GRDB
 /// The durable contract between an app's processes and its agent: one SQLite file per app id.
 ///
 /// Every change that must outlive a process is one transaction, which is synced to the disk before the call returns (0.3 ms on a laptop
-/// SSD). Writers of all processes take turns; a reader never waits. The agent is notified of a commit by ``Bell``, which carries no data.
+/// SSD). Writers of all processes take turns; a reader never waits. The agent is notified of a commit by ``ChangeListener``, which carries no data.
 /// The agent then reads the change from the ledger.
 package final class Ledger: Sendable {
     package let directories: AppDirectories
@@ -83,11 +83,11 @@ package final class Ledger: Sendable {
     /// Throws if this version cannot use the existing ledger. Nothing is written, but an unfinished change is rolled back.
     package static func check(_ directories: AppDirectories) throws(StoreError) {
         let path = directories.ledger.path
-        do { _ = try file(path).lookIfKnown() } catch { throw translate(error, path: path) }
+        do { _ = try file(path).inspectKnownVersion() } catch { throw translate(error, path: path) }
     }
 
     /// The result of reading a ledger without changing it.
-    package enum Look<Value> {
+    package enum Inspection<Value> {
         case missing
         /// The next process that opens the ledger migrates it to this version.
         case ofAnEarlierVersion
@@ -99,10 +99,10 @@ package final class Ledger: Sendable {
     /// - Parameter body: reads the ledger after its pages were checked. The check reads all pages.
     package static func look<Value>(
         _ directories: AppDirectories, _ body: (LedgerTransaction) throws -> Value
-    ) throws(StoreError) -> Look<Value> {
+    ) throws(StoreError) -> Inspection<Value> {
         let path = directories.ledger.path
         do {
-            switch try file(path).lookIfKnown().state {
+            switch try file(path).inspectKnownVersion().state {
             case .missing: return .missing
             case .ofAnEarlierVersion, .ofANewerVersion: return .ofAnEarlierVersion
             case .current: break
@@ -135,13 +135,13 @@ package final class Ledger: Sendable {
                     if mayWrite(LedgerFiles(directories)) { throw error }
                 }
             }
-            guard ContinuousClock.now - start < patienceWithTheAgent else { throw .unsaved(path: directories.ledger.path) }
+            guard ContinuousClock.now - start < agentWaitLimit else { throw .unsaved(path: directories.ledger.path) }
             usleep(10_000)
         }
     }
 
     /// The maximum wait for the agent, which notices a removed file at once and has short turns.
-    private static let patienceWithTheAgent = Duration.seconds(10)
+    private static let agentWaitLimit = Duration.seconds(10)
 
     /// Opens the ledger. On a full disk, the space of the reserve is used.
     private static func openWithRoom(
@@ -152,7 +152,7 @@ package final class Ledger: Sendable {
         } catch {
             // A lock file can cause the same error. The error names the ledger, because the user looks for the ledger.
             if case .readOnly = error { throw .readOnly(path: directories.ledger.path) }
-            guard error.maySayFull else { throw error }
+            guard error.mayMeanFullDisk else { throw error }
             if role == .app, let queue = try? file(directories.ledger.path).openAlone(label: aloneLabel) { return (queue, nil) }
             guard DiskReserve.giveUp(directories) else { throw error }
             return try open(directories, as: role, wait)
@@ -219,15 +219,15 @@ package final class Ledger: Sendable {
                 throw Self.translate(error, path: directories.ledger.path)
             }
         }
-        files.letGo()
+        files.releaseHold()
     }
 
     /// Lets other processes open the ledger again although the content of a removed file could not be saved. Only for the agent.
-    package func giveUpSaving() { files?.letGo() }
+    package func releaseUnsaved() { files?.releaseHold() }
 
     /// Copies all commits into the file and empties the log. The log contains old versions of rows, and with them secrets that were
     /// overwritten since. Does nothing if another process is reading or writing at that moment. Cost: three syncs, if there is a log.
-    package func putAway() {
+    package func checkpointLog() {
         var information = stat()
         guard memory == nil, stat(directories.ledger.path + "-wal", &information) == 0, information.st_size > 0 else { return }
         queue.inDatabase { database in
@@ -251,7 +251,7 @@ package final class Ledger: Sendable {
         guard usesReserve else { return try writeOnce(body) }
         do throws(StoreError) {
             return try writeOnce(body)
-        } catch  where memory == nil && error.maySayFull && DiskReserve.giveUp(directories) {
+        } catch  where memory == nil && error.mayMeanFullDisk && DiskReserve.giveUp(directories) {
             if role == .agent { throw error }
             return try writeOnce(body)
         }
@@ -283,7 +283,7 @@ package final class Ledger: Sendable {
                 }
                 if let memory, database.totalChangesCount != before { memory.count(view) }
             }
-            if let memory, view.mustTell { try memory.tell(view) }
+            if let memory, view.mustNotify { try memory.tell(view) }
             // The files were removed just before the commit, and the agent may have saved them before that.
             if role == .app, isReplaced { throw StoreError.replaced(path: directories.ledger.path) }
             return result!

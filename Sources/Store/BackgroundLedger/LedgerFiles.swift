@@ -48,10 +48,10 @@ final class LedgerFiles: Sendable {
         folder >= 0 && (isLocked(0, number) || isLocked(number + 1, 0))
     }
 
-    /// Publishes these files as the files of the agent, until ``letGo()`` or the end of this process.
+    /// Publishes these files as the files of the agent, until ``releaseHold()`` or the end of this process.
     func hold() { if folder >= 0 { clinux_share_bytes(folder, number, 1) } }
 
-    func letGo() { if folder >= 0 { clinux_unlock_bytes(folder, number, 1) } }
+    func releaseHold() { if folder >= 0 { clinux_unlock_bytes(folder, number, 1) } }
 
     /// The number of the log and its index. Another pair has another number. Never 0, and below the largest offset of a lock.
     private var number: Int64 {
@@ -66,7 +66,7 @@ final class LedgerFiles: Sendable {
 
     private static func inodes(_ directories: AppDirectories) -> [UInt64?] {
         ["", "-wal", "-shm"].map { ending in
-            switch FileLook.at(directories.ledger.path + ending) {
+            switch PathStatus.at(directories.ledger.path + ending) {
             case .found(let information): UInt64(information.st_ino)
             case .absent: 0
             case .unreadable: nil

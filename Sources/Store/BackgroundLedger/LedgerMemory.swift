@@ -12,23 +12,23 @@ final class LedgerMemory: Sendable {
     final class View: Sendable {
         fileprivate struct State {
             var ownCommits = 0
-            var mustTell = false
-            var killHook: (@Sendable (LedgerCommitMoment) -> Bool)?
+            var mustNotify = false
+            var killHook: (@Sendable (LedgerCommitStage) -> Bool)?
             /// The error with which the commits of the view fail.
             var trouble: StoreError?
         }
 
         fileprivate let state = Mutex(State())
 
-        var mustTell: Bool {
+        var mustNotify: Bool {
             state.withLock { state in
-                defer { state.mustTell = false }
-                return state.mustTell
+                defer { state.mustNotify = false }
+                return state.mustNotify
             }
         }
 
         /// - Throws: ``LedgerDeath`` if the writing process dies at this moment; the error of the view if it cannot commit.
-        func mayDie(_ moment: LedgerCommitMoment) throws {
+        func mayDie(_ moment: LedgerCommitStage) throws {
             if moment == .committing, let trouble = state.withLock({ $0.trouble }) { throw trouble }
             let killHook = state.withLock { $0.killHook }
             if killHook?(moment) == true { throw LedgerDeath() }
@@ -60,7 +60,7 @@ final class LedgerMemory: Sendable {
 
     func count(_ view: View) {
         state.withLock { $0.commits += 1 }
-        view.state.withLock { ($0.ownCommits, $0.mustTell) = ($0.ownCommits + 1, true) }
+        view.state.withLock { ($0.ownCommits, $0.mustNotify) = ($0.ownCommits + 1, true) }
     }
 
     var commits: Int { state.withLock { $0.commits } }
@@ -87,14 +87,14 @@ final class LedgerMemory: Sendable {
 
     fileprivate static func setTrouble(_ trouble: StoreError?, of view: View) { view.state.withLock { $0.trouble = trouble } }
 
-    fileprivate static func setKillHook(_ killHook: (@Sendable (LedgerCommitMoment) -> Bool)?, of view: View) {
+    fileprivate static func setKillHook(_ killHook: (@Sendable (LedgerCommitStage) -> Bool)?, of view: View) {
         view.state.withLock { $0.killHook = killHook }
     }
 }
 
 /// The moment of a commit at which a process can die. Before the commit, nothing has changed. After it, none of the following steps is
 /// executed.
-package enum LedgerCommitMoment: Sendable {
+package enum LedgerCommitStage: Sendable {
     case committing
     case committed
 }
@@ -127,7 +127,7 @@ extension Ledger {
 
     /// Sets a function that is called at every commit of this view that changes something. If the function returns `true`, the process dies
     /// there.
-    package func setKillHook(_ killHook: (@Sendable (LedgerCommitMoment) -> Bool)?) {
+    package func setKillHook(_ killHook: (@Sendable (LedgerCommitStage) -> Bool)?) {
         LedgerMemory.setKillHook(killHook, of: view)
     }
 

@@ -7,7 +7,7 @@ extension AppDirectories {
     /// Moves copies without a row to a separate folder, where the user can find them.
     ///
     /// - Returns: `false` if the spool is in use or cannot be read.
-    package func putAsideUnknownCopies(of ledger: Ledger) -> Bool {
+    package func moveUnknownCopies(of ledger: Ledger) -> Bool {
         withUnknownFiles(of: ledger) { names in for name in names where name.hasPrefix(Self.copyPrefix) { _ = putAside(name) } }
     }
 

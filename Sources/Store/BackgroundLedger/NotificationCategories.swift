@@ -36,7 +36,7 @@ extension LedgerTransaction {
     }
 
     /// Returns whether the app is notified when the user dismisses a notification of this category.
-    package func tellsDismissal(ofCategory identifier: String) throws -> Bool {
+    package func reportsDismissal(ofCategory identifier: String) throws -> Bool {
         struct Details: Decodable {
             let options: Int
         }

@@ -54,7 +54,7 @@ package struct NotificationRecord: Codable, Sendable, Equatable {
     package var until: Date? { content.until.map(Date.init(timeIntervalSince1970:)) }
 
     /// `true` if the notification will be shown, for the first time or again.
-    package var isComing: Bool { life.isUntold || state != .over && schedule?.next != nil }
+    package var willBeShown: Bool { life.isUnreported || state != .over && schedule?.next != nil }
 
     /// Returns whether the delegate may still decide about the notification. The process of the delegate may have died, and a changed clock
     /// does not make the wait longer.
@@ -76,8 +76,10 @@ package struct NotificationRecord: Codable, Sendable, Equatable {
 
     /// Makes a repeating notification pending again when its next time has come. A notification on the screen stays until then. A pending
     /// response of the server has to arrive first.
-    package mutating func beginNext(now: Date) {
-        guard !life.isUntold, let next = schedule?.next, next <= now, state != .presenting, state != .withdrawing else { return }
+    package mutating func startNextRepetition(now: Date) {
+        guard !life.isUnreported, let next = schedule?.next, next <= now, state != .presenting, state != .withdrawing else {
+            return
+        }
         handle(.added)
         (dueAt, presentation, silencedAt) = (next, nil, nil)
     }
@@ -86,40 +88,40 @@ package struct NotificationRecord: Codable, Sendable, Equatable {
     mutating func settle(_ wish: NoticePresentation, now: Date, zone: TimeZone) {
         // The decision is for the instant that the delegate decided about, although the clock may have been slewed back a little since.
         let instant = max(now, heldUntil.flatMap { isHeld(now: now) ? $0 - NoticePresentation.patience : nil } ?? now)
-        beginNext(now: instant)
+        startNextRepetition(now: instant)
         heldUntil = nil
         guard life.isWaiting else { return }
         guard wish.isNothing else { return presentation = wish }
         handle(.notWanted(now: now))
-        takeInstant(now: instant, zone: zone)
+        consumeFireDate(now: instant, zone: zone)
     }
 
     /// Records that the category is switched off at the time of the notification.
     ///
     /// - Returns: the time until which the notification is kept, to be shown if the category is switched on again; `nil` if it is not kept
     ///   any longer.
-    package mutating func beSilenced(now: Date, zone: TimeZone) -> Date? {
+    package mutating func recordSilenced(now: Date, zone: TimeZone) -> Date? {
         let since = silencedAt ?? now
         silencedAt = since
         // The clock may have been ahead.
         if abs(now.timeIntervalSince(since)) < NoticeTiming.longestSilence { return since + NoticeTiming.longestSilence }
         handle(.takenBack(now: now))
-        takeInstant(now: now, zone: zone)
+        consumeFireDate(now: now, zone: zone)
         return nil
     }
 
     /// `true` if the notification was never shown because its category was switched off for too long.
-    package var wasLetGo: Bool { life.isTakenBack && deliveredAt == nil && silencedAt != nil }
+    package var wasDropped: Bool { life.isWithdrawn && deliveredAt == nil && silencedAt != nil }
 
     /// Replaces the schedule after the trigger was evaluated again.
     package mutating func change(schedule new: NoticeSchedule) {
         schedule = new
-        if life.isUntold { dueAt = new.next ?? dueAt }
+        if life.isUnreported { dueAt = new.next ?? dueAt }
     }
 
     /// Consumes the trigger's fire date after the notification was shown or withdrawn.
-    package mutating func takeInstant(now: Date, zone: TimeZone) {
-        guard state == .delivered || state == .gathered || life.isTakenBack, let next = schedule?.next, next <= now else {
+    package mutating func consumeFireDate(now: Date, zone: TimeZone) {
+        guard state == .delivered || state == .gathered || life.isWithdrawn, let next = schedule?.next, next <= now else {
             return
         }
         schedule?.take(now: now, zone: zone)

@@ -17,7 +17,7 @@ extension LedgerTransaction {
     }
 
     // A value that is not valid JSON was written by another program.
-    private static let comesAgain =
+    private static let repeatsLater =
         "state != 'over' AND CASE WHEN json_valid(schedule) THEN json_extract(schedule, '$.next') END IS NOT NULL"
     private static let hasEnd = "CASE WHEN json_valid(content) THEN json_extract(content, '$.until') END IS NOT NULL"
 
@@ -41,7 +41,7 @@ extension LedgerTransaction {
                 database.cachedStatement(
                     sql: """
                         SELECT * FROM notification
-                        WHERE state IN ('pending', 'withdrawing') OR \(Self.comesAgain)
+                        WHERE state IN ('pending', 'withdrawing') OR \(Self.repeatsLater)
                             OR state IN ('presenting', 'delivered', 'gathered', 'over') AND \(Self.hasEnd)
                         ORDER BY createdAt, identifier
                         """))
@@ -55,7 +55,7 @@ extension LedgerTransaction {
             database.cachedStatement(
                 sql: """
                     SELECT EXISTS (SELECT 1 FROM notification
-                        WHERE state IN ('pending', 'presenting', 'delivered', 'withdrawing') OR leavingID IS NOT NULL OR \(Self.comesAgain))
+                        WHERE state IN ('pending', 'presenting', 'delivered', 'withdrawing') OR leavingID IS NOT NULL OR \(Self.repeatsLater))
                     """)) ?? false
     }
 
@@ -97,13 +97,13 @@ extension LedgerTransaction {
     ///
     /// - Returns: the notifications before the change.
     @discardableResult
-    package func takeBackNotifications(now: Date, _ isMeant: (NotificationRecord) throws -> Bool) throws -> [NotificationRecord] {
-        try takeBack(notifications().filter(isMeant), now: now)
+    package func withdrawMatching(now: Date, _ isMeant: (NotificationRecord) throws -> Bool) throws -> [NotificationRecord] {
+        try retract(notifications().filter(isMeant), now: now)
     }
 
     /// Withdraws these notifications, including those on the screen.
     @discardableResult
-    package func takeBack(_ meant: [NotificationRecord], now: Date) throws -> [NotificationRecord] {
+    package func retract(_ meant: [NotificationRecord], now: Date) throws -> [NotificationRecord] {
         try save(meant) { notice in
             notice.handle(.takenBack(now: now))
             notice.schedule?.cancel()
@@ -114,13 +114,13 @@ extension LedgerTransaction {
     /// Cancels future occurrences of these notifications. Notifications on the screen stay.
     package func cancelComing(_ meant: [NotificationRecord], now: Date) throws {
         try save(meant) { notice in
-            if notice.life.isUntold { notice.handle(.takenBack(now: now)) }
+            if notice.life.isUnreported { notice.handle(.takenBack(now: now)) }
             notice.schedule?.cancel()
         }
     }
 
     /// Removes these notifications from the screen. A repeating notification is shown again at its next time.
-    package func takeOffScreen(_ meant: [NotificationRecord], now: Date) throws {
+    package func removeFromScreen(_ meant: [NotificationRecord], now: Date) throws {
         try save(meant) { $0.handle(.takenBack(now: now)) }
     }
 
@@ -158,7 +158,7 @@ extension LedgerTransaction {
         let dueAt = schedule?.next ?? dueAt
         let isAtAnotherTime = record.dueAt != dueAt || record.schedule?.trigger != schedule?.trigger
         let isChanged = record.content != compared || isAtAnotherTime
-        guard isNew || record.life.isTakenBack || isChanged || record.life.isTold && !oncePerContent else { return false }
+        guard isNew || record.life.isWithdrawn || isChanged || record.life.wasReported && !oncePerContent else { return false }
         record.handle(.added)
         record.addedAt = now
         record.content = content
@@ -174,7 +174,8 @@ extension LedgerTransaction {
     ///
     /// - Returns: `nil` if no notification comes at that time, or another process already asks the delegate.
     package func holdNotification(_ identifier: String, dueAt due: Date, now: Date) throws -> NotificationRecord? {
-        guard var record = try notification(identifier), record.isComing, record.schedule?.next == due, !record.isHeld(now: now)
+        guard var record = try notification(identifier), record.willBeShown, record.schedule?.next == due,
+            !record.isHeld(now: now)
         else { return nil }
         record.heldUntil = due.addingTimeInterval(NoticePresentation.patience)
         try save(record)
@@ -185,7 +186,7 @@ extension LedgerTransaction {
     ///
     /// - Parameter revision: the revision of the notification when it was held. Another revision means that the app added the notification
     ///   again since.
-    package func settleNotification(
+    package func applyPresentation(
         _ identifier: String, revision: Int, _ wish: NoticePresentation, now: Date, zone: TimeZone
     ) throws {
         guard var record = try notification(identifier), record.heldUntil != nil, record.revision == revision else { return }
@@ -196,7 +197,7 @@ extension LedgerTransaction {
     /// Returns the notifications that a trigger will show again.
     package func notificationsToCome() throws -> [NotificationRecord] {
         try NotificationRecord.fetchReadable(
-            database.cachedStatement(sql: "SELECT * FROM notification WHERE \(Self.comesAgain) ORDER BY createdAt, identifier"))
+            database.cachedStatement(sql: "SELECT * FROM notification WHERE \(Self.repeatsLater) ORDER BY createdAt, identifier"))
     }
 
     /// Replaces the content of a notification that is waiting or on the screen, without an alert.
@@ -220,7 +221,7 @@ extension LedgerTransaction {
             sql: """
                 SELECT json_extract(attachment.value, '$.file') FROM notification,
                         json_each(CASE WHEN json_valid(content) THEN content ELSE '{}' END, '$.attachments') AS attachment
-                    WHERE state NOT IN ('closed', 'expired', 'withdrawn') OR \(Self.comesAgain)
+                    WHERE state NOT IN ('closed', 'expired', 'withdrawn') OR \(Self.repeatsLater)
                 UNION SELECT json_extract(attachment.value, '$.file')
                     FROM notificationResponse,
                         json_each(CASE WHEN json_valid(content) THEN content ELSE '{}' END, '$.attachments') AS attachment WHERE deliveredAt IS NULL
@@ -235,7 +236,7 @@ extension LedgerTransaction {
         let monthAgo = now.timeIntervalSince1970 - 30 * 86_400
         try database.run(
             sql: """
-                DELETE FROM notification WHERE endedAt < ? AND NOT (\(Self.comesAgain)) AND identifier NOT IN (
+                DELETE FROM notification WHERE endedAt < ? AND NOT (\(Self.repeatsLater)) AND identifier NOT IN (
                     SELECT identifier FROM notification WHERE endedAt IS NOT NULL ORDER BY endedAt DESC LIMIT ?)
                 """, arguments: [monthAgo, Self.endedNotificationLimit])
         try database.run(sql: "DELETE FROM notificationResponse WHERE deliveredAt < ?", arguments: [monthAgo])

@@ -142,13 +142,13 @@ extension LedgerTransaction {
 
     /// Records that the app's files changed. Requests that wait after failed launches become due at once. The number of their failures is
     /// kept.
-    package func noteChangedApp(now: Date, in zone: TimeZone) throws {
+    package func applyAppChange(now: Date, in zone: TimeZone) throws {
         try setFact(.appChangedAt, now)
         for var request in try requestsDelayed(beyond: .distantPast) { try handle(.appChanged, &request, now: now, in: zone) }
     }
 
     /// Applies the end of a launch to the request that it served. The row of the launch contains the outcome.
-    package func settleRequest(
+    package func applyLaunchEnd(
         of launch: LaunchRecord, _ end: ProcessEnd, backoffBase: Double, now: Date, in zone: TimeZone
     ) throws {
         let beginners = try fact(.launchesWithTransfers) ?? []

@@ -203,7 +203,7 @@ extension LedgerTransaction {
     }
 
     /// Gives up the claim of an event that the process does not deliver.
-    package func giveBackClaim(of event: Int64) throws {
+    package func releaseClaim(of event: Int64) throws {
         try database.cachedStatement(
             sql: "UPDATE sessionEvent SET claimPID = NULL, claimStart = NULL WHERE id = ? AND deliveredAt IS NULL"
         )
@@ -223,7 +223,7 @@ extension LedgerTransaction {
 
     /// Returns whether the process of a launch has delivered an event of its session that was created by the date. Only the latest events
     /// are searched, because the launch has just ended.
-    package func hasTold(in launch: LaunchRecord, until date: Date) throws -> Bool {
+    package func hasReported(in launch: LaunchRecord, until date: Date) throws -> Bool {
         try Bool.fetchOne(
             database.cachedStatement(
                 sql: """

@@ -21,10 +21,10 @@ extension LedgerTransaction {
     package func unpause(
         _ transfer: inout TransferRecord, bringing copy: String, _ sha256: String, in spool: URL, now: Date
     ) throws {
-        let takesCopy = !transfer.state.isTerminal && transfer.sourceSHA256 == sha256 && transfer.lacksCopy(in: spool)
-        if takesCopy { transfer.bodyFile = copy }
+        let needsCopy = !transfer.state.isTerminal && transfer.sourceSHA256 == sha256 && transfer.lacksCopy(in: spool)
+        if needsCopy { transfer.bodyFile = copy }
         try handle(.unpaused(now: now), &transfer, now: now)
-        if takesCopy, transfer.state == .waiting { try handle(.retried(now: now), &transfer, now: now) }
+        if needsCopy, transfer.state == .waiting { try handle(.retried(now: now), &transfer, now: now) }
     }
 
     /// Returns unfinished transfers whose queued copy is not in the spool. Checks each file.

@@ -32,7 +32,7 @@ extension TransferRecord {
         }
     }
 
-    private var wish: TransferLife.Wish {
+    private var wish: TransferLife.Demand {
         if isAdopted { return .adopted }
         if let adoptableUntil { return .graceful(until: adoptableUntil) }
         return state.isTerminal ? .unwanted : .awaited
@@ -210,7 +210,7 @@ extension TransferRecord {
         destinationFolder = SeenFolder(URL(fileURLWithPath: path, isDirectory: false).deletingLastPathComponent().path)?.text
     }
 
-    package mutating func takeDestination(of other: TransferRecord) {
+    package mutating func adoptDestination(of other: TransferRecord) {
         (destination, destinationFolder) = (other.destination, other.destinationFolder)
         (mayReplace, replacedFile) = (other.mayReplace, other.replacedFile)
     }
@@ -259,7 +259,7 @@ extension TransferRecord {
     }
 
     /// Gives the file another name, because another file has the wanted one.
-    package mutating func takeName(_ free: URL) {
+    package mutating func claimName(_ free: URL) {
         let taken = destination.map { URL(fileURLWithPath: $0, isDirectory: false).lastPathComponent } ?? ""
         destination = free.path
         // The file may have been renamed before.
@@ -275,7 +275,7 @@ extension TransferRecord {
     /// Bytes that are fetched again are not progress. Otherwise a transfer from a server that cuts every response would never be given up.
     ///
     /// - Returns: `true` if the part is longer than before.
-    package mutating func noteFurthest(_ partial: PartialFile?) -> Bool {
+    package mutating func recordGreatestLength(_ partial: PartialFile?) -> Bool {
         let kept = partial?.validator == nil ? 0 : partial?.durableBytes ?? 0
         guard kept > furthest else { return false }
         furthest = kept
@@ -288,7 +288,7 @@ extension TransferRecord {
     }
 
     static func isMissing(_ name: String, in spool: URL) -> Bool {
-        switch FileLook.at(spool.appendingPathComponent(name, isDirectory: false).path, followingLinks: false) {
+        switch PathStatus.at(spool.appendingPathComponent(name, isDirectory: false).path, followingLinks: false) {
         case .absent: true
         // A copy is never a link or a folder.
         case .found(let information): information.st_mode & S_IFMT != S_IFREG

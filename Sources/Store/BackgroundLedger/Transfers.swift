@@ -172,7 +172,7 @@ package struct TransferRecord: Codable, Sendable, Equatable, Identifiable {
     }
 
     /// Removes the credentials for the server. The bytes are overwritten in the file (`secure_delete`), and are removed from its log by
-    /// ``Ledger/putAway()``.
+    /// ``Ledger/checkpointLog()``.
     package mutating func forgetSecrets() {
         upload?.s3?.forgetKeys()
         headers.removeAll { !RedirectRule.isHarmless($0.name) }

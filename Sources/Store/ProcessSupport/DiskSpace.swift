@@ -28,7 +28,7 @@ package enum DiskSpace {
     }
 
     /// Returns whether the disk contains its maximum number of files, whatever its free space.
-    package static func takesNoMoreFiles(at path: String) -> Bool {
+    package static func hasNoFreeInodes(at path: String) -> Bool {
         var disk = statvfs()
         return statvfs(path, &disk) == 0 && disk.f_files > 0 && disk.f_favail == 0
     }

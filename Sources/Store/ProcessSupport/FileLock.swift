@@ -55,7 +55,7 @@ package struct FileLock: ~Copyable {
     private static func isAt(_ url: URL, _ descriptor: Int32) -> Bool {
         var opened = stat()
         guard fstat(descriptor, &opened) == 0 else { return false }
-        switch FileLook.at(url.path) {
+        switch PathStatus.at(url.path) {
         case .found(let named): return opened.st_ino == named.st_ino && opened.st_dev == named.st_dev
         case .absent: return false
         // The file system does not answer: the lock is not given up for that.

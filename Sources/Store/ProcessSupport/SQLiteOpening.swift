@@ -13,5 +13,5 @@ package enum SQLiteOpening {
     package static let readCall: @convention(c) (CInt, UnsafeMutableRawPointer, Int, off_t) -> Int = clinux_pread_for_sqlite
 
     /// Returns why a read of this thread failed since the last call of this function; 0 if none failed.
-    package static func takeReadFault() -> Int32 { clinux_sqlite_take_read_fault() }
+    package static func consumeReadFault() -> Int32 { clinux_sqlite_take_read_fault() }
 }

@@ -61,7 +61,7 @@ package enum StoreError: Error, Sendable, Equatable, CustomStringConvertible {
     }
 
     /// `true` if the disk may be full. SQLite does not distinguish a used-up quota from a broken disk.
-    package var maySayFull: Bool {
+    package var mayMeanFullDisk: Bool {
         switch self {
         case .diskFull, .troubled: true
         case .busy, .cannotCreate, .unsafeFolder, .notADatabase, .newerVersion, .readOnly, .failed, .replaced, .unsaved,

@@ -1,11 +1,11 @@
 import Foundation
 import Synchronization
 
-/// Waits while another process uses the same database, as long as ``WriterPatience`` decides.
+/// Waits while another process uses the same database, as long as ``WriterTimeLimit`` decides.
 package final class WriterWait: Sendable {
     private struct State {
         var began = SuspendingClock.now
-        var patience: WriterPatience?
+        var patience: WriterTimeLimit?
         var limit: Duration?
     }
 
@@ -29,15 +29,15 @@ package final class WriterWait: Sendable {
     package func wait(_ round: Int) -> Bool {
         let now = SuspendingClock.now
         // The limit is measured by the clock, because a pause of one millisecond takes many on a busy machine.
-        let goesOn = state.withLock { state in
+        let shouldContinue = state.withLock { state in
             if round == 0 { (state.began, state.patience) = (now, nil) }
             if let limit = state.limit { return state.began.duration(to: now) < limit }
-            var patience = state.patience ?? WriterPatience(at: now, writes: writes())
+            var patience = state.patience ?? WriterTimeLimit(at: now, writes: writes())
             defer { state.patience = patience }
-            return patience.goesOn(at: now, writes: writes, holder: holder)
+            return patience.shouldContinue(at: now, writes: writes, holder: holder)
         }
-        if goesOn { usleep(Self.pause(round)) }
-        return goesOn
+        if shouldContinue { usleep(Self.pause(round)) }
+        return shouldContinue
     }
 
     /// Returns the pause in microseconds. Hundreds of processes that try every millisecond leave no time for the holder of the lock.

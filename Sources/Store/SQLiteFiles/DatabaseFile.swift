@@ -78,7 +78,7 @@ package struct DatabaseFile: Sendable {
 
     /// Discards the last error of a read, which is kept for each thread. An error of another file is not the reason for an error of this
     /// file.
-    private static func forgetEarlierFault() { _ = SQLiteOpening.takeReadFault() }
+    private static func forgetEarlierFault() { _ = SQLiteOpening.consumeReadFault() }
 
     /// Opens a read-only connection after a check of all pages. If a file was assembled from two files, its tables can be read, but their
     /// content is wrong.
@@ -127,7 +127,7 @@ package struct DatabaseFile: Sendable {
     /// Inspects the file, and refuses a file of a newer version.
     ///
     /// - Throws: ``NewerVersion``.
-    package func lookIfKnown() throws -> (state: State, closed: DatabaseQueue?) {
+    package func inspectKnownVersion() throws -> (state: State, closed: DatabaseQueue?) {
         let look = try look()
         if look.state == .ofANewerVersion { throw NewerVersion() }
         return look
@@ -160,7 +160,7 @@ package struct DatabaseFile: Sendable {
             return copy
         } catch let error as DatabaseError where [.SQLITE_CANTOPEN, .SQLITE_READONLY].contains(error.resultCode) {
             // The index of the log is missing and cannot be created. If the log has no rows, the file is complete.
-            let log = FileLook.at(path + "-wal")
+            let log = PathStatus.at(path + "-wal")
             guard log.isAbsent || log.information?.st_size == 0,
                 let content = FileManager.default.contents(atPath: path), content.count >= Self.headerSize
             else { throw error }
@@ -217,7 +217,7 @@ package struct DatabaseFile: Sendable {
         // process creates the tables, and is then repeated with the lock.
         if let (state, look) = try? look(), state == .current { return (try connect(), look) }
         return try FileLock.whileHolding(turn, besides: path, isRequired: requiresTurn) {
-            let (state, look) = try lookIfKnown()
+            let (state, look) = try inspectKnownVersion()
             // The previous holder of the lock may have created the tables.
             if state == .current { return (try connect(), look) }
             let queue = try connect(makesLog: true)
@@ -242,7 +242,7 @@ package struct DatabaseFile: Sendable {
                 throw DatabaseError(resultCode: .SQLITE_READONLY)
             }
             try database.execute(sql: Self.durability + pragmas)
-            try Self.keepLog(database)
+            try Self.makeLogPersistent(database)
         }
         return queue
     }
@@ -258,7 +258,7 @@ package struct DatabaseFile: Sendable {
         configuration.label = label
         configuration.prepareDatabase { database in
             try database.execute(sql: "PRAGMA locking_mode = EXCLUSIVE; " + Self.durability)
-            try Self.keepLog(database)
+            try Self.makeLogPersistent(database)
         }
         let queue = try DatabaseQueue(path: path, configuration: configuration)
         let isCurrent = try queue.read {
@@ -268,7 +268,7 @@ package struct DatabaseFile: Sendable {
     }
 
     /// Keeps the log after the last connection is closed. The log is emptied then, because it contains old versions of rows.
-    private static func keepLog(_ database: Database) throws {
+    private static func makeLogPersistent(_ database: Database) throws {
         try database.execute(sql: "PRAGMA journal_size_limit = 0")
         var isKept: CInt = 1
         let code = sqlite3_file_control(database.sqliteConnection, nil, SQLITE_FCNTL_PERSIST_WAL, &isKept)

@@ -16,7 +16,7 @@ package enum DatabaseTrouble: Sendable {
     case other(reason: String)
 
     package init(_ error: DatabaseError, path: String) {
-        let readFault = SQLiteOpening.takeReadFault()
+        let readFault = SQLiteOpening.consumeReadFault()
         if readFault != 0, [.SQLITE_NOTADB, .SQLITE_CORRUPT].contains(error.resultCode) {
             // SQLite reports a damaged database if the disk failed to read once.
             self = .passing(reason: String(cString: strerror(readFault)))
@@ -32,7 +32,7 @@ package enum DatabaseTrouble: Sendable {
             switch error.resultCode {
             case .SQLITE_NOTADB, .SQLITE_CORRUPT: .damaged
             // The log or its index could not be created.
-            case .SQLITE_CANTOPEN where DiskSpace.takesNoMoreFiles(at: path): .noRoom
+            case .SQLITE_CANTOPEN where DiskSpace.hasNoFreeInodes(at: path): .noRoom
             // An unknown error may be temporary.
             case .SQLITE_CANTOPEN: fault().map(Self.init(openingFailedWith:)) ?? .passing(reason: reason)
             case .SQLITE_READONLY, .SQLITE_PERM: .notWritable

@@ -70,7 +70,7 @@ struct UnitText {
     }
 
     /// - Parameter moment: the time; `nil` if only changes of the clock start the service.
-    func timer(at moment: TimerMoment?) -> String {
+    func timer(at moment: TimerSchedule?) -> String {
         let calendar = moment.map { "\($0.line)Persistent=true\nAccuracySec=1s\n" } ?? ""
         return """
             \(Self.origin)[Unit]

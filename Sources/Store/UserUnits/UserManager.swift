@@ -15,7 +15,7 @@ package protocol UserManager: Sendable {
     /// Returns a property whose value is a text.
     func property(_ name: String, of unit: String) throws(UserUnits.Failure) -> String
     /// Returns the next calendar time of a timer; `nil` if there is none.
-    func nextMoment(of timer: String) throws(UserUnits.Failure) -> Date?
+    func nextElapse(of timer: String) throws(UserUnits.Failure) -> Date?
     /// Returns the unit that a timer starts.
     func startedUnit(of timer: String) throws(UserUnits.Failure) -> String
     /// Returns the paths of a unit's file and of its drop-in files.
@@ -60,7 +60,7 @@ struct Systemctl: UserManager {
         return [try property("FragmentPath", of: unit)] + paths
     }
 
-    func nextMoment(of timer: String) throws(UserUnits.Failure) -> Date? {
+    func nextElapse(of timer: String) throws(UserUnits.Failure) -> Date? {
         // The output is in UTC because of `TZ`: "Fri 2026-11-27 12:01:33 UTC".
         let words = try Systemctl(environment: environment.merging(["TZ": "UTC"]) { $1 })
             .property("NextElapseUSecRealtime", of: timer)

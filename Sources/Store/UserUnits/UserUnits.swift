@@ -101,7 +101,7 @@ package struct UserUnits: Sendable {
     package var missingProgram: String? { text(.service).flatMap { ServiceText($0, isAdded: false).missingPath } }
 
     /// The time for which the timer waits, from the user manager; `nil` if there is none, or if the user manager did not respond.
-    package var nextMoment: Date? { (try? manager.nextMoment(of: name(.timer))) ?? nil }
+    package var nextElapse: Date? { (try? manager.nextElapse(of: name(.timer))) ?? nil }
 
     // MARK: Installing
 
@@ -207,7 +207,7 @@ package struct UserUnits: Sendable {
     package func arm(at instant: Date?, displayName: String, now: Date = Date()) throws(Failure) {
         if isMasked(.timer) { throw Failure("\(name(.timer)) is masked") }
         let text = UnitText(directories: directories, environment: environment, displayName: displayName)
-            .timer(at: instant.map { TimerMoment($0, now: now) })
+            .timer(at: instant.map { TimerSchedule($0, now: now) })
         let isAnother = self.text(.timer) != text || !isEnabled(.timer)
         if isAnother {
             do throws(StoreError) { try write(text, .timer) } catch { throw Failure("\(error)") }
@@ -229,7 +229,7 @@ package struct UserUnits: Sendable {
         try manager.restart(name(.timer), waits: true)
         guard try manager.startedUnit(of: name(.timer)) == name(.service) else { return false }
         guard let instant else { return true }
-        guard let next = try manager.nextMoment(of: name(.timer)) else { return false }
+        guard let next = try manager.nextElapse(of: name(.timer)) else { return false }
         // The time is rounded up to a second.
         return next.timeIntervalSince(instant) < 2
     }

@@ -111,7 +111,7 @@ struct BoxFile {
     private func clean(_ box: Box, depth: Int) {
         guard depth < 16 else { return view.search.fail(.tooExpensive(block)) }
         let name = "box \(box.type) of \(block)"
-        if depth == 0 || box.type == "uuid" { box.content.noteBlock(name) }
+        if depth == 0 || box.type == "uuid" { box.content.recordBlock(name) }
         switch box.type {
         case "uuid": cleanUUID(box, depth, name)
         case "Exif": cleanExif(box.content, name)
@@ -123,7 +123,7 @@ struct BoxFile {
             } else if isWithoutMetadata {
                 box.free("the way back to the old JPEG file in \(name)")
             } else {
-                box.content.notePixels(0, box.content.count)
+                box.content.recordPixels(0, box.content.count)
             }
         case "jumb": ContentCredentials(box.content, "content credentials (C2PA) in \(name)").note { box.free($0) }
         case "GPMF": GPMFBlock(box.content, "telemetry (GPMF) in \(name)").clean()
@@ -145,7 +145,7 @@ struct BoxFile {
         case "cmov": cleanCompressedMovie(box, name)
         case "mdat":
             MediaSearch(box.content, name).clean()
-            box.content.notePixels(0, box.content.count)
+            box.content.recordPixels(0, box.content.count)
         case "jp2c":
             let end = Codestream(box.content, "picture in \(block)").clean()
             if end > 0 { OpaqueBytes(box.content.from(end), name).clean() }
@@ -155,7 +155,7 @@ struct BoxFile {
             if Self.lists.contains(box.type) {
                 for child in box.children { clean(child, depth: depth + 1) }
             } else if Self.pixels.contains(box.type) {
-                box.content.notePixels(0, box.content.count)
+                box.content.recordPixels(0, box.content.count)
             } else {
                 if box.type.hasPrefix("©") || Self.texts.contains(box.type) { OpaqueBytes(box.content, name).cleanText() }
                 OpaqueBytes(box.content, name).cleanAny()

@@ -154,12 +154,12 @@ struct ByteView {
     /// The name of the first block that is overwritten in the view.
     var touchedBlock: String? { ranges(0..<count).lazy.compactMap(search.overwrites.first(in:)).first?.block }
 
-    func notePixels(_ start: Int, _ length: Int) {
+    func recordPixels(_ start: Int, _ length: Int) {
         guard start >= 0, start < count, length > 0 else { return }
-        for range in ranges(start..<start + min(length, count - start)) { search.notePixels(range) }
+        for range in ranges(start..<start + min(length, count - start)) { search.recordPixels(range) }
     }
 
-    func noteBlock(_ name: String) { for range in ranges(0..<count) { search.noteBlock(range, name) } }
+    func recordBlock(_ name: String) { for range in ranges(0..<count) { search.recordBlock(range, name) } }
 
     // MARK: Searching
 

@@ -41,16 +41,16 @@ struct Codestream {
     /// - Parameter comments: Receives the texts of the comments.
     private func readSegments(_ comments: inout [ByteView]) -> Int {
         var (position, tileEnd) = (2, view.count)
-        view.notePixels(0, 2)
+        view.recordPixels(0, 2)
         while let marker = view.number(position, 2), marker >> 8 == 0xFF, !view.search.isFinished {
             switch marker & 0xFF {
             case 0xD9:
-                view.notePixels(position, 2)
+                view.recordPixels(position, 2)
                 return position + 2
             case 0x93:
                 // Coded data cannot contain the last marker. A damaged size must not reach over it.
                 let end = view.find([0xFF, 0xD9], from: position + 2, to: tileEnd) ?? tileEnd
-                view.notePixels(position, end - position)
+                view.recordPixels(position, end - position)
                 position = max(position + 2, end)
             case 0x30...0x3F: position += 2
             case let kind:
@@ -60,7 +60,7 @@ struct Codestream {
                     tileEnd = length == 0 ? view.count : min(view.count, position + length)
                 }
                 clean(kind, view.part(position + 4, size - 2), &comments)
-                if kind == 0x90 || Self.coding.contains(kind) { view.notePixels(position, 2 + size) }
+                if kind == 0x90 || Self.coding.contains(kind) { view.recordPixels(position, 2 + size) }
                 position += 2 + size
             }
         }
@@ -71,7 +71,7 @@ struct Codestream {
         guard kind != 0x90, !Self.coding.contains(kind), content.count > 0 else { return }
         let name =
             kind == 0x64 ? "comment of \(block)" : "marker segment FF\(String(kind, radix: 16, uppercase: true)) of \(block)"
-        content.noteBlock(name)
+        content.recordBlock(name)
         // The comment begins with 1 for a text in ISO 8859-1, and with 0 for other bytes, which may be UTF-8.
         let text = content.from(2)
         let isText = kind == 0x64 && (content.number(0, 2) != 0 || text.allBytes().allSatisfy { $0 >= 0x20 || 9...13 ~= $0 })

@@ -97,6 +97,6 @@ enum Container {
         OpaqueBytes(view, name).clean()
         let compressed = ["Exif", "xml ", "jumb"].contains { view.find(Array("brob\($0)".utf8)) != nil }
         if view.isTouched || compressed { view.search.fail(.unproven(block: view.touchedBlock ?? name)) }
-        view.notePixels(0, view.count)
+        view.recordPixels(0, view.count)
     }
 }

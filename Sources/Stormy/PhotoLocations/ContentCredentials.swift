@@ -23,8 +23,8 @@ struct ContentCredentials {
             return OpaqueBytes(view, block).clean()
         }
         let block = block
-        view.noteBlock(block)
-        view.search.noteSignature(block) { remove(block) }
+        view.recordBlock(block)
+        view.search.recordSignature(block) { remove(block) }
         if Self.locations.contains(where: { bytes.firstRange(of: Array($0.utf8)) != nil }) { view.search.removeSignatures() }
     }
 }

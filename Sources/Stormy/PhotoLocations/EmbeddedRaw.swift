@@ -13,7 +13,7 @@ struct EmbeddedRaw {
     init(_ view: ByteView, digest: ByteView?, _ block: String) { (self.view, self.digest, self.block) = (view, digest, block) }
 
     func clean() {
-        view.noteBlock(block)
+        view.recordBlock(block)
         var position = 0
         // Parts 2, 3, 6 and 7 are the types and creators of files of the classic Mac OS.
         for part in 0..<8 where position + 4 <= view.count {
@@ -37,7 +37,7 @@ struct EmbeddedRaw {
 
     private func clean(_ fork: Fork) {
         // Deflated bytes contain the marks of other blocks by chance.
-        for deflated in fork.blocks { deflated.notePixels(0, deflated.count) }
+        for deflated in fork.blocks { deflated.recordPixels(0, deflated.count) }
         guard let inner = view.search.search(nested: fork, as: block) else { return }
         for (index, deflated) in fork.blocks.enumerated() where inner.overwrites.touches(fork.range(index)) {
             guard let bytes = inner.bytes(fork.range(index)), let packed = Deflate.deflate(bytes, into: deflated.count) else {

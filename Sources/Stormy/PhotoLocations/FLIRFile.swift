@@ -26,7 +26,7 @@ struct FLIRFile {
     }
 
     func clean() {
-        view.noteBlock(block)
+        view.recordBlock(block)
         guard view.search.begin("FLIR", at: view.offset(0)) else { return }
         guard view.has("FFF\0", at: 0) || view.has("AFF\0", at: 0) else { return OpaqueBytes(view, block).clean() }
         // The version is between 100 and 199, which reveals the order of bytes.
@@ -38,7 +38,7 @@ struct FLIRFile {
                 let size = view.number(entry + 16, 4, little: little)
             else { break }
             if kind == 0x2B {
-                notePlace(start)
+                recordPlace(start)
                 view.fill(start, size, block)
                 // An unused entry.
                 view.fill(entry, 2, block)
@@ -57,7 +57,7 @@ struct FLIRFile {
                 var from = 0
                 while let place = view.find(Array((north + east).utf8), from: from) {
                     from = place + 4
-                    if place >= 8, notePlace(place - 8) { view.fill(place - 8, 96, block) }
+                    if place >= 8, recordPlace(place - 8) { view.fill(place - 8, 96, block) }
                 }
             }
         }
@@ -65,7 +65,7 @@ struct FLIRFile {
 
     /// - Returns: `true` if the numbers are a place.
     @discardableResult
-    private func notePlace(_ start: Int) -> Bool {
+    private func recordPlace(_ start: Int) -> Bool {
         // The letters of the hemispheres are followed by two doubles, whose order of bytes is unknown.
         for little in [true, false] {
             guard let latitude = view.bytes(start + 16, 8), let longitude = view.bytes(start + 24, 8) else { return false }

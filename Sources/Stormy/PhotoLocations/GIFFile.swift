@@ -18,13 +18,13 @@ struct GIFFile {
                 // The descriptor of the picture: its position, its colours, and the size of a code.
                 guard let flags = view.number(position + 9, 1), let end = subBlocks(from: position + 11 + Self.colours(flags)).end
                 else { return false }
-                view.notePixels(position, end - position)
+                view.recordPixels(position, end - position)
                 position = end
             case 0x21:
                 let (parts, end) = subBlocks(from: position + 2)
                 let name = view.number(position + 1, 1) == 0xFE ? "comment of \(block)" : "extension of \(block)"
                 let joined = ByteView(joining: parts.map { view.part($0.lowerBound, $0.count) }, in: view.search)
-                joined.noteBlock(name)
+                joined.recordBlock(name)
                 // XMP is not stored in sub-blocks. The search of all bytes finds it.
                 if joined.count > 8, !joined.has("XMP DataXMP", at: 0) { OpaqueBytes(joined, name).clean() }
                 guard let end else { return false }

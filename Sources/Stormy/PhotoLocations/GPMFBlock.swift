@@ -35,7 +35,7 @@ struct GPMFBlock {
 
     private func cleanValue(_ list: ByteView, _ position: Int, _ size: Int, _ count: Int) {
         let content = list.part(position + 8, size * count)
-        notePlace(content, size)
+        recordPlace(content, size)
         list.overwrite(position, with: Array("FREE".utf8), block)
         content.fill(0, content.count, block)
     }
@@ -61,7 +61,7 @@ struct GPMFBlock {
     }
 
     /// Records a place of GPS5 or GPS9: latitude and longitude are first, in units of 1e-7 degrees.
-    private func notePlace(_ content: ByteView, _ size: Int) {
+    private func recordPlace(_ content: ByteView, _ size: Int) {
         guard size >= 20, let first = content.number(0, 4), let second = content.number(4, 4) else { return }
         let (latitude, longitude) = (Int32(truncatingIfNeeded: first), Int32(truncatingIfNeeded: second))
         guard latitude != 0 || longitude != 0 else { return }

@@ -49,7 +49,7 @@ struct GPSDirectory {
             else { continue }
             found.append(gps)
         }
-        for gps in found { gps.notePlaces() }
+        for gps in found { gps.recordPlaces() }
         for entry in found.flatMap(\.directory.entries) where !entry.isInline && entry.size < 1 << 16 {
             view.fill(entry.value, entry.size, "GPS directory in \(block)")
         }
@@ -67,7 +67,7 @@ struct GPSDirectory {
         }
     }
 
-    func notePlaces() {
+    func recordPlaces() {
         for base in [0, 18] {
             let (latitude, longitude) = (degrees(base + 2, reference: base + 1), degrees(base + 4, reference: base + 3))
             if latitude == nil, longitude == nil { continue }

@@ -89,14 +89,14 @@ struct HEIFItems {
         let name = "item \(item.type) of \(block)"
         switch item.type {
         case "Exif":
-            part.noteBlock(name)
+            part.recordBlock(name)
             let start = 4 + (part.number(0, 4) ?? 0)
             if var tiff = TIFFFile(part.from(start), "Exif of \(block)") { tiff.clean() }
             // The search of all bytes leaves out the box with the pixels, in which items are stored.
             OpaqueBytes(part, name).clean()
         case "mime" where item.isEncoded: cleanEncoded(part, name)
         case "mime":
-            part.noteBlock(name)
+            part.recordBlock(name)
             if !XMPText(part, "XMP of \(block)").clean() { OpaqueBytes(part, name).cleanAny() }
         case "jpeg": JPEGFile(part, "picture in \(block)").clean()
         case "j2k1":

@@ -40,7 +40,7 @@ struct JPEGFile {
             switch marker {
             case 0xFF: position += 1
             case 0xD9:
-                view.notePixels(position, 2)
+                view.recordPixels(position, 2)
                 return (segments, position + 2)
             case 0x00, 0x01, 0xD0...0xD8: position += 2
             default:
@@ -49,11 +49,11 @@ struct JPEGFile {
                 if marker >= 0xE0 || segments.count < 100_000 {
                     segments.append(Segment(marker: UInt8(marker), content: content))
                 }
-                if (0xC0..<0xE0).contains(marker) { view.notePixels(position, 2 + size) }
+                if (0xC0..<0xE0).contains(marker) { view.recordPixels(position, 2 + size) }
                 position += 2 + max(2, size)
                 if marker == 0xDA {
                     let end = nextMarker(from: position)
-                    view.notePixels(position, end - position)
+                    view.recordPixels(position, end - position)
                     position = end
                 }
             }
@@ -95,10 +95,10 @@ struct JPEGFile {
         for segment in segments where !(0xC0..<0xE0).contains(segment.marker) && segment.content.count > 4 && !isJoined(segment) {
             let number = segment.marker < 0xC0 ? "segment \(segment.marker)" : "APP\(segment.marker & 15)"
             let name = "\(segment.marker == 0xFE ? "comment" : number) of \(block)"
-            segment.content.noteBlock(name)
+            segment.content.recordBlock(name)
             if segment.marker == 0xE2, segment.content.has("ICC_PROFILE\0", at: 0) { continue }
             if segment.marker == 0xE1, segment.content.has("Exif\0", at: 0) {
-                segment.content.noteBlock("Exif of \(block)")
+                segment.content.recordBlock("Exif of \(block)")
                 if var tiff = TIFFFile(segment.content.from(6), "Exif of \(block)") {
                     tiff.clean()
                     continue

@@ -16,7 +16,7 @@ struct LayerPixels {
             let width = isLarge && (isLayers || ["LMsk", "Mt16", "Mt32", "Mtrn", "Alph"].contains(key)) ? 8 : 4
             guard let size = view.number(position + 8, width, little: little) else { return }
             let content = view.part(position + 8 + width, size)
-            if isLayers { noteLayers(content, little, isLarge ? 8 : 4) }
+            if isLayers { markLayerPixels(content, little, isLarge ? 8 : 4) }
             position += 8 + width + (size + 3) / 4 * 4
         }
     }
@@ -30,7 +30,7 @@ struct LayerPixels {
     }
 
     /// Marks the channels of layers as pixels. The records of all layers are followed by the channels of all layers.
-    private func noteLayers(_ content: ByteView, _ little: Bool, _ width: Int) {
+    private func markLayerPixels(_ content: ByteView, _ little: Bool, _ width: Int) {
         guard let stored = content.number(0, 2, little: little) else { return }
         var (position, sizes) = (2, 0)
         for _ in 0..<min(stored < 0x8000 ? stored : 0x10000 - stored, 10_000) {
@@ -43,7 +43,7 @@ struct LayerPixels {
             guard mark(at: position, in: content), let extra = content.number(position + 12, 4, little: little) else { return }
             position += 16 + extra
         }
-        content.notePixels(position, sizes)
+        content.recordPixels(position, sizes)
     }
 
     private func mark(at position: Int, in content: ByteView) -> Bool { ["8BIM", "MIB8"].contains(content.name(position)) }

@@ -84,14 +84,14 @@ final class LocationSearch {
     /// Returns `false` if the structure was parsed before.
     func begin(_ kind: String, at offset: Int) -> Bool { parsed.insert("\(kind) \(offset)").inserted }
 
-    func noteHeader(at offset: Int) { if headers.count < 10_000 { headers.append(offset) } }
+    func recordHeader(at offset: Int) { if headers.count < 10_000 { headers.append(offset) } }
 
     func note(_ place: FoundPlace) {
         guard places.count < 2_000, knownPlaces.insert(place).inserted else { return }
         places.append(place)
     }
 
-    func notePixels(_ range: Range<Int>) {
+    func recordPixels(_ range: Range<Int>) {
         if let last = pixels.last, last.upperBound == range.lowerBound {
             pixels[pixels.count - 1] = last.lowerBound..<range.upperBound
         } else if !range.isEmpty {
@@ -99,9 +99,9 @@ final class LocationSearch {
         }
     }
 
-    func noteBlock(_ range: Range<Int>, _ name: String) { if blocks.count < 100_000 { blocks.append((range, name)) } }
+    func recordBlock(_ range: Range<Int>, _ name: String) { if blocks.count < 100_000 { blocks.append((range, name)) } }
 
-    func noteSignature(_ block: String, remove: @escaping () -> Void) { signatures.append((block, remove)) }
+    func recordSignature(_ block: String, remove: @escaping () -> Void) { signatures.append((block, remove)) }
 
     func removeSignatures() {
         for signature in signatures {

@@ -11,7 +11,7 @@ struct MovieMetadata {
     func cleanLocation(in film: Film) {
         let content = box.content
         switch box.type {
-        case "loci": noteLoci()
+        case "loci": recordLociPlace()
         case "gps ":
             // The offset and size of each block follow a version and a number.
             for entry in stride(from: 8, to: min(content.count, 1 << 20), by: 8) {
@@ -30,7 +30,7 @@ struct MovieMetadata {
     }
 
     /// Records the place of a box `loci`: version, language, name, role, longitude, latitude, and altitude as 16.16 (3GPP TS 26.244 §8.8).
-    private func noteLoci() {
+    private func recordLociPlace() {
         var reader = BoxReader(box.content, at: 6)
         guard reader.text() != nil, reader.number(1) != nil, let longitude = reader.number(4), let latitude = reader.number(4)
         else { return }
@@ -63,7 +63,7 @@ struct MovieMetadata {
             let label =
                 item.type == "----" ? Box.all(in: item.content).first { $0.type == "name" }?.content.from(4).allBytes() ?? [] : []
             if keys.contains(index) || ["©xyz", "loci"].contains(item.type) || LocationNames.isLocation(label) {
-                notePlace(item)
+                recordPlace(item)
                 item.free("location in \(name)")
             } else if item.type != "covr" {
                 // Types 1 and 2 are text in UTF-8 and UTF-16.
@@ -77,7 +77,7 @@ struct MovieMetadata {
 
     private func number(_ type: String) -> Int { type.unicodeScalars.reduce(0) { $0 << 8 | Int($1.value & 0xFF) } }
 
-    private func notePlace(_ item: Box) {
+    private func recordPlace(_ item: Box) {
         // The value is a box `data` that begins with a type and a language.
         if let place = PlaceText.iso6709(
             item.content.bytes(min(16, item.content.count), min(200, max(0, item.content.count - 16))) ?? [])

@@ -23,7 +23,7 @@ struct PNGFile {
             let type = view.name(position + 4)
             let content = view.part(position + 8, size)
             if Self.pixels.contains(type) {
-                view.notePixels(position, 12 + size)
+                view.recordPixels(position, 12 + size)
             } else if content.count > 0 {
                 Chunk(view: view, start: position, content: content, size: size, type: type, block: block).clean()
             }
@@ -46,7 +46,7 @@ struct PNGFile {
         var name: String { "chunk \(type) of \(block)" }
 
         func clean() {
-            content.noteBlock(name)
+            content.recordBlock(name)
             switch type {
             case "eXIf": cleanExif()
             case "tEXt": cleanText(from: keywordEnd)

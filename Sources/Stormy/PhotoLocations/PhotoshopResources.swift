@@ -8,7 +8,7 @@ struct PhotoshopResources {
     init(_ view: ByteView, _ block: String) { (self.view, self.block) = (view, block) }
 
     func clean() {
-        view.noteBlock(block)
+        view.recordBlock(block)
         var (position, digests, texts): (Int, [Int], [ByteView]) = (0, [], [])
         while position + 12 <= view.count, !view.search.isFinished {
             guard Self.marks.contains(view.name(position)), let number = view.number(position + 4, 2),

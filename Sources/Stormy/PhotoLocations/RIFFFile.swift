@@ -20,7 +20,7 @@ struct RIFFFile {
             let type = list.name(position)
             let content = list.part(position + 8, size)
             let name = "chunk \(type) of \(block)"
-            content.noteBlock(name)
+            content.recordBlock(name)
             switch type {
             case "EXIF":
                 let start = content.has("Exif\0\0", at: 0) ? 6 : 0
@@ -40,11 +40,11 @@ struct RIFFFile {
             default:
                 if type == "ANMF", depth < 8 {
                     // A frame contains its position, its duration, and chunks.
-                    list.notePixels(position, 24)
+                    list.recordPixels(position, 24)
                     clean(content.from(16), depth: depth + 1)
                 } else if Self.pixels.contains(type) || type == "LIST" {
                     if type == "LIST" { MediaSearch(content, name).clean() }
-                    list.notePixels(position, 8 + size)
+                    list.recordPixels(position, 8 + size)
                 } else if size > 0 {
                     OpaqueBytes(content, name).cleanAny()
                 }

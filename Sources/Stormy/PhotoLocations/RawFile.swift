@@ -42,7 +42,7 @@ struct RawFile {
         guard start > 0, size > 0, start < view.count else { return }
         let size = min(size, view.count - start)
         sensor.add(start..<start + size)
-        view.notePixels(start, size)
+        view.recordPixels(start, size)
     }
 
     /// Reads the sensor data, which is in a TIFF structure or is the complete range.

@@ -61,7 +61,7 @@ struct TIFFFile {
     @discardableResult
     mutating func clean(again: Bool = false) -> Bool {
         guard view.search.begin("TIFF", at: view.offset(0)) || again else { return false }
-        view.search.noteHeader(at: view.offset(0))
+        view.search.recordHeader(at: view.offset(0))
         protected.add(0..<(isBig ? 16 : 8))
         visit()
         protected.prepare()
@@ -147,7 +147,7 @@ struct TIFFFile {
             if Codestream.isPlausible(at: range.lowerBound, in: view) {
                 Codestream(view.part(range.lowerBound, range.count), "picture in \(block)").clean()
             }
-            if !view.has([0xFF, 0xD8, 0xFF], at: range.lowerBound) { view.notePixels(range.lowerBound, range.count) }
+            if !view.has([0xFF, 0xD8, 0xFF], at: range.lowerBound) { view.recordPixels(range.lowerBound, range.count) }
             if pixels.count < 10_000 { pixels.append(range) }
         }
     }
@@ -182,7 +182,7 @@ struct TIFFFile {
             let (view, protected, name) = (view, protected, "content credentials of \(block)")
             let range = entry.value..<entry.value + part.count
             let remove = { for gap in protected.gaps(range) { view.fill(gap.lowerBound, gap.count, name) } }
-            view.search.noteSignature(name, remove: remove)
+            view.search.recordSignature(name, remove: remove)
         case 0xC68C:
             let digest = values.first { $0.tag == 0xC71D && $0.size == 16 }.map { view.part($0.value, 16) }
             EmbeddedRaw(part, digest: digest, "embedded raw file of \(block)").clean()
@@ -246,7 +246,7 @@ struct TIFFFile {
         // A directory that is empty, or that contains only its version, needs no change.
         guard let directory, !directory.entries.isEmpty else { return }
         if directory.entries.count == 1, directory.entries[0].tag == 0, directory.next == 0 { return }
-        GPSDirectory(directory, view, little: little).notePlaces()
+        GPSDirectory(directory, view, little: little).recordPlaces()
         // Values of another directory are not values of GPS.
         guard isSeparate || directory.entries.contains(where: { $0.tag == 0 && $0.type == 1 && $0.count == 4 }) else { return }
         for entry in directory.entries where !entry.isInline && entry.value >= 0 && entry.value < view.count {

@@ -45,7 +45,7 @@ struct Trailer {
         let content = part.from(8 + nameLength)
         let text = String(decoding: name.filter { $0 >= 0x20 && $0 < 0x7F }, as: UTF8.self)
         let label = "Samsung block \(text)"
-        content.noteBlock(label)
+        content.recordBlock(label)
         // MCC_Data is the country of the mobile network.
         let isNamed = name.starts(with: "MCC".utf8) || LocationNames.isLocation(name)
         if kind == 0x0AA1 || isNamed {

@@ -19,27 +19,27 @@ extension XMPScanner {
     }
 
     /// Records the values of an element whose name is in an attribute, or in the preceding element.
-    mutating func noteNamedValue(
+    mutating func recordNamedValues(
         _ start: Int, _ name: [UInt8], _ attributes: [(name: Range<Int>, value: Range<Int>)], isClosed: Bool
     ) {
         let label = attributes.first { Self.isName(text[$0.name]) }?.value
         if let label, Self.isLocation(text[label]) {
-            for attribute in attributes where attribute.value != label { noteNamed(attribute.value, label) }
-            if !isClosed { noteNamed(content(from: position), label) }
+            for attribute in attributes where attribute.value != label { recordLabeledValue(attribute.value, label) }
+            if !isClosed { recordLabeledValue(content(from: position), label) }
         } else if !isClosed, Self.isName(name) {
             let label = content(from: position)
             guard Self.isLocation(text[label]), let end = next(UInt8(ascii: ">"), from: label.upperBound),
                 let next = next(UInt8(ascii: "<"), from: end), next + 1 < text.count, text[next + 1] != UInt8(ascii: "/"),
                 let open = self.next(UInt8(ascii: ">"), from: next), text[open - 1] != UInt8(ascii: "/")
             else { return }
-            noteNamed(content(from: open + 1), label)
+            recordLabeledValue(content(from: open + 1), label)
         }
     }
 
     private func content(from start: Int) -> Range<Int> { start..<(next(UInt8(ascii: "<"), from: start) ?? text.count) }
 
     /// Records a value with digits or letters, and keeps its name.
-    private mutating func noteNamed(_ value: Range<Int>, _ label: Range<Int>) {
+    private mutating func recordLabeledValue(_ value: Range<Int>, _ label: Range<Int>) {
         // The parts of a group have separate names.
         guard !value.isEmpty, text[value].contains(where: { $0 > 0x20 }) else { return }
         if Self.isNumber(text[label]), !LocationNames.isLocation(text[label]),
@@ -48,6 +48,6 @@ extension XMPScanner {
             return
         }
         found.append(value)
-        notePlace(Array(text[label]), value)
+        recordPlace(Array(text[label]), value)
     }
 }

@@ -35,17 +35,17 @@ struct XMPScanner {
     mutating func scan() {
         var contentStart = 0
         while let start = next(UInt8(ascii: "<"), from: position) {
-            noteText(contentStart..<start)
+            recordText(contentStart..<start)
             // Readers continue after a mark without an end, for example if a closing tag is damaged.
             if has("<!--", at: start) {
                 position = end(of: "-->", from: start) ?? start + 4
-                noteText(start..<position)
+                recordText(start..<position)
             } else if has("<![CDATA[", at: start) {
                 position = end(of: "]]>", from: start) ?? start + 9
-                noteText(start..<position)
+                recordText(start..<position)
             } else if has("<?", at: start) {
                 position = endOfInstruction(from: start)
-                noteText(start..<position)
+                recordText(start..<position)
             } else if has("</", at: start) {
                 position = (next(UInt8(ascii: ">"), from: start) ?? text.count - 1) + 1
             } else {
@@ -53,7 +53,7 @@ struct XMPScanner {
             }
             contentStart = position
         }
-        noteText(min(contentStart, text.count)..<text.count)
+        recordText(min(contentStart, text.count)..<text.count)
         if let waitingLatitude { pairs.append((waitingLatitude, nil)) }
     }
 
@@ -71,15 +71,15 @@ struct XMPScanner {
         let isClosed = position >= 2 && text[position - 1] == UInt8(ascii: ">") && text[position - 2] == UInt8(ascii: "/")
         let isLocation = isLocation(name) || !isClosed && holdsCoordinates(name, contentRange(of: name))
         guard isLocation else {
-            noteNamedValue(start, name, attributes, isClosed: isClosed)
+            recordNamedValues(start, name, attributes, isClosed: isClosed)
             for attribute in attributes {
                 let name = Array(text[attribute.name])
                 if self.isLocation(name) || holdsCoordinates(name, attribute.value) {
                     let end = attribute.value.upperBound
                     found.append(attribute.name.lowerBound..<(end < text.count && text[end] != UInt8(ascii: "<") ? end + 1 : end))
-                    notePlace(name, attribute.value)
+                    recordPlace(name, attribute.value)
                 } else if !text[attribute.name].starts(with: "xmlns".utf8) {
-                    noteText(attribute.value)
+                    recordText(attribute.value)
                 }
             }
             return
@@ -87,8 +87,8 @@ struct XMPScanner {
         let inside = position
         if !isClosed { position = endOfElement(name) }
         found.append(start..<position)
-        notePlace(name, inside..<max(inside, position))
-        for attribute in attributes { notePlace(Array(text[attribute.name]), attribute.value) }
+        recordPlace(name, inside..<max(inside, position))
+        for attribute in attributes { recordPlace(Array(text[attribute.name]), attribute.value) }
         guard depth < 8, position - inside > 10 else { return }
         var inner = XMPScanner(Array(text[inside..<position]), depth: depth + 1)
         inner.scan()
@@ -190,7 +190,7 @@ struct XMPScanner {
         return true
     }
 
-    mutating func notePlace(_ name: [UInt8], _ value: Range<Int>) {
+    mutating func recordPlace(_ name: [UInt8], _ value: Range<Int>) {
         let lower = name.map { (65...90).contains($0) ? $0 + 32 : $0 }
         let isLatitude = lower.firstRange(of: Array("lat".utf8)) != nil
         let isLongitude = ["lon", "lng"].contains { lower.firstRange(of: Array($0.utf8)) != nil }
@@ -210,7 +210,7 @@ struct XMPScanner {
         }
     }
 
-    private mutating func noteText(_ range: Range<Int>) {
+    private mutating func recordText(_ range: Range<Int>) {
         guard range.count > 3 else { return }
         if range.count > Self.longValue, isEncoded(range), encoded.count < 1_000 {
             encoded.append(range)

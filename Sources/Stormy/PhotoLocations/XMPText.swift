@@ -13,7 +13,7 @@ struct XMPText {
     func clean() -> Bool {
         if view.count > LocationSearch.maximumBlock { view.search.fail(.tooExpensive(block)) }
         guard view.count > 4, let raw = view.bytes(0, view.count) else { return false }
-        view.noteBlock(block)
+        view.recordBlock(block)
         let encoding = Self.encoding(raw)
         let units = Self.units(raw, encoding.width, encoding.first)
         var scanner = XMPScanner(units)

@@ -11,7 +11,7 @@ struct AnswerTaking {
     }
 
     /// An assessment, and the forecast that was judged. Hours that the service does not know are filled from other services.
-    struct Taken {
+    struct AssessedForecast {
         var assessment: Assessment
         var forecast: Forecast
     }
@@ -26,7 +26,7 @@ struct AnswerTaking {
     /// - Throws: ``Unusable``, or an error of the store.
     func take(
         _ fetched: FetchedForecast, of place: Place, next: () async throws -> Forecast?
-    ) async throws -> Taken {
+    ) async throws -> AssessedForecast {
         let (alerts, rule) = (try store.warnings(of: place), settings.rule)
         var (fetched, second): (FetchedForecast, Forecast?) = (fetched, nil)
         while true {
@@ -37,7 +37,7 @@ struct AnswerTaking {
             if isDoubtful { second = other }
             fetched.content = fetched.content.filled(known.unknownHours ?? [], from: other)
         }
-        return Taken(assessment: try take(fetched, beside: second, of: place), forecast: fetched.content)
+        return AssessedForecast(assessment: try take(fetched, beside: second, of: place), forecast: fetched.content)
     }
 
     /// Judges and stores a forecast, with the forecast of a second service if there is one.
@@ -50,7 +50,7 @@ struct AnswerTaking {
         }
         let assessment = try store.take(
             fetched, beside: second, of: place, fetchedAt: fetched.fetchedAt ?? now, rule: settings.rule, now: now)
-        StormQuestion.withdrawTrouble(at: place)
+        StormQuery.withdrawTrouble(at: place)
         return assessment
     }
 }

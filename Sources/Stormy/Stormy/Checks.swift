@@ -116,7 +116,7 @@ extension StormyStore {
                     fetchedAt: fetchedAt)
                 try check.save(database)
             }
-            let look = StormLook(assessment, rule: rule, forecast: isNewest ? forecast : nil, fetchedAt: fetchedAt, now: now)
+            let look = StormCheckData(assessment, rule: rule, forecast: isNewest ? forecast : nil, fetchedAt: fetchedAt, now: now)
             try Self.follow(look, place: place.id!, database)
             try Self.removeUncounted(at: place, database)
             return assessment
@@ -136,7 +136,7 @@ extension StormyStore {
     }
 
     /// Stores the reason why a check had no usable response. The last judgement is kept.
-    func noteTrouble(_ trouble: String, of place: Place, now: Date) throws {
+    func storeCheckTrouble(_ trouble: String, of place: Place, now: Date) throws {
         try queue.write { database in
             guard try Place.fetchOne(database, key: place.id) != nil else { return }
             var check =

@@ -75,7 +75,7 @@ extension StormyStore {
     }
 
     /// Restores the row from before a change, unless another process has changed the row since.
-    func takeBack(_ change: (before: DailyCheck?, after: DailyCheck)) throws {
+    func retract(_ change: (before: DailyCheck?, after: DailyCheck)) throws {
         try queue.write { database in
             guard try DailyCheck.fetchOne(database) == change.after else { return }
             if var before = change.before { try before.save(database) } else { try change.after.delete(database) }

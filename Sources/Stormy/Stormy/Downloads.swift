@@ -35,7 +35,7 @@ package enum Downloads {
     }
 
     /// Removes the notifications of downloads that are retried, so that their next result is shown even if its text is the same.
-    package static func forgetTold(_ downloads: [BackgroundTransferStatus]) {
+    package static func removeResultNotifications(_ downloads: [BackgroundTransferStatus]) {
         UNUserNotificationCenter.current().removeDeliveredNotifications(
             withIdentifiers: downloads.map { notification($0.taskIdentifier) })
     }

@@ -67,7 +67,7 @@ extension PhotoRecord {
     private func isSent(by transfer: BackgroundTransferStatus) -> Bool {
         // Another transfer may have sent the same photo to another destination.
         if let name = transfer.serverName, StormySettings.current.destinations.contains(where: { $0.name == name }),
-            goesTo(name) == false
+            isForDestination(name) == false
         {
             return false
         }

@@ -27,7 +27,7 @@ struct FeedWarnings: Sendable {
     let settings: StormySettings
 
     /// Requests all feeds at the same time, so that a stalled feed does not delay the others. MeteoAlarm is requested only for places
-    /// without a national service. Call ``refreshStandIns(for:within:)`` afterwards for the other places.
+    /// without a national service. Call ``refreshSubstitutes(for:within:)`` afterwards for the other places.
     ///
     /// - Parameter limit: the time for all feeds. The next check requests what is missing when the time is up.
     /// - Returns: The number of new documents that were not requested, because a feed has too many for one check.
@@ -62,20 +62,20 @@ struct FeedWarnings: Sendable {
             // New warnings of the feed itself are left out if their areas cannot be placed. Messages that change or end another warning are
             // used.
             let placed = found.messages.filter { !$0.isCodedOnly || $0.kind != .alert || $0.link != nil }
-            try store.noteUnknownCodes(Set(found.messages.flatMap(\.unknownCodes)))
+            try store.storeUnknownCodes(Set(found.messages.flatMap(\.unknownCodes)))
             let isPartial = !placed.isEmpty || found.messages.isEmpty && found.missing + found.notRequested + found.unusable == 0
             for place in places {
-                let taken = try store.takeWarnings(
+                let taken = try store.storeWarnings(
                     placed, isFeed: true, isComplete: found.lacking.isEmpty, emptyLinks: found.emptyLinks,
                     dataTime: found.dataTime, by: feed, of: place, rule: settings.rule, now: BGTaskScheduler.now)
                 let reasons = taken.unused + limits(of: found.messages, at: place) + found.lacking
                 if reasons.isEmpty { continue }
-                try store.noteWarningTrouble(reasons.joined(separator: "; "), isPartial: isPartial, by: feed, of: place)
+                try store.storeWarningTrouble(reasons.joined(separator: "; "), isPartial: isPartial, by: feed, of: place)
             }
             return found.notRequested
         } catch {
             let why = try Self.reason(error)
-            for place in places { try store.noteWarningTrouble(why, by: feed, of: place) }
+            for place in places { try store.storeWarningTrouble(why, by: feed, of: place) }
             return 0
         }
     }
@@ -294,7 +294,7 @@ struct FeedWarnings: Sendable {
             }
         }
         // A document whose request was cancelled is due at the next check.
-        if let document, answer != nil || !Task.isCancelled { try store.keepDocument(document) }
+        if let document, answer != nil || !Task.isCancelled { try store.saveDocument(document) }
         return (document, answer?.data.count ?? 0)
     }
 

@@ -6,22 +6,22 @@ import Synchronization
 
 /// Stores the responses of requests that continued in the agent, one by one. Each response is reported to the user at once.
 final class HandedOverWeather: URLSessionDownloadDelegate, EventDelivery {
-    private let question: StormQuestion
+    private let question: StormQuery
     let lastEvent = LastEvent()
     let trouble = FirstError()
     /// Places whose official services responded or failed in this launch.
     private let warned = Mutex<[Place]>([])
     /// The time for MeteoAlarm, which is requested in place of services that failed.
-    private static let standInTime: Duration = .seconds(15)
+    private static let meteoAlarmTime: Duration = .seconds(15)
 
-    init(question: StormQuestion) { self.question = question }
+    init(question: StormQuery) { self.question = question }
 
     /// Requests MeteoAlarm in place of services that failed. Call this after the last event.
-    func askStandIns() async throws {
+    func requestSubstitutes() async throws {
         let feeds = FeedWarnings(store: question.store, settings: question.settings)
         let places = warned.withLock { $0 }
-        for place in try await feeds.refreshStandIns(for: places, within: Self.standInTime) {
-            try StormTeller(store: question.store).tell(place, .warnedOf)
+        for place in try await feeds.refreshSubstitutes(for: places, within: Self.meteoAlarmTime) {
+            try StormNotifier(store: question.store).tell(place, .warnedOf)
         }
     }
 
@@ -34,7 +34,7 @@ final class HandedOverWeather: URLSessionDownloadDelegate, EventDelivery {
     func urlSession(_ session: URLSession, downloadTask: URLSessionDownloadTask, didFinishDownloadingTo location: URL) {
         trouble.noting {
             let data = try Data(contentsOf: location)
-            if try takeWarnings(data, of: downloadTask) { return }
+            if try storeWarnings(data, of: downloadTask) { return }
             var unknown: WeatherSource?
             for source in try sources(of: downloadTask) {
                 do {
@@ -53,7 +53,7 @@ final class HandedOverWeather: URLSessionDownloadDelegate, EventDelivery {
             let warnings = try warningSources(of: task)
             for source in warnings {
                 note(source.place)
-                try question.store.noteWarningTrouble(error.localizedDescription, by: source.service.rawValue, of: source.place)
+                try question.store.storeWarningTrouble(error.localizedDescription, by: source.service.rawValue, of: source.place)
             }
             if !warnings.isEmpty { return }
             var unknown: WeatherSource?
@@ -66,17 +66,17 @@ final class HandedOverWeather: URLSessionDownloadDelegate, EventDelivery {
     }
 
     /// - Returns: `false` if the data is not a response to a request for warnings.
-    private func takeWarnings(_ data: Data, of task: URLSessionTask) throws -> Bool {
+    private func storeWarnings(_ data: Data, of task: URLSessionTask) throws -> Bool {
         let sources = try warningSources(of: task)
         for source in sources {
             note(source.place)
             do {
                 try source.take(data, task.response, into: question.store, now: BGTaskScheduler.now)
             } catch let error as WeatherError {
-                try question.store.noteWarningTrouble(error, by: source.service.rawValue, of: source.place)
+                try question.store.storeWarningTrouble(error, by: source.service.rawValue, of: source.place)
             }
             // A response that is readable in part may have new warnings.
-            try StormTeller(store: question.store).tell(source.place, .warnedOf)
+            try StormNotifier(store: question.store).tell(source.place, .warnedOf)
         }
         return !sources.isEmpty
     }
@@ -101,7 +101,7 @@ final class HandedOverWeather: URLSessionDownloadDelegate, EventDelivery {
         switch answer {
         case .forecast(let fetched):
             _ = try take(fetched, of: place, now: now)
-            try StormTeller(store: question.store).tell(place)
+            try StormNotifier(store: question.store).tell(place)
         case .more(let next):
             let task = session.downloadTask(with: next)
             task.taskDescription = source.label

@@ -53,7 +53,8 @@ package struct HeldUploads: Sendable {
         do {
             try Self.submit(after: delay)
         } catch {
-            BGTaskScheduler.shared.failCurrentLaunch("the next launch for waiting photos could not be requested: \(error.localizedDescription)")
+            BGTaskScheduler.shared.failCurrentLaunch(
+                "the next launch for waiting photos could not be requested: \(error.localizedDescription)")
         }
     }
 }

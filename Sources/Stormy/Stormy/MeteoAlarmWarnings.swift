@@ -23,7 +23,7 @@ extension FeedWarnings {
     ///
     /// - Returns: the places for which MeteoAlarm was requested.
     @discardableResult
-    func refreshStandIns(for places: [Place], within limit: Duration) async throws -> [Place] {
+    func refreshSubstitutes(for places: [Place], within limit: Duration) async throws -> [Place] {
         let left = try places.filter { place in try !isMeteoAlarmFirst(at: place) && meteoAlarmCountries(of: place) != nil }
         if !left.isEmpty { try await refreshMeteoAlarm(left, within: limit) }
         return left
@@ -65,7 +65,7 @@ extension FeedWarnings {
 
     /// Returns a sentence about region codes that the table lacks, for the user. Each code is reported only once.
     func unknownRegions() throws -> String? {
-        let codes = try store.takeUnknownCodes()
+        let codes = try store.claimUnreportedCodes()
         return codes.isEmpty ? nil : "official warnings: areas that are not known: " + codes.joined(separator: ", ")
     }
 
@@ -106,7 +106,7 @@ extension FeedWarnings {
             unknown.formUnion(content.unknownCodes)
             parts.append(WarningFeed.Part(place: place, entries: content.entries, leftOut: content.leftOut))
         }
-        try store.noteUnknownCodes(unknown)
+        try store.storeUnknownCodes(unknown)
         return (parts, feed.updated)
     }
 
@@ -118,10 +118,10 @@ extension FeedWarnings {
         let feed: WarningFeed
         switch answer {
         case .none:
-            try store.noteOutside(by: country.key, of: place, now: BGTaskScheduler.now)
+            try store.recordOutsideArea(by: country.key, of: place, now: BGTaskScheduler.now)
             return 0
         case .failed(let why):
-            try store.noteWarningTrouble(why, by: country.key, of: place)
+            try store.storeWarningTrouble(why, by: country.key, of: place)
             return 0
         case .feed(let received): feed = received
         }
@@ -133,7 +133,7 @@ extension FeedWarnings {
         let isComplete = found.lacking.isEmpty
         let meant = found.messages.filter { $0.kind == .cancel || $0.infos.contains { $0.contains(coordinates) == true } }
             .map(Self.attributed)
-        let taken = try store.takeWarnings(
+        let taken = try store.storeWarnings(
             meant, isComplete: isComplete, dataTime: feed.dataTime, by: country.key, of: place, rule: settings.rule,
             now: BGTaskScheduler.now)
         if taken.keptCount > 0, let dataTime = feed.dataTime {
@@ -141,7 +141,7 @@ extension FeedWarnings {
         }
         reasons += taken.unused
         if !reasons.isEmpty {
-            try store.noteWarningTrouble(
+            try store.storeWarningTrouble(
                 reasons.joined(separator: "; "), isPartial: !meant.isEmpty || isComplete, by: country.key, of: place)
         }
         return found.notRequested

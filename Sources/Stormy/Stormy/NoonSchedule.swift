@@ -43,7 +43,7 @@ package struct NoonSchedule: Sendable {
         do {
             try submit(change.after)
         } catch {
-            try store.takeBack(change)
+            try store.retract(change)
             throw error
         }
     }
@@ -59,7 +59,7 @@ package struct NoonSchedule: Sendable {
         do {
             try BGTaskScheduler.shared.removeTaskRequest(withIdentifier: Self.identifier)
         } catch {
-            try store.takeBack(change)
+            try store.retract(change)
             throw error
         }
     }
@@ -129,7 +129,7 @@ struct NoonCheck {
         if let outcome = logged("the photos", { try PhotoReconciliation(store: store, settings: settings).run() }) {
             for sentence in outcome.sentences { logError(sentence) }
         }
-        let question = StormQuestion(store: store, settings: settings)
+        let question = StormQuery(store: store, settings: settings)
         let places = try store.places()
         let (trouble, unknown) = (FirstError(), FirstError())
         let feeds = FeedWarnings(store: store, settings: settings)
@@ -143,7 +143,7 @@ struct NoonCheck {
                         return 0
                     }
                     let left = try await feeds.refresh(within: Self.feedTime)
-                    for place in places { try StormTeller(store: store).tell(place, .warnedOf) }
+                    for place in places { try StormNotifier(store: store).tell(place, .warnedOf) }
                     return left
                 } catch {
                     trouble.note(error)
@@ -158,8 +158,8 @@ struct NoonCheck {
                     if left == 0 { break }
                 }
                 do {
-                    let standIns = try await feeds.refreshStandIns(for: places, within: Self.feedTime)
-                    for place in standIns { try StormTeller(store: store).tell(place, .warnedOf) }
+                    let substitutes = try await feeds.refreshSubstitutes(for: places, within: Self.feedTime)
+                    for place in substitutes { try StormNotifier(store: store).tell(place, .warnedOf) }
                 } catch {
                     trouble.note(error)
                 }
@@ -170,11 +170,11 @@ struct NoonCheck {
                     do {
                         let seen = try await question.assessment(at: place) { asked.yield() }
                         // If the forecast is calm or missing, storms of warnings are still announced or cancelled.
-                        try StormTeller(store: store).tell(place, seen == nil ? .warnedOf : .all)
+                        try StormNotifier(store: store).tell(place, seen == nil ? .warnedOf : .all)
                     } catch let error as WeatherUnknown {
                         unknown.note(error)
                         // Storms that an earlier check found may not have been shown.
-                        trouble.noting { try StormTeller(store: store).tell(place) }
+                        trouble.noting { try StormNotifier(store: store).tell(place) }
                     } catch {
                         trouble.note(error)
                     }
@@ -185,7 +185,7 @@ struct NoonCheck {
             return await group.reduce(0, +)
         }
         try trouble.check()
-        try StormTeller(store: store).withdrawPast()
+        try StormNotifier(store: store).withdrawPast()
         await logged("what is long over") { try store.prune(now: BGTaskScheduler.now) }
         do {
             try unknown.check()

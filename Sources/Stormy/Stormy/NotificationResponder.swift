@@ -7,7 +7,7 @@ import UserNotifications
 /// Performs the actions that a user selects on a notification.
 final class NotificationResponder: UNUserNotificationCenterDelegate, Sendable {
     func userNotificationCenter(_ center: UNUserNotificationCenter, didReceive response: UNNotificationResponse) async {
-        let storm = StormTeller.number(ofStormIn: response.notification.request.content.userInfo)
+        let storm = StormNotifier.number(ofStormIn: response.notification.request.content.userInfo)
         switch response.actionIdentifier {
         case "photo": await addPhoto(storm: storm, from: response.notification.request.identifier)
         case "snooze": await showAgain(response.notification.request, after: 3600)
@@ -95,7 +95,7 @@ final class NotificationResponder: UNUserNotificationCenterDelegate, Sendable {
         // A notification without its picture is better than no notification.
         content.attachments = content.attachments.filter { FileManager.default.fileExists(atPath: $0.url.path) }
         // A notification that is snoozed again keeps its identifier.
-        let suffix = request.identifier.hasSuffix(StormTeller.snoozed) ? "" : StormTeller.snoozed
+        let suffix = request.identifier.hasSuffix(StormNotifier.snoozed) ? "" : StormNotifier.snoozed
         await show(
             UNNotificationRequest(
                 identifier: request.identifier + suffix, content: content,
@@ -103,7 +103,7 @@ final class NotificationResponder: UNUserNotificationCenterDelegate, Sendable {
     }
 
     private func say(_ title: String, _ body: String) async {
-        await logging(title) { try await PersonAnswer.show(title, body) }
+        await logging(title) { try await ActionNotification.show(title, body) }
     }
 
     private func show(_ request: UNNotificationRequest) async {

@@ -37,11 +37,11 @@ package struct OwnFiles: Sendable {
             do {
                 paths += try FileManager.default.contentsOfDirectory(atPath: folder.text).map { folder.text + "/" + $0 }
             } catch {
-                if !FileLook.at(folder.text).isAbsent { trouble = "\(folder.text): \((error as NSError).localizedDescription)" }
+                if !PathStatus.at(folder.text).isAbsent { trouble = "\(folder.text): \((error as NSError).localizedDescription)" }
             }
         }
         for path in paths {
-            switch FileLook.at(path) {
+            switch PathStatus.at(path) {
             case .found(let information) where information.st_mode & S_IFMT == S_IFREG: files.insert(Identity(information))
             case .found, .absent: break
             // A file that this user cannot reach, or a loop of links, is not a file that could be uploaded.
@@ -56,7 +56,7 @@ package struct OwnFiles: Sendable {
     ///
     /// - Throws: ``Unknown``.
     package func contain(_ path: String) throws(Unknown) -> Bool {
-        switch FileLook.at(path) {
+        switch PathStatus.at(path) {
         case .absent: return false
         // No file can have such a name.
         case .unreadable(let number) where FileFault(number) == .impossible: return false

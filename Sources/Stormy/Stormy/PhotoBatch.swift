@@ -92,7 +92,7 @@ package struct PhotoBatch: Codable, Equatable {
     private static func photo(ofGiving giving: String) -> Int64? { giving.split(separator: " ").first.flatMap { Int64($0) } }
 
     /// Removes notifications about failed photos if all of these photos were retried by the user.
-    package static func takeBackFailures(_ store: StormyStore) async throws {
+    package static func withdrawFailureNotifications(_ store: StormyStore) async throws {
         let center = UNUserNotificationCenter.current()
         let requests = await center.deliveredNotifications().map(\.request) + center.pendingNotificationRequests()
         let photos = Dictionary(uniqueKeysWithValues: try store.photos().map { ($0.id, $0.state) })
@@ -104,8 +104,8 @@ package struct PhotoBatch: Codable, Equatable {
         }.map(\.identifier)
         if over.isEmpty { return }
         // Photos that arrived in the same batch, and whose notification was not shown yet, are reported again without the failures.
-        if let said = try store.saidPhotoBatch(), over.contains(said.notification), !said.uploaded.isEmpty,
-            await center.pendingNotificationRequests().contains(where: { said.isToldBy($0) })
+        if let said = try store.closedPhotoBatch(), over.contains(said.notification), !said.uploaded.isEmpty,
+            await center.pendingNotificationRequests().contains(where: { said.isReportedBy($0) })
         {
             try store.reopenPhotoBatch(said, isOpened: true) { $0.failures = [] }
         }
@@ -118,7 +118,7 @@ package struct PhotoBatch: Codable, Equatable {
     /// Shows the progress of the batch. The batch stays open until its last notification is accepted, so that another process reports it
     /// after a crash.
     package static func tell(_ store: StormyStore) async throws {
-        var isSaid = false
+        var isBatchClosed = false
         try await joinUnseen(store)
         repeat {
             // Paused photos do not count as remaining. A photo that the ledger does not contain is not being uploaded yet.
@@ -127,19 +127,19 @@ package struct PhotoBatch: Codable, Equatable {
             let (batch, left) = try store.photoBatch(
                 without: Set(queued.compactMap(\.submission).filter { states[$0] == nil || states[$0] == .paused }))
             try await say(batch, left: left)
-            isSaid = try left > 0 || batch == PhotoBatch() || store.closePhotoBatch(batch)
-        } while !isSaid
+            isBatchClosed = try left > 0 || batch == PhotoBatch() || store.closePhotoBatch(batch)
+        } while !isBatchClosed
     }
 
     /// Reopens the last batch if its notification is still held back by quiet hours or by the notification server. Otherwise the next batch
     /// would replace the notification.
     private static func joinUnseen(_ store: StormyStore) async throws {
-        guard let said = try store.saidPhotoBatch() else { return }
+        guard let said = try store.closedPhotoBatch() else { return }
         let pending = await UNUserNotificationCenter.current().pendingNotificationRequests()
-        if pending.contains(where: { said.isToldBy($0) }) { try store.reopenPhotoBatch(said) }
+        if pending.contains(where: { said.isReportedBy($0) }) { try store.reopenPhotoBatch(said) }
     }
 
-    private func isToldBy(_ request: UNNotificationRequest) -> Bool {
+    private func isReportedBy(_ request: UNNotificationRequest) -> Bool {
         request.identifier == notification && request.content.userInfo["batch"] as? String == mark ?? ""
     }
 
@@ -224,7 +224,7 @@ extension StormyStore {
     }
 
     /// The batch that was closed last.
-    func saidPhotoBatch() throws -> PhotoBatch? { try queue.read { try PhotoBatch(.said, in: $0) } }
+    func closedPhotoBatch() throws -> PhotoBatch? { try queue.read { try PhotoBatch(.said, in: $0) } }
 
     /// Joins a reported batch with the photos that ended since, if there are any, and opens it again.
     ///

@@ -69,7 +69,7 @@ final class PhotoCleaner: Sendable {
     }
 
     private static func hasRoom(for file: URL) -> Bool {
-        !DiskSpace.takesNoMoreFiles(at: file.path) && DiskSpace.left(at: file.path) != 0
+        !DiskSpace.hasNoFreeInodes(at: file.path) && DiskSpace.left(at: file.path) != 0
     }
 
     private static func noRoom(for file: URL) -> PhotoUploadError {
@@ -168,7 +168,7 @@ final class PhotoCleaner: Sendable {
         /// Waits until the program writes or ends.
         ///
         /// - Returns: `false` if the program took too long.
-        private func hasAnswer(within patience: inout CleanerPatience) -> Bool {
+        private func hasAnswer(within patience: inout CleanerTimeLimit) -> Bool {
             var waiting = pollfd(fd: socket, events: Int16(POLLIN), revents: 0)
             while true {
                 switch poll(&waiting, 1, 1_000) {
@@ -184,7 +184,7 @@ final class PhotoCleaner: Sendable {
             guard path.withUnsafeBytes({ send(socket, $0) }) == path.count else { return .notAsked(errno) }
             var information = stat()
             let size = lstat(file.path, &information) == 0 ? Int64(information.st_size) : 0
-            var patience = CleanerPatience(forBytes: size, used: processorTime)
+            var patience = CleanerTimeLimit(forBytes: size, used: processorTime)
             var buffer = [UInt8](repeating: 0, count: 1 << 14)
             // An empty field ends the response.
             while !rest.suffix(2).elementsEqual([0, 0]) {

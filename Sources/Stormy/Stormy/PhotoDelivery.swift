@@ -36,7 +36,7 @@ package class PhotoDelivery: EventDelivery, @unchecked Sendable {  // because th
             if try store.photo(submittedAs: submission) == nil { try PhotoReconciliation(store: store).adoptAll() }
             let photo = try store.endPhoto(
                 submission, as: Self.state(error), message: error?.localizedDescription,
-                remoteURL: upload.remoteURL?.absoluteString, isInBatch: { !saysEnds && $0.tells })
+                remoteURL: upload.remoteURL?.absoluteString, isInBatch: { !reportsEnds && $0.tells })
             guard let photo else { return }
             ended.withLock { $0.append(photo) }
             noted(photo, number)
@@ -44,11 +44,11 @@ package class PhotoDelivery: EventDelivery, @unchecked Sendable {  // because th
     }
 
     /// `true` if ends are reported to the user by other means than a notification.
-    var saysEnds: Bool { false }
+    var reportsEnds: Bool { false }
 
     /// Reports the end of a photo and its transfer after the store has recorded it.
     func noted(_ photo: PhotoRecord, _ transfer: Int64) {
-        if phase.withLock({ $0 }) == .telling { tellBatch() }
+        if phase.withLock({ $0 }) == .telling { reportBatch() }
     }
 
     private static func state(_ error: (any Error)?) -> PhotoRecord.State {
@@ -87,7 +87,7 @@ package class PhotoDelivery: EventDelivery, @unchecked Sendable {  // because th
     }
 
     /// Blocks until the notification is accepted. Only then may the process exit, and only then does the end count as reported.
-    fileprivate func tellBatch() {
+    fileprivate func reportBatch() {
         let isTold = DispatchSemaphore(value: 0)
         Task.detached { [self] in
             do { try await telling(store) } catch { trouble.note(error) }
@@ -114,13 +114,13 @@ package final class FollowedPhotos: PhotoDelivery, @unchecked Sendable {  // bec
         super.init(store)
     }
 
-    override var saysEnds: Bool { true }
+    override var reportsEnds: Bool { true }
 
     override func noted(_ photo: PhotoRecord, _ transfer: Int64) {
         if onEnd(photo, transfer) || !notifies { return }
         trouble.noting { try store.addToPhotoBatch(photo) }
         told.withLock { _ = $0.insert(transfer) }
-        tellBatch()
+        reportBatch()
     }
 
     /// Reports completed transfers by notification, because the terminal could not print them.

@@ -49,7 +49,7 @@ package enum PhotoFormat: String, Sendable, CaseIterable {
     }
 
     /// The kind of a file, by its first bytes.
-    package enum Look: Sendable, Equatable {
+    package enum DetectedKind: Sendable, Equatable {
         case photo(PhotoFormat)
         /// A file of another kind, or not a regular file.
         case other
@@ -58,7 +58,7 @@ package enum PhotoFormat: String, Sendable, CaseIterable {
     }
 
     /// Reads the first bytes of a file.
-    package static func look(at file: URL) -> Look {
+    package static func look(at file: URL) -> DetectedKind {
         // Without O_NONBLOCK, opening a named pipe waits for a writer.
         let descriptor = open(file.path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { return .unreadable(errno) }
@@ -75,7 +75,7 @@ package enum PhotoFormat: String, Sendable, CaseIterable {
             if count == 0 { break }
             filled += count
         }
-        return PhotoFormat(firstBytes: Data(bytes.prefix(filled))).map(Look.photo) ?? .other
+        return PhotoFormat(firstBytes: Data(bytes.prefix(filled))).map(DetectedKind.photo) ?? .other
     }
 
     /// `nil` if the file is not a picture, or cannot be read.

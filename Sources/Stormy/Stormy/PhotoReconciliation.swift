@@ -37,12 +37,14 @@ package struct PhotoReconciliation {
         package var sentences: [String] {
             var sentences: [String] = []
             if queuedAgain > 0 {
-                sentences.append("\(count(queuedAgain)) queued again, because the agent's database had no transfer for \(them(queuedAgain))")
+                sentences.append(
+                    "\(count(queuedAgain)) queued again, because the agent's database had no transfer for \(them(queuedAgain))")
             }
             if adopted > 0 { sentences.append("\(count(adopted)) found again: the upload is not complete yet") }
             for (name, number) in waiting.sorted(by: { $0.key < $1.key }) {
                 sentences.append(
-                    "\(count(number)) for \(name) not sent yet: the destination was changed or removed, or its password cannot be read")
+                    "\(count(number)) for \(name) not sent yet: the destination was changed or removed, or its password cannot be read"
+                )
             }
             sentences += failed
             for path in away { sentences.append("\(path): not sent yet, because the file cannot be read now: connect its drive") }
@@ -72,13 +74,13 @@ package struct PhotoReconciliation {
         }
         try queueAgain(queued, states, &outcome)
         try adoptUnknown(&outcome)
-        if !outcome.lost.isEmpty { tellOfLost(outcome) }
+        if !outcome.lost.isEmpty { notifyOfLostPhotos(outcome) }
         if !outcome.replaced.isEmpty {
             tell(
                 "photos-replaced", "Photos were not sent",
                 outcome.replaced.prefix(3).joined(separator: "\n") + "\nAnother file is there now.")
         }
-        if !outcome.waiting.isEmpty { tellOfWaiting(outcome) }
+        if !outcome.waiting.isEmpty { notifyOfWaitingPhotos(outcome) }
         return outcome
     }
 
@@ -158,7 +160,7 @@ package struct PhotoReconciliation {
                 let folder = URL(fileURLWithPath: path).deletingLastPathComponent().path
                 let others = try? FileManager.default.contentsOfDirectory(atPath: folder)
                 let isUntouched =
-                    FileLook.at(folder).information.map { Self.seconds($0.st_mtim) < named.timeIntervalSince1970 } ?? true
+                    PathStatus.at(folder).information.map { Self.seconds($0.st_mtim) < named.timeIntervalSince1970 } ?? true
                 self = others?.isEmpty ?? true && isUntouched ? .away : .gone
             }
         }
@@ -263,14 +265,14 @@ package struct PhotoReconciliation {
         // The lost record had stored whether the command had a desktop.
         return PhotoRecord(
             state: .queued, path: transfer.file ?? "photo", submission: transfer.submission, digest: transfer.copySHA256,
-            createdAt: now, changedAt: now, destination: destination?.identity, tells: PersonAnswer.hasDesktop)
+            createdAt: now, changedAt: now, destination: destination?.identity, tells: ActionNotification.hasDesktop)
     }
 
-    private func tellOfWaiting(_ outcome: Outcome) {
+    private func notifyOfWaitingPhotos(_ outcome: Outcome) {
         tell("photos-wait", "Photos wait for their destination", outcome.waiting.keys.sorted().joined(separator: "\n"))
     }
 
-    private func tellOfLost(_ outcome: Outcome) {
+    private func notifyOfLostPhotos(_ outcome: Outcome) {
         tell(
             "photos-lost", outcome.lost.count == 1 ? "A photo is lost" : "\(outcome.lost.count) photos are lost",
             outcome.lost.prefix(3).joined(separator: "\n") + "\nThe file and its queued copy are missing.")

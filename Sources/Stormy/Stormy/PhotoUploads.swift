@@ -212,7 +212,7 @@ package struct PhotoUploads: Sendable {
     package func queue(_ photos: [Prepared], _ order: BatchOptions) throws -> [Swift.Result<Result, any Error>] {
         try store.renameDestination(to: order.destination)
         let beginnings = try begin(photos, order)
-        var submitted: [(index: Int, begun: StormyStore.Begun, note: String?)] = []
+        var submitted: [(index: Int, begun: StormyStore.BegunPhoto, note: String?)] = []
         var results: [Int: Swift.Result<Result, any Error>] = [:]
         for (index, beginning) in beginnings {
             switch beginning {
@@ -238,7 +238,7 @@ package struct PhotoUploads: Sendable {
 
     private enum Beginning {
         case done(Swift.Result<Result, any Error>)
-        case submit(StormyStore.Begun, note: String?)
+        case submit(StormyStore.BegunPhoto, note: String?)
     }
 
     /// Stores the records before the uploads begin, because an upload may end before this process can write again.
@@ -273,7 +273,7 @@ package struct PhotoUploads: Sendable {
     /// - Parameter transfer: The transfer of a photo that is known. `nil` if the ledger has none.
     /// - Returns: `nil` if the transfer has ended and the photo begins again.
     private func beginning(
-        of prepared: Prepared, _ begun: StormyStore.Begun, _ transfer: BackgroundTransferStatus?, _ continued: Set<String>
+        of prepared: Prepared, _ begun: StormyStore.BegunPhoto, _ transfer: BackgroundTransferStatus?, _ continued: Set<String>
     ) throws -> Beginning? {
         let photo = begun.photo
         let known = Beginning.done(.success(.known(photo: photo.id!, transfer: transfer?.id, url: photo.remoteURL)))
@@ -314,11 +314,11 @@ package struct PhotoUploads: Sendable {
     }
 
     private func outcome(
-        of prepared: Prepared, _ begun: StormyStore.Begun, _ note: String?
+        of prepared: Prepared, _ begun: StormyStore.BegunPhoto, _ note: String?
     ) throws -> Swift.Result<Result, any Error> {
         // A queued upload may already have failed. That end is reported like every other end.
         guard let number = prepared.task.transferNumber else {
-            try store.giveBack(begun)
+            try store.revert(begun)
             let reason = prepared.task.error?.localizedDescription ?? "not queued"
             return .failure(PhotoUploadError.cannotRead(path: prepared.path, reason: reason))
         }
@@ -358,10 +358,10 @@ package struct PhotoUploads: Sendable {
         let verdict = try cleaner.clean(copy)
         if mayTryAgain, verdict == .interrupted { throw CleanerInterrupted() }
         let isProved = if case .clean = verdict { true } else { false }
-        return PhotoPrivacy(format: format, verdict: verdict, looksLocated: isProved ? false : try Self.saysWhere(copy))
+        return PhotoPrivacy(format: format, verdict: verdict, looksLocated: isProved ? false : try Self.containsLocation(copy))
     }
 
-    private static func saysWhere(_ file: URL) throws -> Bool {
+    private static func containsLocation(_ file: URL) throws -> Bool {
         let photo = try MappedFile(file)
         return withExtendedLifetime(photo) { PhotoLocation.isPresent(in: photo.data, leave: photo.release) }
     }

@@ -43,7 +43,7 @@ package struct PhotoRecord: Codable, Sendable, Equatable, Identifiable {
     package var keepsLocation: Bool?
 
     /// Returns whether the destination with this name gets the photo. `nil` if that was not written down.
-    package func goesTo(_ name: String) -> Bool? { destination.map { $0.hasPrefix(name + " ") } }
+    package func isForDestination(_ name: String) -> Bool? { destination.map { $0.hasPrefix(name + " ") } }
 }
 
 extension PhotoRecord: StoreRecord {
@@ -84,7 +84,7 @@ extension StormyStore {
     }
 
     /// The record of a photo that is given now.
-    struct Begun {
+    struct BegunPhoto {
         var photo: PhotoRecord
         /// The record before. `nil` if the record is new.
         var before: PhotoRecord?
@@ -96,14 +96,14 @@ extension StormyStore {
     /// or a new record. The request is that storm's, or the oldest. One transaction, so that two uploads never fulfil the same request.
     ///
     /// The same photo for the same storm has the same record, because an action of a notification is delivered again if the app died.
-    func beginPhoto(_ photo: NewPhoto, as state: PhotoRecord.State = .queued, message: String? = nil) throws -> Begun {
+    func beginPhoto(_ photo: NewPhoto, as state: PhotoRecord.State = .queued, message: String? = nil) throws -> BegunPhoto {
         try queue.write { try Self.begin(photo, as: state, message: message, in: $0) }
     }
 
     /// Begins photos that are queued, in one transaction. Two commands at once never get one presigned address.
     ///
     /// - Returns: `nil` for a photo whose address is for one file, if another photo went there.
-    func beginPhotos(_ photos: [NewPhoto]) throws -> [Begun?] {
+    func beginPhotos(_ photos: [NewPhoto]) throws -> [BegunPhoto?] {
         if photos.isEmpty { return [] }
         return try queue.write { database in
             try photos.map { new in
@@ -142,7 +142,7 @@ extension StormyStore {
 
     private static func begin(
         _ new: NewPhoto, as state: PhotoRecord.State, message: String?, in database: Database
-    ) throws -> Begun {
+    ) throws -> BegunPhoto {
         let (path, digest, storm, destination) = (new.path, new.digest, new.storm, new.destination)
         // A photo that was queued twice, or that was uploaded before, has one upload. The request of another storm is then also fulfilled.
         let again = try PhotoRecord.fetchOne(
@@ -154,7 +154,7 @@ extension StormyStore {
                     """), arguments: [digest, storm, destination])
         if var again {
             // A photo that was sent with its location is not held as well.
-            guard state == .queued else { return Begun(photo: again, before: again) }
+            guard state == .queued else { return BegunPhoto(photo: again, before: again) }
             try closeHeld(path, destination, in: database)
             let stored = again
             // The new order may want the photo at once, or may come from a session with a desktop.
@@ -164,7 +164,7 @@ extension StormyStore {
             again.submission = again.submission ?? newSubmission()
             if again != stored { try again.update(database) }
             if let storm, again.storm != storm, new.isPhoto { try closeJob(of: storm, in: database) }
-            return Begun(photo: again, before: again)
+            return BegunPhoto(photo: again, before: again)
         }
         let held = try PhotoRecord.fetchOne(
             database.cachedStatement(
@@ -191,7 +191,7 @@ extension StormyStore {
         photo.submission = state == .queued ? newSubmission() : nil
         (photo.message, photo.changedAt) = (message, now)
         try photo.save(database)
-        return Begun(photo: photo, before: before)
+        return BegunPhoto(photo: photo, before: before)
     }
 
     private static func newSubmission() -> String { BackgroundTransfers.stored(submissionKey: UUID().uuidString) }
@@ -216,7 +216,7 @@ extension StormyStore {
     }
 
     /// Undoes the beginning of a photo that could not be queued. A photo that was known before belongs to another command.
-    func giveBack(_ begun: Begun) throws {
+    func revert(_ begun: BegunPhoto) throws {
         if begun.isKnown { return }
         try queue.write { database in
             if let before = begun.before { try before.update(database) } else { try begun.photo.delete(database) }

@@ -84,7 +84,7 @@ extension StormyStore {
             left.cancelled = try Self.records(of: before, database).flatMap { record, _ in
                 record.events(at: before, now: now).flatMap(\.messages)
             }
-            try Self.follow(StormLook(left, rule: StormRule(), now: now), place: before.id!, database)
+            try Self.follow(StormCheckData(left, rule: StormRule(), now: now), place: before.id!, database)
             (place.latitude, place.longitude) = (coordinates.latitude, coordinates.longitude)
             // The chosen service may have no forecasts for the new coordinates.
             if place.provider?.service().covers(coordinates) == false { place.provider = nil }

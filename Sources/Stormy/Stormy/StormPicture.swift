@@ -15,10 +15,11 @@ final class StormPicture {
         guard let forecast = try? store.lastForecast(of: place)?.content else { return nil }
         let plotted = PlottedHours(
             forecast, Assessment(verdict: .stormy, reasons: storm.reasons), rule: StormySettings.current.rule, now: now,
-            count: StormGlance.hours(until: storm.ends, now: now), timeZone: place.zone, locale: PersonLocale.current,
+            count: StormThumbnail.hours(until: storm.ends, now: now), timeZone: place.zone, locale: UserLocale.current,
             units: .ofPerson)
         guard !plotted.hours.isEmpty,
-            let png = try? CairoPicture.png(of: StormGlance(plotted).shapes, width: StormGlance.side, height: StormGlance.side)
+            let png = try? CairoPicture.png(
+                of: StormThumbnail(plotted).shapes, width: StormThumbnail.side, height: StormThumbnail.side)
         else { return nil }
         file = FileManager.default.temporaryDirectory.appendingPathComponent("stormy-\(UUID().uuidString).png")
         guard (try? png.write(to: file, options: [.withoutOverwriting])) != nil else { return nil }

@@ -99,7 +99,7 @@ extension StormyStore {
     }
 
     /// Updates the storms of a place after a judgement.
-    static func follow(_ look: StormLook, place: Int64, _ database: Database) throws {
+    static func follow(_ look: StormCheckData, place: Int64, _ database: Database) throws {
         let known = try recentStorms(of: place, now: look.now, database).filter {
             $0.ends > look.now - 2 * StormWindow.mergeGap
         }

@@ -8,7 +8,7 @@ package struct StormyApp: App {
     package init() {
         responder = NotificationResponder()
         UNUserNotificationCenter.current().delegate = responder
-        StormTeller.registerCategory()
+        StormNotifier.registerCategory()
     }
 
     package var body: some Scene {
@@ -18,9 +18,9 @@ package struct StormyApp: App {
             }
             .backgroundTask(.urlSession(WeatherSession.identifier)) {
                 await Self.withStore {
-                    let delivery = HandedOverWeather(question: StormQuestion(store: $0, settings: .current))
+                    let delivery = HandedOverWeather(question: StormQuery(store: $0, settings: .current))
                     try await delivery.finish(WeatherSession.configuration())
-                    try await delivery.askStandIns()
+                    try await delivery.requestSubstitutes()
                 }
             }
             .backgroundTask(.urlSession(PhotoUploads.sessionIdentifier)) {

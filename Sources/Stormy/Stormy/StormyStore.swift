@@ -88,7 +88,7 @@ package final class StormyStore: Sendable {
     package static func look(in folder: URL) throws -> StormyStore? {
         let path = folder.appendingPathComponent(fileName).path
         do {
-            guard try file(path).lookIfKnown().state == .current else { return nil }
+            guard try file(path).inspectKnownVersion().state == .current else { return nil }
             return StormyStore(try file(path).openToReadChecked())
         } catch {
             throw StormyStoreError(opening: path, error)
@@ -132,7 +132,7 @@ package final class StormyStore: Sendable {
             // On a full disk the store is first opened exclusively, which needs no space. The reserved space is used only if that fails.
             if let alone = try? Self.file(path).openAlone(label: "store") {
                 (queue, isExclusive) = (StoreQueue(alone), true)
-            } else if AppRuntime.shared.giveUpReserve() {
+            } else if AppRuntime.shared.releaseDiskReserve() {
                 (queue, isExclusive) = (StoreQueue(try Self.open(path, in: folder)), false)
             } else {
                 throw error
@@ -148,7 +148,7 @@ package final class StormyStore: Sendable {
                 at: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
             // An existing folder may have wider permissions. If this user cannot change them, SQLite reports the error.
             // Each change of attributes in this folder is a change of the app for the agent.
-            if let mode = FileLook.at(folder.path).information?.st_mode, mode & 0o777 != 0o700 { chmod(folder.path, 0o700) }
+            if let mode = PathStatus.at(folder.path).information?.st_mode, mode & 0o777 != 0o700 { chmod(folder.path, 0o700) }
             let file = file(path)
             do { try file.makeIfMissing() } catch {
                 // For example a link to a disk that is away.

@@ -22,7 +22,7 @@ package struct WarningAnswer: Sendable {
     /// The reason why a part of the response is not used. `nil` if the complete response is used.
     package var remark: String?
     /// Warnings at the place that are not over. An all-clear does not count.
-    package var standingCount: Int
+    package var activeCount: Int
     /// The time of the last response. `nil` if there is none.
     package var answeredAt: Date?
     /// The time of the data according to the service. `nil` if its responses have no such time.
@@ -52,7 +52,7 @@ extension StormyStore {
             let answeredAt = record.flatMap { $0.askedAt > .distantPast ? $0.askedAt : nil }
             return WarningAnswer(
                 source: source, outcome: Self.outcome(of: source, record),
-                remark: record.flatMap { $0.isPartial ? $0.trouble : nil }, standingCount: standing.count,
+                remark: record.flatMap { $0.isPartial ? $0.trouble : nil }, activeCount: standing.count,
                 answeredAt: answeredAt, dataTime: record?.dataTime)
         }
     }
@@ -67,7 +67,7 @@ extension StormyStore {
     /// Returns the services whose last response was not usable, may lack warnings, or reported that the place is not covered.
     package func failingServices(at place: Place) throws -> Set<AlertService> {
         let records = try queue.read { try WarningRecord.filter(Column("place") == place.id).fetchReadable($0) }
-        return Set(records.filter(\.needsStandIn).compactMap { AlertService(rawValue: $0.service) })
+        return Set(records.filter(\.needsSubstitute).compactMap { AlertService(rawValue: $0.service) })
     }
 
     /// Returns the stored records of each source at a place, and whether the source counts. Removed sources do not count: a feed that is no
@@ -76,7 +76,7 @@ extension StormyStore {
         let records = try WarningRecord.filter(Column("place") == place.id).fetchReadable(database)
         guard !records.isEmpty, StormySettings.areSet else { return records.map { ($0, true) } }
         // A service that was not requested yet does not remove other sources.
-        let answering = records.filter { !$0.needsStandIn }.compactMap { AlertService(rawValue: $0.service) }
+        let answering = records.filter { !$0.needsSubstitute }.compactMap { AlertService(rawValue: $0.service) }
         let failing = Set(AlertService.allCases).subtracting(answering)
         let coverage = StormySettings.current.warningCoverage(of: place, failing: failing)
         return records.map { record in
@@ -93,7 +93,7 @@ extension StormyStore {
     }
 
     /// Records the response of a service that the place is outside its area. Earlier warnings stay until their end.
-    func noteOutside(by service: String, of place: Place, now: Date) throws {
+    func recordOutsideArea(by service: String, of place: Place, now: Date) throws {
         try updateWarnings(by: service, of: place) { record in
             (record.askedAt, record.trouble, record.isPartial, record.isOutside) = (now, nil, false, true)
         }

@@ -146,7 +146,7 @@ extension StormyStore {
         try queue.read { try WarningDocument.fetchOne($0, key: address) }
     }
 
-    func keepDocument(_ document: WarningDocument) throws {
+    func saveDocument(_ document: WarningDocument) throws {
         var document = document
         try queue.write { try document.save($0) }
     }
@@ -159,7 +159,7 @@ extension StormyStore {
     private static let mostReportedCodes = 50
 
     /// Stores codes that the region table lacks, to be reported once.
-    func noteUnknownCodes(_ codes: Set<RegionCode>) throws {
+    func storeUnknownCodes(_ codes: Set<RegionCode>) throws {
         if codes.isEmpty { return }
         try queue.write { database in
             for code in codes.map(\.text).sorted().prefix(Self.mostUnknownCodes) {
@@ -172,7 +172,7 @@ extension StormyStore {
     }
 
     /// Returns codes that were not reported so far, in order, and marks them as reported.
-    func takeUnknownCodes() throws -> [String] {
+    func claimUnreportedCodes() throws -> [String] {
         try queue.write { database in
             let codes = try String.fetchAll(
                 database, sql: "SELECT code FROM unknownRegion WHERE NOT isReported ORDER BY code LIMIT ?",

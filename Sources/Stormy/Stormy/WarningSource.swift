@@ -36,11 +36,11 @@ struct WarningSource: Sendable {
         let answer = Result { () throws(WeatherError) in try service.read(data, status: status, now: now) }
         // Bright Sky responds with 404 outside Germany, and a mirror may have only forecasts. Such a response ends no warning.
         if case .failure(.notCovered) = answer, service == .brightSky || settings.weatherBaseURL != nil {
-            return try store.noteOutside(by: service.rawValue, of: place, now: now)
+            return try store.recordOutsideArea(by: service.rawValue, of: place, now: now)
         }
         let warned = try answer.get()
         let dataTime = warned.dataTime ?? separateTime
-        let taken = try store.takeWarnings(
+        let taken = try store.storeWarnings(
             warned.messages, isComplete: warned.unreadable == 0, dataTime: dataTime, hasOwnTime: warned.dataTime != nil,
             by: service.rawValue, of: place, rule: settings.rule, now: now)
         if warned.unreadable > 0 { throw WeatherError.unreadableWarnings(warned.unreadable) }

@@ -26,11 +26,11 @@ struct WarningRecord: StoreRecord {
     var isLacking = false
 
     /// `true` if MeteoAlarm is requested in place of the service.
-    var needsStandIn: Bool { isOutside || isLacking || trouble != nil && !isPartial }
+    var needsSubstitute: Bool { isOutside || isLacking || trouble != nil && !isPartial }
 
     /// Returns the events at the place for the judgement.
     func events(at place: Place, now: Date) -> [AlertEvent] {
-        let language = PersonLocale.current.language.languageCode?.identifier
+        let language = UserLocale.current.language.languageCode?.identifier
         let events = AlertBook(messages).events(at: place.coordinates, language: language, now: now, listedAt: askedAt)
         guard AlertService(key: service) == .meteoAlarm, let coordinates = place.coordinates else { return events }
         return AlertEvent.joined(events, at: coordinates, language: language)
@@ -76,7 +76,7 @@ extension WarningRecord {
 }
 
 /// The result of storing the messages of one response.
-struct TakenWarnings {
+struct StoredWarnings {
     /// Parts of the messages that are not used as the service wrote them, one sentence each.
     var unused: [String] = []
     /// The number of warnings that are not listed any more, and are kept because the data is not newer than before.
@@ -95,18 +95,18 @@ extension StormyStore {
     }
 
     static func warnings(of place: Place, _ database: Database, now: Date) throws -> [AlertEvent] {
-        var (own, standIn, others): ([AlertEvent], [AlertEvent], [AlertEvent]) = ([], [], [])
+        var (own, substituteEvents, others): ([AlertEvent], [AlertEvent], [AlertEvent]) = ([], [], [])
         for (record, counts) in try Self.records(of: place, database) {
             let events = record.events(at: place, now: now)
             switch AlertService(key: record.service) {
             // Storms of a removed source are called off.
             case _ where !counts: others += events.map { AlertEvent(messages: $0.messages, state: .cancelled, infos: []) }
-            case .meteoAlarm?: standIn += events
+            case .meteoAlarm?: substituteEvents += events
             case .some: own += events
             case nil: others += events
             }
         }
-        return AlertEvent.joined(own, standIn: standIn) + others
+        return AlertEvent.joined(own, substituteEvents: substituteEvents) + others
     }
 
     /// Returns the time of the last response of each service. A service that could not be requested since is left out.
@@ -142,24 +142,24 @@ extension StormyStore {
     ///   - dataTime: the time of the data according to the service.
     ///   - hasOwnTime: `true` if each response contains that time. Otherwise the time is compared with the time of the last request.
     @discardableResult
-    func takeWarnings(
+    func storeWarnings(
         _ current: [AlertMessage], isFeed: Bool = false, isComplete: Bool = true, emptyLinks: Set<String> = [],
         dataTime: Date? = nil, hasOwnTime: Bool = true, by service: String, of place: Place, rule: StormRule, now: Date
-    ) throws -> TakenWarnings {
+    ) throws -> StoredWarnings {
         try queue.write { database in
-            guard try Place.fetchOne(database, key: place.id) != nil else { return TakenWarnings() }
+            guard try Place.fetchOne(database, key: place.id) != nil else { return StoredWarnings() }
             let known = try Self.record(service, place, database)
             let before = known?.messages ?? []
             let current = AlertMessage.keepingSeverities(current, before: before)
-            var (book, taken) = (AlertBook(before), TakenWarnings())
+            var (book, taken) = (AlertBook(before), StoredWarnings())
             let last = hasOwnTime ? known?.dataTime ?? known?.askedAt : known?.askedAt
             let isNewer = DataTime.isNewer(dataTime, than: last, now: now)
             book.note(current, keepsUnlisted: isFeed || !isComplete || !isNewer, now: now)
             if isFeed {
-                book.noteEmpty(emptyLinks, current, now: now)
-                if isComplete, isNewer { book.noteUnlisted(by: current) }
+                book.endEmptyDocuments(emptyLinks, current, now: now)
+                if isComplete, isNewer { book.assumeUnlistedEnds(by: current) }
             } else if isComplete {
-                taken.keptCount = book.noteMissing(from: current, before, isNewer: isNewer, now: now)
+                taken.keptCount = book.endMissingWarnings(from: current, before, isNewer: isNewer, now: now)
             }
             book.prune(before: now - Self.retention)
             if let coordinates = place.coordinates { book.keep(at: coordinates, isAsked: !isFeed) }
@@ -182,7 +182,7 @@ extension StormyStore {
         let assessment = rule.assess(
             useful ?? Forecast(hours: []), beside: useful == nil ? nil : forecast?.second,
             alerts: try Self.warnings(of: place, database, now: now), now: now)
-        let look = StormLook(assessment, rule: rule, forecast: useful, fetchedAt: forecast?.fetchedAt, now: now)
+        let look = StormCheckData(assessment, rule: rule, forecast: useful, fetchedAt: forecast?.fetchedAt, now: now)
         try Self.follow(look, place: place.id!, database)
         try Self.removeUncounted(at: place, database)
         try Self.note(assessment, knowsForecast: useful != nil, of: place, database, now: now)
@@ -203,18 +203,18 @@ extension StormyStore {
         let before = try queue.read { try Self.record(service, place, $0) }?.messages ?? []
         var book = AlertBook(before)
         book.note(current, now: now)
-        return book.noteMissing(from: current, before, isNewer: false, now: now) > 0
+        return book.endMissingWarnings(from: current, before, isNewer: false, now: now) > 0
     }
 
     /// Records that a service could not be requested. Its earlier warnings stay valid.
     ///
     /// - Parameter isPartial: `true` if the service responded, and only a part of its response is not used.
-    func noteWarningTrouble(_ trouble: String, isPartial: Bool = false, by service: String, of place: Place) throws {
+    func storeWarningTrouble(_ trouble: String, isPartial: Bool = false, by service: String, of place: Place) throws {
         try updateWarnings(by: service, of: place) { ($0.trouble, $0.isPartial) = (trouble, isPartial) }
     }
 
-    func noteWarningTrouble(_ error: WeatherError, by service: String, of place: Place) throws {
-        try noteWarningTrouble(error.message, isPartial: error.isOfUsedAnswer, by: service, of: place)
+    func storeWarningTrouble(_ error: WeatherError, by service: String, of place: Place) throws {
+        try storeWarningTrouble(error.message, isPartial: error.isOfUsedAnswer, by: service, of: place)
     }
 
     func updateWarnings(by service: String, of place: Place, _ change: (inout WarningRecord) -> Void) throws {

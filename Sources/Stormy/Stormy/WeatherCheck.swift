@@ -48,7 +48,7 @@ package struct WeatherCheck: Sendable {
     /// Requests the official services of a place. Stores their warnings, or the reason why there is no usable response.
     ///
     /// - Throws: the store's errors.
-    func lookAtWarnings(at place: Place) async throws {
+    func requestWarnings(at place: Place) async throws {
         for source in try WarningSource.all(for: place, settings, askedAt: store.warningsAskedAt(at: place)) {
             let reason: String
             do {
@@ -61,14 +61,14 @@ package struct WeatherCheck: Sendable {
                 try source.take(data, response, into: store, separateTime: time, now: now)
                 continue
             } catch let error as WeatherError {
-                try store.noteWarningTrouble(error, by: source.service.rawValue, of: place)
+                try store.storeWarningTrouble(error, by: source.service.rawValue, of: place)
                 continue
             } catch let error where error is CancellationError || (error as? URLError)?.code == .cancelled {
                 reason = "no response within the time limit"
             } catch let error as URLError {
                 reason = error.localizedDescription
             }
-            try store.noteWarningTrouble(reason, by: source.service.rawValue, of: place)
+            try store.storeWarningTrouble(reason, by: source.service.rawValue, of: place)
         }
     }
 
@@ -76,7 +76,7 @@ package struct WeatherCheck: Sendable {
         _ fetched: FetchedForecast, of place: Place, others: ArraySlice<WeatherSource>, _ reasons: [String]
     ) async throws -> CheckOutcome {
         var (others, reasons) = (others, reasons)
-        let taken: AnswerTaking.Taken
+        let taken: AnswerTaking.AssessedForecast
         do {
             taken = try await AnswerTaking(store: store, settings: settings).take(fetched, of: place) {
                 while let other = others.popFirst() {
@@ -154,7 +154,7 @@ package struct PlaceSearch: Sendable {
 
     /// Returns the matches, the best match first.
     package func matches(_ name: String) async throws -> [GeocodingMatch] {
-        let language = PersonLocale.current.language.languageCode?.identifier ?? "en"
+        let language = UserLocale.current.language.languageCode?.identifier ?? "en"
         let text = try OpenMeteo.geocodingURL(
             name: name, count: 5, language: language, baseURL: StormySettings.current.geocodingBaseURL)
         guard let url = URL(string: text) else { throw URLError(.badURL) }

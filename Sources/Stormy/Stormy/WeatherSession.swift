@@ -29,7 +29,7 @@ struct WeatherUnknown: Error {
 
 /// The question whether a storm is expected at a place, as in the sample of WWDC22. A third result is that the request continues in the
 /// agent.
-package struct StormQuestion {
+package struct StormQuery {
     let store: StormyStore
     let settings: StormySettings
 
@@ -43,7 +43,7 @@ package struct StormQuestion {
     func assessment(
         at place: Place, _ warningsAsked: @escaping @Sendable () -> Void = {}
     ) async throws -> Assessment? {
-        async let warnings: Void = lookAtWarnings(at: place, warningsAsked)
+        async let warnings: Void = requestWarnings(at: place, warningsAsked)
         let answer: Result<(FetchedForecast, ArraySlice<WeatherSource>)?, any Error>
         do { answer = .success(try await askForForecast(at: place)) } catch { answer = .failure(error) }
         // Warnings are part of the judgement, and count without a forecast.
@@ -54,7 +54,7 @@ package struct StormQuestion {
 
     /// Requests the official services of a place. If a service does not respond, its earlier warnings stay valid and the problem is
     /// reported. A slow request continues in the agent.
-    private func lookAtWarnings(at place: Place, _ asked: @Sendable () -> Void) async throws {
+    private func requestWarnings(at place: Place, _ asked: @Sendable () -> Void) async throws {
         defer { asked() }
         let sources = try WarningSource.all(for: place, settings, askedAt: store.warningsAskedAt(at: place))
         await withTaskGroup(of: Void.self) { group in
@@ -77,12 +77,13 @@ package struct StormQuestion {
             let time = try await source.separateDataTime(data, response, in: store, now: now) { try await question.data(for: $0) }
             try source.take(data, response, into: store, separateTime: time, now: now)
         } catch let error as WeatherError {
-            try store.noteWarningTrouble(error, by: source.service.rawValue, of: source.place)
+            try store.storeWarningTrouble(error, by: source.service.rawValue, of: source.place)
         } catch let error as URLError {
             // The request continues in the agent, or the user cancelled it. In both cases the problem is reported until there is a
             // response.
-            let why = error.code == .cancelled ? "no response yet; the request continues in the background" : error.localizedDescription
-            try store.noteWarningTrouble(why, by: source.service.rawValue, of: source.place)
+            let why =
+                error.code == .cancelled ? "no response yet; the request continues in the background" : error.localizedDescription
+            try store.storeWarningTrouble(why, by: source.service.rawValue, of: source.place)
         }
     }
 
@@ -104,13 +105,13 @@ package struct StormQuestion {
             if Task.isCancelled { break }
         }
         if let handedOver {
-            try noteHandedOver(handedOver, at: place)
+            try storeHandOverReason(handedOver, at: place)
             return nil
         }
         throw try unknown(reasons.joined(separator: "; "), at: place)
     }
 
-    private enum Word {
+    private enum ServiceReply {
         case answer(FetchedForecast)
         /// The request continues in the agent.
         case handedOver(HandedOver)
@@ -123,7 +124,7 @@ package struct StormQuestion {
     /// Seconds for the request of the time of a service's data.
     private static let timePatience = 5.0
 
-    private func ask(_ source: WeatherSource, isLast: Bool) async throws -> Word {
+    private func ask(_ source: WeatherSource, isLast: Bool) async throws -> ServiceReply {
         let session = URLSession(configuration: WeatherSession.configuration())
         let began = BGTaskScheduler.now
         let stored = try store.lastAnswer(of: source.place, now: began)
@@ -153,7 +154,7 @@ package struct StormQuestion {
     }
 
     /// Stores why there is no response yet. The time of the response is unknown.
-    private func noteHandedOver(_ handedOver: HandedOver, at place: Place) throws {
+    private func storeHandOverReason(_ handedOver: HandedOver, at place: Place) throws {
         let (request, began) = (handedOver.request, handedOver.began)
         let transfers = try BackgroundTransfers.unfinished(session: WeatherSession.identifier)
         let own = transfers.first { $0.requestedURL == request.url?.absoluteString }
@@ -167,7 +168,7 @@ package struct StormQuestion {
         let now = BGTaskScheduler.now
         // The response to the first request may arrive soon after this moment.
         let isFirst = try store.check(of: place) == nil && now.timeIntervalSince(began) < Self.longWait
-        if isFirst { try store.noteTrouble(waits, of: place, now: now) } else { _ = try unknown(waits, at: place) }
+        if isFirst { try store.storeCheckTrouble(waits, of: place, now: now) } else { _ = try unknown(waits, at: place) }
     }
 
     /// Seconds after which a service counts as silent: most of the time of a check.
@@ -230,7 +231,7 @@ package struct StormQuestion {
     /// Stores why there is no response. Notifies the user if there has been no response for a long time.
     func unknown(_ reason: String, at place: Place) throws -> WeatherUnknown {
         let now = BGTaskScheduler.now
-        try store.noteTrouble(reason, of: place, now: now)
+        try store.storeCheckTrouble(reason, of: place, now: now)
         let last = try store.lastForecast(of: place)?.fetchedAt ?? .distantPast
         if now.timeIntervalSince(last) > Self.longestSilence {
             StormyTrouble.tell(Self.trouble(at: place), "The weather is unknown", "\(place.name): \(reason)")

@@ -61,7 +61,7 @@ struct Destinations {
     func of(_ upload: BackgroundTransferStatus, _ photos: [String: PhotoRecord]) throws -> PhotoDestination? {
         guard let photo = upload.submission.flatMap({ photos[$0] }), let identity = photo.destination else { return nil }
         let names = Set(configuration.upload.destinations.keys)
-        let named = configuration.upload.destinations.filter { photo.goesTo($0.key) == true }
+        let named = configuration.upload.destinations.filter { photo.isForDestination($0.key) == true }
         for (name, destination) in named.isEmpty ? configuration.upload.destinations : named {
             let made = try make(name, destination)
             if made.isMeant(by: identity, among: names) { return made }

@@ -292,7 +292,7 @@ struct PhotoFinder {
         return found.sorted { $0.key < $1.key }.map(\.value)
     }
 
-    private enum Look {
+    private enum FolderEntry {
         case found(Found)
         case folder
         /// The file was skipped.
@@ -300,7 +300,7 @@ struct PhotoFinder {
         case vanished
     }
 
-    private mutating func look(at bytes: [UInt8], _ path: String) -> Look {
+    private mutating func look(at bytes: [UInt8], _ path: String) -> FolderEntry {
         if bytes.first == UInt8(ascii: ".") {
             if Self.hasPhoto(path) { hidden.append(PathName(path)) }
             return .nothing

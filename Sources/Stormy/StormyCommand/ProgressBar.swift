@@ -10,7 +10,8 @@ final class ProgressBar: @unchecked Sendable {  // because it is called by one t
 
     private static var isDrawn: Bool {
         // The bar of a test would be drawn on the terminal of the test.
-        CapturedOutput.current == nil && Terminal.isTerminal(STDERR_FILENO) && Terminal.understandsSequences && !Terminal.refusesColor
+        CapturedOutput.current == nil && Terminal.isTerminal(STDERR_FILENO) && Terminal.understandsSequences
+            && !Terminal.refusesColor
     }
 
     /// Clears the line, so that text can be printed. The bar is drawn again at its next update.

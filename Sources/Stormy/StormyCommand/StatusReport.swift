@@ -94,7 +94,7 @@ struct StatusReport: Encodable {
         return try store.storms().filter { $0.life.isOpen(now: AppRuntime.shared.now) }.map { storm in
             Storm(
                 id: String(storm.id!), place: places[storm.place] ?? "?", from: storm.begins, until: storm.ends,
-                told: storm.life.isShown && !hidden.contains(StormTeller.identifier(ofStorm: String(storm.id!))),
+                told: storm.life.isShown && !hidden.contains(StormNotifier.identifier(ofStorm: String(storm.id!))),
                 photoJob: OrNull(photos.first { $0.storm == storm.id }.map { TransferReport.identifier(of: $0) }))
         }
     }

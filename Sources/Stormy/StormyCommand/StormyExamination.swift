@@ -30,7 +30,7 @@ enum StormyExamination {
         let name = "file-chooser"
         let row = helper(name, .warning, "the desktop's own file chooser cannot be used", startedWith: nil)
         // Without a desktop, the button cannot be pressed.
-        guard PersonAnswer.isOnDesktop, row.status == .ok, case .success(let path) = CompanionProgram.find(name),
+        guard ActionNotification.isOnDesktop, row.status == .ok, case .success(let path) = CompanionProgram.find(name),
             let trouble = CompanionProgram.trouble(starting: path, ["--check"])
         else { return row }
         if let other = ["zenity", "kdialog"].compactMap({ CompanionProgram.findInPath($0) }).first {

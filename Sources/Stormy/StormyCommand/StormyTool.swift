@@ -136,7 +136,7 @@ package enum StormyTool {
         let notifications = configuration.notifications
         settings.silencedCategories = Set(
             [
-                (StormTeller.category, notifications.storms), (StormTeller.calledOffCategory, notifications.storms),
+                (StormNotifier.category, notifications.storms), (StormNotifier.calledOffCategory, notifications.storms),
                 (PhotoUploads.category, notifications.photos),
                 (Downloads.category, notifications.downloads),
             ].filter { !$0.1 }.map(\.0))

@@ -3,7 +3,7 @@ import BackgroundTransfer
 
 extension UploadVerb {
     /// Prints why servers stored photos in another way than requested. Each reason is printed once, with its photos.
-    func noteRemarks(of ended: [BackgroundTransferStatus]) {
+    func printRemarks(of ended: [BackgroundTransferStatus]) {
         let remarked = ended.filter { $0.receipt?.remark != nil }
         for (remark, uploads) in Dictionary(grouping: remarked, by: { $0.receipt?.remark ?? "" }).sorted(by: { $0.key < $1.key })
         {

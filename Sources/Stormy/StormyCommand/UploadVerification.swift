@@ -30,7 +30,7 @@ struct UploadVerification {
         let wanted = Set(names)
         var problem = FirstProblem()
         let known = try store.photos().filter { photo in
-            destination.map { photo.goesTo($0) ?? false } ?? true
+            destination.map { photo.isForDestination($0) ?? false } ?? true
         }
         let photos = known.bySubmission
         let uploads = Self.newest(

@@ -39,7 +39,7 @@ struct WarningLines {
             Row(
                 service: answer.source.service?.rawValue ?? WarningCoverage.name(ofFeed: answer.source.key),
                 name: answer.source.name,
-                region: OrNull(answer.source.region), answer: answer.code, warnings: answer.standingCount,
+                region: OrNull(answer.source.region), answer: answer.code, warnings: answer.activeCount,
                 answeredAt: OrNull(answer.answeredAt), dataTime: OrNull(answer.dataTime), trouble: OrNull(answer.trouble))
         }
     }
@@ -85,7 +85,7 @@ struct WarningLines {
             let dataTime = answer.remark != nil || hasOldData(answer) ? data(answer) : ""
             return "\(name), \(warnings(answer))\(age(answer))\(remark)\(dataTime)"
         case .notCovered:
-            return "\(name) does not cover this place" + (answer.standingCount > 0 ? "; \(warnings(answer)) from before" : "")
+            return "\(name) does not cover this place" + (answer.activeCount > 0 ? "; \(warnings(answer)) from before" : "")
         case .failed(let why):
             let last = answer.answeredAt == nil ? "" : "; last answer: \(warnings(answer))\(age(answer))"
             return "\(name), no usable answer: \(Self.withoutStop(why))\(last)\(data(answer))"
@@ -108,10 +108,10 @@ struct WarningLines {
     }
 
     private func warnings(_ answer: WarningAnswer) -> String {
-        switch answer.standingCount {
+        switch answer.activeCount {
         case 0: "no warning"
         case 1: "1 warning"
-        default: "\(answer.standingCount) warnings"
+        default: "\(answer.activeCount) warnings"
         }
     }
 

@@ -55,7 +55,7 @@ package struct StormLife: Sendable, Equatable {
     /// An event in the life of a storm.
     package enum Event: Sendable, Equatable {
         /// A forecast or warnings were judged. The reasons belong to this storm.
-        case judged([StormReason], StormLook)
+        case judged([StormReason], StormCheckData)
         /// Another storm has absorbed this storm.
         case joined
         /// A check read the notification. Time passes only by this event.
@@ -134,7 +134,7 @@ package struct StormLife: Sendable, Equatable {
 
     // MARK: What is known
 
-    private mutating func judge(_ seen: [StormReason], _ look: StormLook) {
+    private mutating func judge(_ seen: [StormReason], _ look: StormCheckData) {
         followKinds(seen)
         var (left, isDenied, isWeaker, isKept) = (seen, false, false, false)
         // A storm that returns consists of new reasons only.

@@ -42,9 +42,9 @@ package struct StormAnswer: Sendable, Equatable {
 }
 
 /// The data of one check at one place: the assessment, and the forecast if it can deny a storm.
-package struct StormLook: Sendable, Equatable {
+package struct StormCheckData: Sendable, Equatable {
     /// The verdict on a reason that the assessment no longer has.
-    enum Word: Sendable, Equatable {
+    enum ReasonVerdict: Sendable, Equatable {
         /// The data are missing or old.
         case unknown
         /// The value is between 80 % and 100 % of the limit, with this peak.
@@ -80,7 +80,7 @@ package struct StormLook: Sendable, Equatable {
     /// Returns the verdict of the data on a reason that the assessment no longer has.
     ///
     /// - Parameter window: The hours of the reason's storm.
-    func word(on reason: StormReason, in window: StormWindow) -> Word {
+    func word(on reason: StormReason, in window: StormWindow) -> ReasonVerdict {
         let isCancelled = !Set(reason.messages ?? []).isDisjoint(with: assessment.cancelled ?? [])
         if reason.hangsOnWarnings, isCancelled || rule.alertSeverity == .off { return .denied }
         guard reason.kind != .alert else { return Int(reason.peak) < rule.alertSeverity.rank ? .denied : .unknown }
@@ -106,13 +106,13 @@ package struct StormLook: Sendable, Equatable {
         return reached >= window.until ? hours : nil
     }
 
-    private static func word(_ values: [Double?], limit: Double) -> Word {
+    private static func word(_ values: [Double?], limit: Double) -> ReasonVerdict {
         let known = values.compactMap { $0 }
         guard known.count == values.count, let peak = known.max() else { return .unknown }
         return peak < limit * denyingPart ? .denied : .weaker(peak)
     }
 
-    private func thunder(_ hours: [ForecastHour]) -> Word {
+    private func thunder(_ hours: [ForecastHour]) -> ReasonVerdict {
         if !rule.thunderstorm { return .denied }
         guard hours.allSatisfy({ $0.weatherCode != nil }) else { return .unknown }
         let stormy = hours.filter { WeatherCode.isThunderstorm($0.weatherCode ?? 0) }

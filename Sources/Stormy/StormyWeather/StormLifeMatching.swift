@@ -17,7 +17,7 @@ extension StormLife {
     ///
     /// - Parameter known: Storms of the place by their number. Pass storms that ended within the last six hours also, so that a storm that
     ///   returns is the same storm.
-    package static func follow(_ known: [(id: Int64, life: StormLife)], _ look: StormLook) -> [Change] {
+    package static func follow(_ known: [(id: Int64, life: StormLife)], _ look: StormCheckData) -> [Change] {
         var changes: [Change] = []
         func note(_ id: Int64, _ life: StormLife, from before: StormLife) {
             if life != before { changes.append(.change(id, life)) }

@@ -218,8 +218,8 @@ package struct StormRule: Sendable, Equatable, Codable {
         if first.start > now { return "the forecast begins only in \(StormRule.span(first.start.timeIntervalSince(now)))" }
         guard hours.contains(where: { $0.start <= now }) else { return "the forecast has no values for the present hour" }
         // Some services never give amounts of rain, for example the hourly forecast of the US service.
-        let saysRain = hours.contains { $0.rainMM != nil }
-        if saysRain, let hour = hours.first(where: hasThunderAlone) {
+        let hasRainData = hours.contains { $0.rainMM != nil }
+        if hasRainData, let hour = hours.first(where: hasThunderAlone) {
             let until = StormRule.span(max(0, hour.start.timeIntervalSince(now)))
             return "thunder is forecast in \(until), and how much rain comes with it is not known"
         }

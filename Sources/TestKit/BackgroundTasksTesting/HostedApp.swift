@@ -88,7 +88,7 @@ final class HostedApp: VirtualProgram {
 
     func warned(_ process: VirtualProcess) {
         guard let context = running(process.launch)?.context else { return }
-        LaunchContext.$own.withValue(context) { context.heardWarning() }
+        LaunchContext.$own.withValue(context) { context.handleStopWarning() }
     }
 
     /// Ends all running processes after the test. Their work has no effect any more.

@@ -51,5 +51,5 @@ extension SimulatedHost {
     }
 
     /// Ends the fault.
-    package func mendFiles() { _ = files.fail(by: nil) }
+    package func endFileFault() { _ = files.fail(by: nil) }
 }

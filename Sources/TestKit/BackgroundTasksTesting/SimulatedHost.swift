@@ -106,7 +106,7 @@ package final class SimulatedHost {
     /// Starts an agent, like the next login or any command.
     ///
     /// - Parameter commits: the number of the agent's commit at which the agent dies, counted from 1; `nil` if it lives.
-    package func startAgent(dyingAt commits: Int? = nil, _ moment: LedgerCommitMoment = .committed) throws {
+    package func startAgent(dyingAt commits: Int? = nil, _ moment: LedgerCommitStage = .committed) throws {
         guard agent == nil, !isNewerInUse else { return }
         agentsStarted += 1
         let view = ledger.anotherView()
@@ -163,7 +163,7 @@ package final class SimulatedHost {
 
     private var life = AgentLife()
 
-    private func dieAt(_ commits: Int, _ moment: LedgerCommitMoment, _ view: Ledger, _ life: AgentLife) {
+    private func dieAt(_ commits: Int, _ moment: LedgerCommitStage, _ view: Ledger, _ life: AgentLife) {
         let count = Mutex(0)
         view.setKillHook { at in
             guard life.isAlive else { return true }
@@ -234,7 +234,7 @@ package final class SimulatedHost {
             try startIfNeeded()
             guard let agent else { return }
             for event in inbox.take() { agent.hear(event) }
-            let ends = processes.takeEnds()
+            let ends = processes.drainEnds()
             for (launch, end) in ends.launches { agent.hear(.launchEnded(launch, end)) }
             for process in ends.processes { agent.hear(.processEnded(process)) }
             guard setback.until <= clock.awake + 1e-9 else { return }
@@ -257,7 +257,7 @@ package final class SimulatedHost {
 
     private func leave() throws {
         guard agent?.armActivation() != false else {
-            host?.goOn()
+            host?.continueWork()
             return
         }
         note("the agent leaves")
@@ -277,7 +277,7 @@ package final class SimulatedHost {
     }
 
     /// The waking seconds until the next event; `nil` if no event comes by time alone.
-    package var untilNextMoment: Double? {
+    package var untilNextEvent: Double? {
         // An agent that waits for its ledger has a timer for that, and handles nothing else.
         let wake = (setback.until > clock.awake ? nil : host?.wake).map { max(0, $0.timeIntervalSince(clock.date)) }
         let activation = agent == nil ? userManager?.instant.map { max(0, $0.timeIntervalSince(clock.date)) } : nil
@@ -308,7 +308,7 @@ package final class SimulatedHost {
             // The clock is set to the exact moment, because a sum of seconds would stay slightly below it again and again.
             clock.pass(to: wake)
         } else {
-            clock.pass(min(seconds, max(untilNextMoment ?? seconds, 1e-6)))
+            clock.pass(min(seconds, max(untilNextEvent ?? seconds, 1e-6)))
         }
         try run()
     }
@@ -349,7 +349,7 @@ package final class SimulatedHost {
     private func killEverything() {
         killAgent()
         for process in processes.living { processes.kill(process.launch, by: .signalled(9)) }
-        _ = processes.takeEnds()
+        _ = processes.drainEnds()
     }
 
     /// Ends the process of a launch, as if by itself.
@@ -384,7 +384,7 @@ package final class SimulatedHost {
         note("the clock is set by \(seconds) s")
         clock.step(seconds)
         tell(.timeChanged)
-        userManager?.noteClock()
+        userManager?.handleClockChange()
         try run()
     }
 
@@ -393,7 +393,7 @@ package final class SimulatedHost {
         note("the zone becomes \(zone.identifier)")
         clock.set(zone)
         tell(.zoneChanged)
-        userManager?.noteClock()
+        userManager?.handleClockChange()
         try run()
     }
 }

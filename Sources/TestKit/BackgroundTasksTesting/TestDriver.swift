@@ -50,9 +50,9 @@ public actor TestDriver {
     private let runtime: AppRuntime
     let executor: HostedExecutor
     private let launchEvents: AsyncStream<LaunchReport>.Continuation
-    private var toldOpen: [Int64] = []
-    private var toldLatest: Int64 = 0
-    private var toldCommits = -1
+    private var reportedOpen: [Int64] = []
+    private var latestReported: Int64 = 0
+    private var reportedCommits = -1
     /// The latest launch that was returned to the test, or that the test did not wait for.
     private var seenLaunch: Int64 = 0
     /// Work that did not end within the patience, and the number of changes at that time. The driver waits for the work again only after a
@@ -181,7 +181,7 @@ public actor TestDriver {
                 continue
             }
             try machine.run()
-            if changes.count == known, await !waitForDelegates(known) { return tellLaunches() }
+            if changes.count == known, await !waitForDelegates(known) { return reportLaunches() }
         }
     }
 
@@ -246,7 +246,7 @@ public actor TestDriver {
         let end = clock.awake + limit / .seconds(1)
         let next = seenLaunch + 1
         while latestLaunch < next {
-            guard clock.awake < end, machine.untilNextMoment != nil else {
+            guard clock.awake < end, machine.untilNextEvent != nil else {
                 throw NothingIsLaunched(
                     waiting: ledger.requests, now: clock.date, conditions: machine.conditions.current)
             }
@@ -295,19 +295,19 @@ public actor TestDriver {
         return LaunchReport(record)
     }
 
-    private func tellLaunches() {
+    private func reportLaunches() {
         let commits = machine.ledger.commitCount
-        guard commits != toldCommits else { return }
-        toldCommits = commits
-        let known = Set(toldOpen)
+        guard commits != reportedCommits else { return }
+        reportedCommits = commits
+        let known = Set(reportedOpen)
         let reports = ledger.read { transaction in
             let latest = try transaction.latestLaunch() ?? 0
-            let new = latest > toldLatest ? Array(toldLatest + 1...latest) : []
-            toldLatest = max(toldLatest, latest)
-            return try (toldOpen + new).compactMap { try transaction.launch($0).map(LaunchReport.init) }
+            let new = latest > latestReported ? Array(latestReported + 1...latest) : []
+            latestReported = max(latestReported, latest)
+            return try (reportedOpen + new).compactMap { try transaction.launch($0).map(LaunchReport.init) }
         }
         for report in reports where !known.contains(report.id) || report.outcome != nil { launchEvents.yield(report) }
-        toldOpen = reports.filter { $0.outcome == nil }.map(\.id)
+        reportedOpen = reports.filter { $0.outcome == nil }.map(\.id)
     }
 }
 

@@ -103,11 +103,11 @@ final class VirtualAttempt: @unchecked Sendable {  // because only the host's tu
         guard let count, count > 0 else { return fail(.stoppedByOwner) }
         sent += Int64(count)
         exchange.receive(piece.prefix(count))
-        tellProgress()
+        reportProgress()
         later(pause(forBytes: count, sharing: request.rateGroup)) { $0.send() }
     }
 
-    private func tellProgress() {
+    private func reportProgress() {
         let now = network.clock.awake
         guard now >= lastProgress + 0.25 else { return }
         lastProgress = now
@@ -137,11 +137,11 @@ final class VirtualAttempt: @unchecked Sendable {  // because only the host's tu
                 (lastActivity, trickle) = (network.clock.awake, 0)
             case .body(let data):
                 received += Int64(data.count)
-                noteArrival(data.count)
+                recordArrival(data.count)
                 if let limit = request.maximumBodyBytes, received > limit { return fail(.bodyTooLarge) }
                 guard data.withUnsafeBytes({ sink.write($0) }) else { return fail(.stoppedByOwner) }
                 network.touchDisk()
-                tellProgress()
+                reportProgress()
                 return later(pause(forBytes: data.count)) { $0.pull() }
             case .stopsReading: continue
             case .end: return end(nil)
@@ -158,7 +158,7 @@ final class VirtualAttempt: @unchecked Sendable {  // because only the host's tu
         return request.leastRate > 0 && network.clock.awake + seconds - lastActivity >= request.idleTimeout
     }
 
-    private func noteArrival(_ count: Int) {
+    private func recordArrival(_ count: Int) {
         let now = network.clock.awake
         trickle += count
         if let lastActivity, Double(trickle) < (now - lastActivity) * Double(request.leastRate) { return }

@@ -185,7 +185,7 @@ public final class VirtualNotificationServer: Presenter {
     }
 
     /// Continues a frozen server, which then shows the notifications that it received.
-    package func goOn() { set(.shows) }
+    package func continueWork() { set(.shows) }
 
     /// Sets the reaction to notifications. A frozen server first handles the calls that it received, in their order.
     package func set(_ mood: Mood) {
@@ -277,7 +277,7 @@ public final class VirtualNotificationServer: Presenter {
     }
 
     /// Does nothing, because on most desktops a new agent receives the buttons of existing notifications. The agent calls this.
-    package func takeOver(identifier: String, serverID: UInt32, of server: String?) {}
+    package func adoptNotification(identifier: String, serverID: UInt32, of server: String?) {}
 
     /// Sets the number on the app's icon. The agent calls this.
     package func showBadge(_ count: Int, desktopEntry: String) { state.withLock { $0.badge = count } }

@@ -232,7 +232,7 @@ extension VirtualNetwork {
         }
 
         /// Does nothing, because a sink accepts all data in virtual time and never waits.
-        func goOn(_ attempt: AttemptID) {}
+        func continueWork(_ attempt: AttemptID) {}
 
         func cancel(_ attempt: AttemptID) { network.state.withLock { $0.ordinary[attempt]?.attempt }?.cancel() }
     }

@@ -83,7 +83,7 @@ final class VirtualProcesses: Launcher, @unchecked Sendable {  // because the mu
     }
 
     /// Returns the ends of processes that the agent has not received yet.
-    func takeEnds() -> (launches: [(Int64, ProcessEnd)], processes: [ProcessIdentity]) {
+    func drainEnds() -> (launches: [(Int64, ProcessEnd)], processes: [ProcessIdentity]) {
         state.withLock { state in
             defer { (state.gone, state.deaths) = ([], []) }
             return (state.gone, state.deaths)

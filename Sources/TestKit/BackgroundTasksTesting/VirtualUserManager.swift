@@ -37,7 +37,7 @@ package final class VirtualUserManager: AgentActivator {
     package var instant: Date? { state.withLock { $0.isArmed ? $0.instant : nil } }
 
     /// Handles a change of the clock or the time zone.
-    func noteClock() { state.withLock { if $0.isArmed { $0.instant = .distantPast } } }
+    func handleClockChange() { state.withLock { if $0.isArmed { $0.instant = .distantPast } } }
 
     /// Returns whether an agent has to be started at this time.
     func elapses(at now: Date) -> Bool {

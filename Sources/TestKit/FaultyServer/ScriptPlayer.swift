@@ -193,7 +193,7 @@ final class ScriptPlayer {
         switch ending {
         case .keepOpen: true
         case .close: false
-        case .automatic: framing.isDelimited && !framing.saysClose && clientKeepsAlive
+        case .automatic: framing.isDelimited && !framing.announcesClose && clientKeepsAlive
         }
     }
 }

@@ -9,7 +9,7 @@ struct DemoCommand: AsyncParsableCommand {
         commandName: "demo", abstract: "Shows the complete main job in under 30 s, in a temporary home.",
         discussion: "Example:\n  stormy demo")
 
-    private static let lookingTime = 4
+    private static let displaySeconds = 4
 
     @Option(
         help: ArgumentHelp(
@@ -48,8 +48,8 @@ struct DemoCommand: AsyncParsableCommand {
             story.claims.add("the story came to its end", false, seen: CommandFailure(error).message)
         }
         if story.isOnDesktop {
-            Output.line("   Look at it; it is withdrawn in \(Self.lookingTime) s.")
-            try? await Task.sleep(for: .seconds(Self.lookingTime))
+            Output.line("   Look at it; it is withdrawn in \(Self.displaySeconds) s.")
+            try? await Task.sleep(for: .seconds(Self.displaySeconds))
         }
         Output.line(Output.bold("6. Nothing stays"))
         story.claims.add("the agent is gone, and the throw-away home", home.leave())

@@ -42,7 +42,7 @@ extension Rehearsal {
     }
 
     /// Moves to another day for which the service has a forecast, and waits for a check there.
-    func comeTo(in seconds: Double, _ travel: (Rehearsal) throws -> Void) throws {
+    func moveToForecastDay(in seconds: Double, _ travel: (Rehearsal) throws -> Void) throws {
         let forecast = DemoServers.stormyForecast(now: control.now + seconds)
         serveForecast(.json(String(decoding: forecast, as: UTF8.self)))
         try travel(self)

@@ -22,7 +22,7 @@ extension Rehearsal {
     }
 
     /// Begins a check and ends its time. Its download continues in the agent.
-    func beginHandedOver() throws {
+    func beginHandedOverCheck() throws {
         try beginCheck()
         try verb("simulate", "expire", "StormyNoon")
         try waitForExpiry()
@@ -78,7 +78,7 @@ extension Rehearsal {
     }
 
     /// Moves to another network.
-    func comeToTheRightNetwork() throws {
+    func switchToWorkingNetwork() throws {
         try control.set { $0.conditions.isNetworkAvailable = false }
         try sync()
         try control.set { $0.conditions.isNetworkAvailable = true }
@@ -102,7 +102,7 @@ extension Rehearsal {
     }
 
     /// Checks that all unfinished transfers are paused until the user resumes them.
-    func lookForPause() throws {
+    func checkAllPaused() throws {
         try look()
         guard try ledger({ try $0.unfinishedTransfers().allSatisfy { $0.state == .paused } }) else {
             throw Stuck(description: "it does not wait")
@@ -110,8 +110,8 @@ extension Rehearsal {
     }
 
     /// Checks that a download is paused and keeps its part.
-    func lookForPausedPart() throws {
-        try lookForPause()
+    func checkPausedPart() throws {
+        try checkAllPaused()
         guard try hasPart() else { throw Stuck(description: "its part is gone") }
     }
 
@@ -201,7 +201,7 @@ extension Rehearsal {
         Data("BM".utf8) + Data((0..<photoSize).map { UInt8(truncatingIfNeeded: $0 * 31 >> 4) })
 
     /// Creates a file of another user with the photo's name on the server.
-    func takeName() throws {
+    func claimName() throws {
         try Self.othersBytes.write(to: home.folder.appendingPathComponent("received/storm.bmp"))
     }
 

@@ -98,7 +98,7 @@ struct Scenario: Sendable {
             switch work {
             case .scheduled: try rehearsal.beginSchedule()
             case .check: try rehearsal.beginCheck()
-            case .handedOver: try rehearsal.beginHandedOver()
+            case .handedOver: try rehearsal.beginHandedOverCheck()
             case .download:
                 rehearsal.serveFile()
                 try rehearsal.beginDownload()

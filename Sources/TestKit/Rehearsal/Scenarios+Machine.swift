@@ -58,7 +58,7 @@ extension Scenario {
             promise: "The wrong year does not suppress the check of today.",
             expects: "\(oneCheck); next today at 12:00"
         ) {
-            try $0.comeTo(in: 365 * day) { try $0.control.stepClock(365 * day) }
+            try $0.moveToForecastDay(in: 365 * day) { try $0.control.stepClock(365 * day) }
             try $0.control.stepClock(-365 * day)
             try $0.sync()
         },
@@ -67,7 +67,7 @@ extension Scenario {
             expects: "\(oneCheck); next today at 12:00"
         ) {
             try $0.send(SIGTERM, to: .agent)
-            try $0.comeTo(in: 7 * day) {
+            try $0.moveToForecastDay(in: 7 * day) {
                 try $0.control.stepClock(7 * day)
                 try $0.logIn()
             }

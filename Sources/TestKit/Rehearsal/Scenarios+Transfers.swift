@@ -93,7 +93,7 @@ extension Scenario {
             expects: "completed; version one, complete; then requested the rest"
         ) {
             try $0.verb("quit")
-            try $0.lookForPausedPart()
+            try $0.checkPausedPart()
             try $0.verb("transfers", "resume", "all")
         },
     ]
@@ -144,12 +144,12 @@ extension Scenario {
                 try $0.beginUpload(stalls: false)
                 try $0.waitForSuspicion()
             }, also: { try $0.seenOfSuspicion() }
-        ) { try $0.comeToTheRightNetwork() },
+        ) { try $0.switchToWorkingNetwork() },
         Scenario(
             .upload, "the name is taken", promise: "The existing file is not replaced: the photo gets a number.",
             expects: "completed; storm-1.bmp complete, storm.bmp another's; sent once",
             begin: {
-                try $0.takeName()
+                try $0.claimName()
                 try $0.beginUpload(stalls: false)
             }
         ) { _ in },
@@ -196,7 +196,7 @@ extension Scenario {
             expects: "completed; storm.bmp complete; sent twice"
         ) {
             try $0.verb("quit")
-            try $0.lookForPause()
+            try $0.checkAllPaused()
             try $0.verb("transfers", "resume", "all")
         },
         Scenario(

@@ -25,7 +25,7 @@ struct ServedScript {
     func run() async throws {
         let server = try await FaultyServer.start()
         server.serve(script)
-        try sayWhere(server)
+        try printAddress(server)
         var told: Set<Int> = []
         while true {
             let known = told
@@ -40,7 +40,7 @@ struct ServedScript {
         }
     }
 
-    private func sayWhere(_ server: FaultyServer) throws {
+    private func printAddress(_ server: FaultyServer) throws {
         var (url, authority) = (server.url, String?.none)
         if case .https(let certificate) = script.greeting {
             url = server.secureURL

@@ -153,7 +153,7 @@ final class ThrowawayHome: Sendable {
     /// Waits until the ledger contains a value, using change notifications. `nil` after `seconds`.
     func wait<Value>(_ seconds: Double, for question: (LedgerTransaction) throws -> Value?) throws -> Value? {
         let ledger = try ledger()
-        let bell = try Bell(directories)
+        let bell = try ChangeListener(directories)
         let deadline = Date().addingTimeInterval(seconds)
         while true {
             if let value = try ledger.readAfterRing(question) { return value }

@@ -8,7 +8,7 @@ package struct AnswerFraming {
     private var length: Int?
     private var isChunked = false
     private var isBodiless = false
-    package private(set) var saysClose = false
+    package private(set) var announcesClose = false
     /// The number of body bytes that were sent.
     package var sent = 0
     package var hasLastChunk = false
@@ -23,7 +23,7 @@ package struct AnswerFraming {
     package mutating func announce(_ list: HeaderList) {
         if let text = list["Content-Length"] { length = Int(text) }
         if list.tokens("Transfer-Encoding").contains("chunked") { isChunked = true }
-        if list.tokens("Connection").contains("close") { saysClose = true }
+        if list.tokens("Connection").contains("close") { announcesClose = true }
     }
 
     /// Returns the empty line that ends the headers, but only once.

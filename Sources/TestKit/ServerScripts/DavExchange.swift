@@ -18,18 +18,18 @@ final class DavExchange: Exchange {
         let expects = request.headers.tokens("Expect").contains("100-continue")
         let fault = store.faults.take(for: request.method)
         var refusal = fault?.opening(refusesAt: expects ? .atHead : .afterBody)
-        var takesBody = request.method == "PUT" && fault?.refuses != true
+        var acceptsBody = request.method == "PUT" && fault?.refuses != true
         if fault == nil, expects {
             // A client that waits for 100 gets the refusal before it sends the body. The check is repeated at the end, because another
             // upload may have been stored in between.
             refusal = Self.obstacle(to: request, at: place, in: store)
             refusal?.beginning = .atHead
-            takesBody = takesBody && refusal == nil
+            acceptsBody = acceptsBody && refusal == nil
         }
         opening = refusal
         losesAnswer = fault?.losesAnswer == true
         keepsNothing = fault?.keepsNothing == true
-        if takesBody, let place = store.tree.newUpload(), let handle = FileHandle(forWritingAtPath: place) {
+        if acceptsBody, let place = store.tree.newUpload(), let handle = FileHandle(forWritingAtPath: place) {
             upload = (place, handle)
         }
     }

@@ -64,7 +64,7 @@ struct PlaceOpening {
     let script: ResponseScript?
     let losesAnswer: Bool
     /// `true` if the store receives the request.
-    let isHeard: Bool
+    let isReceived: Bool
 
     init(_ faults: UploadFaults, _ table: PlaceTable, _ request: RecordedRequest) {
         let length = request.headers["Content-Length"].flatMap(Int.init) ?? 0
@@ -72,6 +72,6 @@ struct PlaceOpening {
         let isTooMuch = fault == nil && length > table.mostPerRequest
         script = isTooMuch ? .status(413).begins(.afterBody) : fault?.opening()
         losesAnswer = fault?.losesAnswer == true
-        isHeard = !isTooMuch && fault?.refuses != true
+        isReceived = !isTooMuch && fault?.refuses != true
     }
 }

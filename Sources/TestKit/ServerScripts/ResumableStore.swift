@@ -36,7 +36,7 @@ private final class ResumableExchange: Exchange {
     private let store: ResumableStore
     private let request: RecordedRequest
     private let losesAnswer: Bool
-    private var takesBody: Bool
+    private var acceptsBody: Bool
 
     init(_ store: ResumableStore, _ request: RecordedRequest) {
         self.store = store
@@ -44,17 +44,17 @@ private final class ResumableExchange: Exchange {
         let beginning = PlaceOpening(store.faults, store.table, request)
         opening = beginning.script
         losesAnswer = beginning.losesAnswer
-        takesBody = beginning.isHeard
-        takesBody = takesBody && request.method == "PATCH" && obstacle == nil
+        acceptsBody = beginning.isReceived
+        acceptsBody = acceptsBody && request.method == "PATCH" && obstacle == nil
     }
 
     func receive(_ bytes: Data) {
-        if takesBody { store.table.append(bytes, to: request.path) }
+        if acceptsBody { store.table.append(bytes, to: request.path) }
     }
 
     func finish() -> ResponseScript {
         if let opening, opening.beginning == .afterBody { return opening }
-        let answer = takesBody ? act() : obstacle ?? act()
+        let answer = acceptsBody ? act() : obstacle ?? act()
         return losesAnswer ? .hangUp : answer
     }
 
@@ -63,7 +63,7 @@ private final class ResumableExchange: Exchange {
     private var own: HeaderLine { HeaderLine("Upload-Draft-Interop-Version", "\(store.version)") }
 
     /// `true` if the client announces that this request is the last one; `nil` if the header is missing.
-    private var saysComplete: Bool? {
+    private var announcesComplete: Bool? {
         let name = store.version == 3 ? "Upload-Incomplete" : "Upload-Complete"
         let value = request.headers[name].map { $0 == "?1" }
         return store.version == 3 ? value.map { !$0 } : value
@@ -96,7 +96,7 @@ private final class ResumableExchange: Exchange {
         case "POST":
             // The oldest version does not announce the length.
             let length = request.headers["Upload-Length"].flatMap(Int.init) ?? Int.max / 2
-            guard saysComplete == false else { return .status(400, headers: HeaderList([own])) }
+            guard announcesComplete == false else { return .status(400, headers: HeaderList([own])) }
             var headers = state(0, isComplete: false)
             headers.append("Location", store.table.make(length: length))
             return .status(201, headers: headers)
@@ -107,7 +107,7 @@ private final class ResumableExchange: Exchange {
             return .status(204, headers: headers)
         case "PATCH":
             guard let place = store.table[request.path] else { return .status(404, headers: HeaderList([own])) }
-            let isComplete = saysComplete == true
+            let isComplete = announcesComplete == true
             if isComplete { store.table.complete(request.path) }
             return .status(isComplete ? 200 : 201, headers: state(place.bytes.count, isComplete: isComplete))
         case "DELETE": return .status(store.table.remove(request.path) ? 204 : 404, headers: HeaderList([own]))

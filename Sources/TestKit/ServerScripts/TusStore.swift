@@ -32,7 +32,7 @@ private final class TusExchange: Exchange {
     private let store: TusStore
     private let request: RecordedRequest
     private let losesAnswer: Bool
-    private var takesBody = false
+    private var acceptsBody = false
 
     init(_ store: TusStore, _ request: RecordedRequest) {
         self.store = store
@@ -40,12 +40,12 @@ private final class TusExchange: Exchange {
         let beginning = PlaceOpening(store.faults, store.table, request)
         opening = beginning.script
         losesAnswer = beginning.losesAnswer
-        takesBody = beginning.isHeard
-        takesBody = takesBody && request.method == "PATCH" && obstacle == nil
+        acceptsBody = beginning.isReceived
+        acceptsBody = acceptsBody && request.method == "PATCH" && obstacle == nil
     }
 
     func receive(_ bytes: Data) {
-        if takesBody { store.table.append(bytes, to: request.path) }
+        if acceptsBody { store.table.append(bytes, to: request.path) }
     }
 
     func finish() -> ResponseScript {
@@ -68,7 +68,7 @@ private final class TusExchange: Exchange {
         if request.method != "OPTIONS", request.headers["Tus-Resumable"] != "1.0.0" {
             return .status(412, headers: ["Tus-Version": "1.0.0"])
         }
-        return request.method == "PATCH" && !takesBody ? obstacle : nil
+        return request.method == "PATCH" && !acceptsBody ? obstacle : nil
     }
 
     private func act() -> ResponseScript {

@@ -61,7 +61,7 @@ import Testing
             try #require(next == name)
         }
 
-        func letGo() { permits.continuation.yield() }
+        func releaseHold() { permits.continuation.yield() }
     }
 
     private func run(
@@ -99,7 +99,7 @@ import Testing
                 let shown = try #require(driver.notifications.shown.last)
                 #expect(shown.title.contains("Moving Your Library"))
                 #expect(shown.body.contains("\(name), \(number + 1) of 3"), "\(shown.body)")
-                mover.letGo()
+                mover.releaseHold()
             }
             #expect(try await ended(launch, driver).outcome == .completed)
             #expect(migrator.status == .finished)
@@ -114,7 +114,7 @@ import Testing
         try await run { driver, migrator, mover, destination in
             _ = try await begin(driver, migrator)
             try await mover.expect("Alps")
-            mover.letGo()
+            mover.releaseHold()
             try await mover.expect("Baltic")
             try await driver.settle()
             let stopped = try await driver.stop(reason: .cancelled)
@@ -125,7 +125,7 @@ import Testing
             let again = try await begin(driver, migrator)
             for name in ["Baltic", "Crete"] {
                 try await mover.expect(name)
-                mover.letGo()
+                mover.releaseHold()
             }
             #expect(try await ended(again, driver).outcome == .completed)
             #expect(migrator.status == .finished)

@@ -116,7 +116,7 @@ extension EndToEnd {
             of child: Child, or question: (LedgerTransaction) throws -> TransferRecord?
         ) throws -> TransferRecord? {
             let ledger = try Ledger(home.directories)
-            let bell = try Bell(home.directories)
+            let bell = try ChangeListener(home.directories)
             let process = clinux_pidfd_open(child.pid)
             defer { close(process) }
             while true {

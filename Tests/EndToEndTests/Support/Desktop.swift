@@ -171,7 +171,7 @@ final class Desktop {
 
     /// Returns the titles that were sent up to now. A marker signal is the last message, so that nothing is missed and no time is
     /// lost.
-    func heardSoFar() throws -> [String] {
+    func receivedTitles() throws -> [String] {
         let marker = "marker-" + UUID().uuidString
         let own = ProcessInfo.processInfo.environment.merging(environment) { $1 }
         _ = try Child.run(

@@ -161,7 +161,7 @@ final class Home {
     }
 
     /// Waits until an agent without work has ended. The removal of its files is not a commit that a test could wait for.
-    func waitForAgentToLeave() throws {
+    func waitForAgentExit() throws {
         guard let pid = agentPID else { return }
         try kill(pid, 0)
     }
@@ -227,7 +227,7 @@ final class Home {
         for question: (LedgerTransaction) throws -> Value?
     ) throws -> Value {
         let ledger = try Ledger(directories)
-        let bell = try Bell(directories)
+        let bell = try ChangeListener(directories)
         let deadline = Date().addingTimeInterval(seconds)
         while true {
             if let value = try ledger.readAfterRing(question) { return value }

@@ -65,7 +65,7 @@ extension Simulation {
         case 5: if trouble.ledgerTroubleEnds != nil { endLedgerTrouble() }
         case 6: worsenNotifications()
         case 7:
-            machine.desktop.goOn()
+            machine.desktop.continueWork()
             machine.desktop.appear()
         case 8: try backUpOrRestore()
         case 9: misconfigure()
@@ -161,12 +161,12 @@ extension Simulation {
     // MARK: The end
 
     /// Corrects all faults that only a month has.
-    func putRight() throws {
+    func endAllFaults() throws {
         restoreServers()
         machine.removeApp(false)
         machine.setDiskFull(false)
         if trouble.ledgerTroubleEnds != nil { endLedgerTrouble() }
-        machine.desktop.goOn()
+        machine.desktop.continueWork()
         repairConfiguration()
         try setClockRight()
     }

@@ -52,7 +52,7 @@ struct InvariantWatch {
     private mutating func found(_ what: String) { if !broken.contains(what) { broken.append(what) } }
 
     mutating func look(_ machine: SimulatedHost) throws {
-        try lookAtProcesses(machine)
+        try checkProcesses(machine)
         for noon in servedNoons.keys {
             servedNoons[noon]!.earliest = min(servedNoons[noon]!.earliest, machine.clock.date)
             servedNoons[noon]!.leastLead = min(servedNoons[noon]!.leastLead, Self.lead(machine.clock))
@@ -60,7 +60,7 @@ struct InvariantWatch {
         // Without a commit no invariant of the ledger can have changed.
         guard machine.ledger.commitCount != lastCommits else { return }
         lastCommits = machine.ledger.commitCount
-        try lookAtNotices(machine)
+        try checkNotices(machine)
         let (live, recent) = try machine.ledger.read { transaction in
             let latest = try transaction.latestLaunch() ?? 0
             let new = latest > seenLaunches ? Array(seenLaunches + 1...latest) : []
@@ -74,17 +74,17 @@ struct InvariantWatch {
             // The outcome of a launch is final. A later result of an old generation must not change the outcome.
             if let outcome = launch.outcome {
                 if let before = outcomes[id], before != outcome { found("the outcome of launch \(id) changed after its end") }
-                if outcomes[id] == nil { try lookAtEnd(launch, machine) }
+                if outcomes[id] == nil { try checkLaunchEnd(launch, machine) }
                 outcomes[id] = outcome
             }
-            if id > seenLaunches { try lookAtStart(launch, machine) }
+            if id > seenLaunches { try checkLaunchStart(launch, machine) }
         }
         seenLaunches = max(seenLaunches, recent.compactMap(\.id).max() ?? 0)
         open = recent.filter { $0.endedAt == nil }.compactMap(\.id)
         lately = Array(recent.filter { $0.endedAt != nil }.compactMap(\.id).sorted().suffix(3))
     }
 
-    private mutating func lookAtNotices(_ machine: SimulatedHost) throws {
+    private mutating func checkNotices(_ machine: SimulatedHost) throws {
         let rows = try machine.ledger.read { try $0.notifications() }
         let new = Set(rows.map(\.identifier)).subtracting(notices.known)
         let deaths = machine.agentsStarted - max(1, agentsSeen)
@@ -95,7 +95,7 @@ struct InvariantWatch {
     }
 
     /// Checks that each launch has a reason, and that a launch is repeated only after a launch without a result.
-    private mutating func lookAtStart(_ launch: LaunchRecord, _ machine: SimulatedHost) throws {
+    private mutating func checkLaunchStart(_ launch: LaunchRecord, _ machine: SimulatedHost) throws {
         if launch.reason.isEmpty { found("launch \(launch.id!) does not say why") }
         // A delivery that was cut short is repeated, whatever its result was.
         if launch.generation > 1, launch.requestToken != nil, launch.outcome != .skipped {
@@ -107,7 +107,7 @@ struct InvariantWatch {
         }
     }
 
-    private mutating func lookAtEnd(_ launch: LaunchRecord, _ machine: SimulatedHost) throws {
+    private mutating func checkLaunchEnd(_ launch: LaunchRecord, _ machine: SimulatedHost) throws {
         // No noon is served twice. The exception is a clock that was ahead by more than half a day, or that was set back by more
         // than half a day since, because then it is unknown which time was right.
         if launch.identifier == "noon", let noon = launch.servedOccurrence, launch.outcome?.isResult == true {
@@ -123,7 +123,7 @@ struct InvariantWatch {
     }
 
     /// Checks that no process runs longer than its budget and its grace period while an agent is running.
-    private mutating func lookAtProcesses(_ machine: SimulatedHost) throws {
+    private mutating func checkProcesses(_ machine: SimulatedHost) throws {
         let awake = machine.clock.awake
         if agentSince.number != machine.agentsStarted { agentSince = (machine.agentsStarted, awake) }
         let living = machine.livingProcesses

@@ -40,13 +40,13 @@ package struct MatrixCell: Sendable {
         app.machine = machine
         let table = try Table(machine, app)
         try table.begin(state)
-        guard try findsNobody == false || machine.ledger.read({ try $0.liveLaunches().isEmpty }) else { throw FindsSomebody() }
+        guard try findsNobody == false || machine.ledger.read({ try $0.liveLaunches().isEmpty }) else { throw OtherAgentFound() }
         try table.happen(cause, state)
         try table.end()
         return try table.seen(state)
     }
 
-    private struct FindsSomebody: Error {}
+    private struct OtherAgentFound: Error {}
 
     /// The host and the server of one cell, with the actions on them.
     private final class Table {
@@ -212,7 +212,7 @@ package struct MatrixCell: Sendable {
                 change(.cancelled(message: nil, now: now))
                 app.write { transaction in
                     try transaction.deleteAllRequests()
-                    try transaction.takeBackNotifications(now: now) { $0.endedAt == nil }
+                    try transaction.withdrawMatching(now: now) { $0.endedAt == nil }
                 }
             case .appIsTerminated: machine.warnAProcess()
             case .appIsKilled: machine.killAProcess(by: .signalled(9))

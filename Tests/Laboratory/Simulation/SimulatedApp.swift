@@ -64,7 +64,7 @@ final class SimulatedApp: LedgerProgram, @unchecked Sendable {  // because the s
             guard let launch, launch.endedAt == nil else { return process.exit(.exited(74)) }
             if crashes(process) { return }
             if isMisconfigured { return process.exit(.exited(78)) }
-            beginWanted()
+            uploadMissingPhotos()
             switch launch.kind {
             case .appRefresh: refresh(process, launch)
             case .processing: later(dice.between(0.5, isCalm ? 60 : 900), process) { [self] in finish(process, .completed) }
@@ -204,7 +204,7 @@ final class SimulatedApp: LedgerProgram, @unchecked Sendable {  // because the s
         memory.accepted[request.token] = request.identifier
     }
 
-    func takeBack(_ identifier: String) {
+    func retract(_ identifier: String) {
         write { transaction in
             if let old = try transaction.request(identifier) { memory.accepted[old.token] = nil }
             try transaction.deleteRequest(identifier)
@@ -229,7 +229,7 @@ final class SimulatedApp: LedgerProgram, @unchecked Sendable {  // because the s
 
     /// Begins uploads that `session.tasks` does not list. The list has transfers that have not ended, and ends that were not
     /// delivered.
-    private func beginWanted() {
+    private func uploadMissingPhotos() {
         let missing = memory.wanted.keys.filter { !memory.heard.contains($0) }.sorted()
         guard !missing.isEmpty else { return }
         let listed = write { transaction in

@@ -148,7 +148,7 @@ package final class Simulation {
             try maybeLogIn()
         case 10:
             machine.killAgent()
-            let moment = dice.one(of: [LedgerCommitMoment.committing, .committed])
+            let moment = dice.one(of: [LedgerCommitStage.committing, .committed])
             try machine.startAgent(dyingAt: dice.number(1..<25), moment)
         case 11:
             // Either no process can be started for a while, or a process is killed.
@@ -232,7 +232,7 @@ package final class Simulation {
     private func cancelSomething() {
         let unfinished = app.write { try $0.unfinishedTransfers().filter { $0.session != "weather" } }
         if !unfinished.isEmpty, dice.chance(0.7) { return app.cancel(dice.one(of: unfinished).id!) }
-        if dice.chance(0.2) { app.takeBack("once") }
+        if dice.chance(0.2) { app.retract("once") }
     }
 
     // MARK: The end
@@ -241,9 +241,9 @@ package final class Simulation {
     func calmDown() throws {
         machine.note("calm")
         app.isCalm = true
-        if length == .month { try putRight() }
+        if length == .month { try endAllFaults() }
         server.becomeKind()
-        machine.mendFiles()
+        machine.endFileFault()
         machine.refuseLaunches(false)
         machine.desktop.answer(after: 0)
         machine.desktop.appear()

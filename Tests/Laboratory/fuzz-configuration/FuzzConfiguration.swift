@@ -15,9 +15,9 @@ private func look(at messages: [AlertMessage]) {
         book.note(message)
     }
     _ = book.unusedReferences(of: messages, now: now)
-    book.noteEmpty(["1"], [], now: now)
-    book.noteUnlisted(by: [])
-    book.noteMissing(from: [], messages, now: now)
+    book.endEmptyDocuments(["1"], [], now: now)
+    book.assumeUnlistedEnds(by: [])
+    book.endMissingWarnings(from: [], messages, now: now)
     book.keep(at: place, isAsked: false)
     var asked = book
     asked.keep(at: place, isAsked: true)

@@ -33,7 +33,7 @@ struct GroundCommands {
             case "submit":
                 try BGTaskScheduler.shared.submit(BGAppRefreshTaskRequest(identifier: words.dropFirst().first ?? ""))
             case "notify" where words.count > 1: try notices.add(words[1], Array(words.dropFirst(2)))
-            case "take-off": notices.takeOff(Array(words.dropFirst()))
+            case "take-off": notices.removeFromDesktop(Array(words.dropFirst()))
             case "notifications": notices.list()
             case "badge": UNUserNotificationCenter.current().setBadgeCount(Int(words.dropFirst().first ?? "") ?? 0)
             default:

@@ -106,7 +106,7 @@ final class GroundNotices: NSObject, UNUserNotificationCenterDelegate, Sendable 
         while !isOver.withLock({ $0 }) { RunLoop.main.run(until: Date(timeIntervalSinceNow: 0.02)) }
     }
 
-    func takeOff(_ identifiers: [String]) {
+    func removeFromDesktop(_ identifiers: [String]) {
         center.removePendingNotificationRequests(withIdentifiers: identifiers)
         center.removeDeliveredNotifications(withIdentifiers: identifiers)
     }

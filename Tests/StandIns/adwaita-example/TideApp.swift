@@ -11,7 +11,7 @@ struct TideApp: App {
         Window(id: "Tide") { _ in Text("High at six") }
             .backgroundTask(.appRefresh("TideMorning")) {
                 scheduleTide()
-                await tellOfTide()
+                await notifyOfTide()
             }
     }
 }

@@ -8,7 +8,7 @@ func scheduleTide() {
     do { try BGTaskScheduler.shared.submit(request) } catch { print("not scheduled: \(error.localizedDescription)") }
 }
 
-func tellOfTide() async {
+func notifyOfTide() async {
     let content = UNMutableNotificationContent()
     content.title = "High tide today"
     do {

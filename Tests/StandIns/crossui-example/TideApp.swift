@@ -9,7 +9,7 @@ struct TideApp: App {
         WindowGroup("Tide") { Text("High at six") }
             .backgroundTask(.appRefresh("TideMorning")) {
                 scheduleTide()
-                await tellOfTide()
+                await notifyOfTide()
             }
     }
 }

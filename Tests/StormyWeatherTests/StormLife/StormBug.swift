@@ -32,9 +32,9 @@ enum StormBug: String, CaseIterable, Sendable {
     // The clock was ahead.
     case clockEndIsReal, clockEndIsFinal, clockReturnIsDropped
 
-    func look(_ look: StormLook, _ forecast: Forecast, _ life: StormLife?) -> StormLook {
-        func judged(_ forecast: Forecast, _ assessment: Assessment) -> StormLook {
-            StormLook(assessment, rule: look.rule, forecast: forecast, fetchedAt: look.now, now: look.now)
+    func look(_ look: StormCheckData, _ forecast: Forecast, _ life: StormLife?) -> StormCheckData {
+        func judged(_ forecast: Forecast, _ assessment: Assessment) -> StormCheckData {
+            StormCheckData(assessment, rule: look.rule, forecast: forecast, fetchedAt: look.now, now: look.now)
         }
         var other = forecast
         switch self {
@@ -51,7 +51,7 @@ enum StormBug: String, CaseIterable, Sendable {
             guard life?.isShown == true else { return look }
             var assessment = look.assessment
             assessment.reasons.removeAll { $0.kind == .alert }
-            return StormLook(assessment, rule: look.rule, forecast: look.forecast, fetchedAt: look.now, now: look.now)
+            return StormCheckData(assessment, rule: look.rule, forecast: look.forecast, fetchedAt: look.now, now: look.now)
         default: return look
         }
     }

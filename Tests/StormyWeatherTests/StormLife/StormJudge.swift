@@ -98,8 +98,8 @@ struct StormJudge {
         }
         let hasNoWarning = warned.isEmpty
         let there = (undenied?.hours ?? []).map { hour in (input.gusts ?? []).first { $0.start == hour }?.kmh }
-        let saysNo = isFresh(input) && there.allSatisfy { $0.map { $0 < 60 } ?? false }
-        if saysNo { undenied = nil }
+        let deniesStorm = isFresh(input) && there.allSatisfy { $0.map { $0 < 60 } ?? false }
+        if deniesStorm { undenied = nil }
         if hasNoWarning, undenied == nil { (mayBeOver, isDenied) = (true, true) }
         isSurelyDenied = hasNoWarning && isFull(input) && peak < 60
         if peak >= 75 {

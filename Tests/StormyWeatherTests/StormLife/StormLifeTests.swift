@@ -9,10 +9,10 @@ private func window(_ from: Double, _ until: Double) -> StormWindow {
     StormWindow(from: noon + from * 3600, until: noon + until * 3600)
 }
 
-private func seen(_ windows: StormWindow...) -> StormLook { seen(windows, now: noon) }
+private func seen(_ windows: StormWindow...) -> StormCheckData { seen(windows, now: noon) }
 
-private func seen(_ windows: [StormWindow], now: Date) -> StormLook {
-    StormLook(
+private func seen(_ windows: [StormWindow], now: Date) -> StormCheckData {
+    StormCheckData(
         Assessment(
             verdict: windows.isEmpty ? .calm : .stormy,
             reasons: windows.map { StormReason(kind: .thunderstorm, peak: 95, from: $0.from, until: $0.until) }),
@@ -27,7 +27,7 @@ private func storm(_ id: Int64, _ window: StormWindow, isShown: Bool = true) -> 
     return (id, life)
 }
 
-private func changes(_ known: [(id: Int64, life: StormLife)], _ look: StormLook) -> [String] {
+private func changes(_ known: [(id: Int64, life: StormLife)], _ look: StormCheckData) -> [String] {
     StormLife.follow(known, look).map { change in
         func hours(_ window: StormWindow) -> String {
             "\(window.from.timeIntervalSince(noon) / 3600)...\(window.until.timeIntervalSince(noon) / 3600)"
@@ -167,7 +167,7 @@ private struct Story {
 
     private mutating func look(_ forecast: Forecast, _ alerts: [AlertEvent], age: Double = 0) {
         let rule = StormRule()
-        let look = StormLook(
+        let look = StormCheckData(
             rule.assess(forecast, alerts: alerts, now: now), rule: rule, forecast: forecast, fetchedAt: now - age, now: now)
         for change in StormLife.follow(life.map { [(id: Int64(1), life: $0)] } ?? [], look) {
             switch change {
@@ -353,7 +353,7 @@ private struct Story {
             `StormLife` decides all of these rules. A check passes the judged forecast and the state of the notification to `StormLife`, which
             returns the actions. An empty cell means that nothing happens.
 
-            A fresh forecast arrived at most \(Int(StormLook.longestAge / 3600)) h ago, and its service made it at most \(Int(StormLook.longestIssue / 3600)) h ago. A forecast denies a storm only if it is complete.
+            A fresh forecast arrived at most \(Int(StormCheckData.longestAge / 3600)) h ago, and its service made it at most \(Int(StormCheckData.longestIssue / 3600)) h ago. A forecast denies a storm only if it is complete.
             A complete forecast has values of each kind (thunder, gusts, rain) that the storm was shown for, in each hour of the storm.
             This table uses a limit of \(Int(StormRule().gustsKMH)) km/h for gusts.
             Two extreme warnings are of one kind if their hazard and name are equal.
@@ -526,9 +526,9 @@ private struct Story {
                         precipitationMM: isKnown || kind == .thunderstorm ? (isIn ? 24 : 0) : nil, gustsKMH: 10)
                 })
         }
-        func look(_ forecast: Forecast) -> StormLook {
+        func look(_ forecast: Forecast) -> StormCheckData {
             let rule = StormRule(rainMMPerHour: kind == .rain ? 20 : 50)
-            return StormLook(rule.assess(forecast, now: noon), rule: rule, forecast: forecast, fetchedAt: noon, now: noon)
+            return StormCheckData(rule.assess(forecast, now: noon), rule: rule, forecast: forecast, fetchedAt: noon, now: noon)
         }
         guard case .open(var life)? = StormLife.follow([], look(forecast(true))).first else { return #expect(Bool(false)) }
         _ = life.handle(.checked(StormAnswer(.none), now: noon))

@@ -46,7 +46,7 @@ struct StormSubject {
             warnings.removeAll { $0.until > now }
         case .dismiss: screen.dismiss()
         case .snooze: screen.snooze(until: now + 3600)
-        case .givePhoto: screen.givePhoto()
+        case .providePhoto: screen.providePhoto()
         case .serverLeaves: screen.hasServer = false
         case .serverReturns: screen.hasServer = true
         case .quit: screen.withdraw()
@@ -103,7 +103,7 @@ struct StormSubject {
         }
         let forecast = Forecast(hours: hours)
         let assessment = rule.assess(forecast, alerts: standing + over, now: now)
-        let look = StormLook(
+        let look = StormCheckData(
             assessment, rule: rule, forecast: input.gusts == nil ? nil : forecast, fetchedAt: input.fetchedAt, now: now)
         let seen = bug?.look(look, forecast, life) ?? look
         // Storms that were over long ago are not compared.

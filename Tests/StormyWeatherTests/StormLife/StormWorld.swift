@@ -23,7 +23,7 @@ enum StormStep: Sendable {
     /// A warning that replaces the valid warning of the same hazard.
     case warn(CAPSeverity, hours: Int, AlertHazard)
     case cancelWarning
-    case dismiss, snooze, givePhoto
+    case dismiss, snooze, providePhoto
     case serverLeaves, serverReturns
     /// All background work ends.
     case quit
@@ -53,7 +53,7 @@ enum StormStep: Sendable {
         case 27..<29: return .cancelWarning
         case 29..<32: return .dismiss
         case 32..<34: return .snooze
-        case 34: return .givePhoto
+        case 34: return .providePhoto
         case 35: return .serverLeaves
         case 36, 37: return .serverReturns
         case 38: return Bool.random(using: &random) ? .quit : .serverReturns
@@ -172,7 +172,7 @@ struct StormScreen {
     mutating func openPhotoRequest() { if photo == nil { photo = false } }
     mutating func closePhotoRequest() { if photo == false { photo = nil } }
     mutating func closeAnyPhotoRequest() { photo = nil }
-    mutating func givePhoto() { if photo == false { photo = true } }
+    mutating func providePhoto() { if photo == false { photo = true } }
 
     mutating func dismiss() { if row?.state == .visible { row?.state = .dismissed } }
 

@@ -94,7 +94,7 @@ struct AgentExamination: Examination {
         for kind in needed where units.property("ActiveState", of: kind) != "active" {
             return failed("\(units.name(kind)) is not active")
         }
-        if let until = absence.until, units.nextMoment.map({ $0.timeIntervalSince(until) > 60 }) ?? true {
+        if let until = absence.until, units.nextElapse.map({ $0.timeIntervalSince(until) > 60 }) ?? true {
             return failed("\(units.name(.timer)) waits for another time")
         }
         return DoctorFinding(

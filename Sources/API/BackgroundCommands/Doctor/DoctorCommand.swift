@@ -52,7 +52,7 @@ public struct DoctorCommand: BackgroundCommand {
         var (findings, guarantees) = Self.examine()
         var (done, looks): (Set<String>, Int) = ([], 0)
         // A problem may become visible only after another one was fixed, for example in a file that could not be read.
-        while fix, looks < Self.mostLooks, Self.help(findings, &done) {
+        while fix, looks < Self.maximumExaminations, Self.help(findings, &done) {
             (findings, guarantees) = Self.examine()
             looks += 1
         }
@@ -109,7 +109,7 @@ public struct DoctorCommand: BackgroundCommand {
     }
 
     /// The maximum number of repeated examinations with `--fix`.
-    private static let mostLooks = 10
+    private static let maximumExaminations = 10
 
     /// Runs the safe fixes, each command once. Their output goes to standard error, because standard output contains the rows.
     ///

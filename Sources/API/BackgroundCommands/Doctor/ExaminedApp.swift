@@ -58,8 +58,8 @@ struct ExaminedApp {
     let now: Date
     /// The words that a user types before a command.
     let command: String
-    let ledger: Result<Ledger.Look<Books>, StoreError>
-    let desktop = AskedDesktop()
+    let ledger: Result<Ledger.Inspection<Books>, StoreError>
+    let desktop = DesktopReports()
 
     /// The content of the ledger, or `nil` if the ledger does not exist or cannot be read.
     var books: Books? { if case .success(.found(let books)) = ledger { books } else { nil } }

@@ -100,7 +100,7 @@ struct FoldersExamination: Examination {
             let reason = String(cString: strerror(errno))
             return DoctorFinding("disk", .failed, "\(place.path): \(reason)")
         }
-        if DiskSpace.takesNoMoreFiles(at: place.path) {
+        if DiskSpace.hasNoFreeInodes(at: place.path) {
             return DoctorFinding("disk", .failed, "no file can be created on the disk of \(place.path): it has too many files")
         }
         guard let left = DiskSpace.left(at: place.path) else { return DoctorFinding("disk", .ok, "There is room.") }

@@ -26,8 +26,8 @@ struct NotificationsExamination: Examination {
         let session = app.books?.session?.variables ?? [:]
         let arguments = ["--examine-notifications"] + [session["DBUS_SESSION_BUS_ADDRESS"]].compactMap { $0 }
         // Uses the environment of an agent: values that the user's commands recorded, if this terminal does not set them.
-        let answer: Result<NotificationServerReport, AgentQuestion.Trouble> =
-            AgentQuestion(agent: agent, environment: session.merging(app.environment) { $1 }).ask(arguments)
+        let answer: Result<NotificationServerReport, AgentProbe.Trouble> =
+            AgentProbe(agent: agent, environment: session.merging(app.environment) { $1 }).ask(arguments)
         switch answer {
         case .success(let report): return report
         case .failure(let trouble): throw CommandFailure(.unavailable, "\(agent) does not work: \(trouble.words)")

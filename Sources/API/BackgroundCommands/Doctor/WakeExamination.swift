@@ -18,7 +18,7 @@ struct WakeExamination {
     private let environment: [String: String]
 
     /// - Parameter machine: the machine as the agent's program examined it now, or `nil` if logind does not respond.
-    static func findings(_ app: ExaminedApp, _ machine: MachineLook?) -> [DoctorFinding] {
+    static func findings(_ app: ExaminedApp, _ machine: MachineState?) -> [DoctorFinding] {
         let examination = WakeExamination(
             units: UserUnits(directories: app.directories, environment: app.environment), environment: app.environment)
         // Everything depends on the service, so a service that does not start is the only finding.
@@ -33,7 +33,7 @@ struct WakeExamination {
         return [DoctorFinding(check, .ok, alarm ?? "The machine is woken for \(asking.joined(separator: ", ")).")]
     }
 
-    private func troubles(_ alarm: AlarmReport?, _ machine: MachineLook?, _ what: String) -> [DoctorFinding] {
+    private func troubles(_ alarm: AlarmReport?, _ machine: MachineState?, _ what: String) -> [DoctorFinding] {
         var rows: [DoctorFinding] = []
         if case .noAlarm(let why) = alarm?.obstacle {
             let version = version

@@ -28,14 +28,14 @@ public struct InstallCommand: BackgroundCommand {
         let steps = try installation.plan(files)
         try Self.report(steps, in: installation, isDryRun: dryRun) { try installation.carryOut(steps, files) }
         if into == nil {
-            try comeBackAtLogin()
+            try installLoginEntry()
             hints()
         }
     }
 
     /// Writes the login entry if it is missing, is not enabled, or starts another program, so that remaining work also continues
     /// after the next login.
-    private func comeBackAtLogin() throws {
+    private func installLoginEntry() throws {
         let (runtime, environment) = (AppRuntime.shared, ThisProcess.environment)
         let entry = AutostartEntry(directories: runtime.directories, environment: environment)
         let agent: String

@@ -109,13 +109,13 @@ final class ByteFeed: Sendable {
         var head: CheckedContinuation<URLResponse, any Error>?
         /// The waiting readers, the first one first.
         var readers: [CheckedContinuation<Data?, any Error>] = []
-        var goOn: @Sendable () -> Void = {}
+        var continueWork: @Sendable () -> Void = {}
     }
 
     private let state = Mutex(State())
 
-    /// - Parameter goOn: continues a transfer that waits for room.
-    func onRoom(_ goOn: @escaping @Sendable () -> Void) { state.withLock { $0.goOn = goOn } }
+    /// - Parameter continueWork: continues a transfer that waits for room.
+    func onRoom(_ continueWork: @escaping @Sendable () -> Void) { state.withLock { $0.continueWork = continueWork } }
 
     var isFull: Bool { waitingCount > Self.limit }
 
@@ -171,17 +171,17 @@ final class ByteFeed: Sendable {
     /// Returns the bytes that arrived since the last call. Bytes that arrived before an error are returned before the error is thrown.
     func next() async throws -> Data? {
         try await withCheckedThrowingContinuation { waiting in
-            let (known, goOn) = state.withLock { state -> (Result<Data?, any Error>?, (@Sendable () -> Void)?) in
+            let (known, continueWork) = state.withLock { state -> (Result<Data?, any Error>?, (@Sendable () -> Void)?) in
                 if !state.waiting.isEmpty {
                     defer { state.waiting = Data() }
-                    return (.success(state.waiting), state.waiting.count > Self.limit ? state.goOn : nil)
+                    return (.success(state.waiting), state.waiting.count > Self.limit ? state.continueWork : nil)
                 }
                 if let end = state.end { return (end.map { nil }.mapError { $0 }, nil) }
                 state.readers.append(waiting)
                 return (nil, nil)
             }
             if let known { waiting.resume(with: known) }
-            goOn?()
+            continueWork?()
         }
     }
 }

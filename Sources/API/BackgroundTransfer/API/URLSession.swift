@@ -59,9 +59,8 @@ open class URLSession: NSObject, @unchecked Sendable {  // because its engine gu
     open var configuration: URLSessionConfiguration { ownConfiguration.copied() }
 
     /// Creates a session. For a background session, `delegate` receives the events of all ended transfers that were not reported to the
-    /// app, first the transfers of earlier processes. The session holds its delegate until the session is invalidated. If this process
-    /// already has an open session with this identifier, the new session has the tasks and the delegate of that session, and its own
-    /// `delegate` is not called.
+    /// app, first the transfers of earlier processes. The session holds its delegate until the session is invalidated. A second open session
+    /// with the same identifier in one process has the tasks and the delegate of the first one. Its own `delegate` is not called.
     ///
     /// - Parameters:
     ///   - configuration: is copied: later changes to it have no effect.
@@ -319,7 +318,7 @@ open class URLSession: NSObject, @unchecked Sendable {  // because its engine gu
     ) -> @Sendable (TransferEnd) -> Void {
         { end in
             guard end.error == nil else { return handler(nil, end.response, end.error) }
-            let data = try? end.data ?? end.file.flatMap { try PatientFile.contents(of: $0) } ?? Data()
+            let data = try? end.data ?? end.file.flatMap { try RetriedFileRead.contents(of: $0) } ?? Data()
             handler(data, end.response, data == nil ? URLError(.cannotOpenFile) : nil)
         }
     }

@@ -33,7 +33,7 @@ struct Answer {
     /// Passes the file to `body`. If the app does not move the file during the call, the file is removed after it.
     func hand(_ body: (URL?) -> Void) {
         guard let file, !isAtItsDestination else { return body(file) }
-        let handed = HandedFile(file, in: AppRuntime.shared.directories)
+        let handed = DeliveredFile(file, in: AppRuntime.shared.directories)
         defer { handed.end() }
         body(handed.url)
     }

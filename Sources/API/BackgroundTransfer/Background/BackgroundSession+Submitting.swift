@@ -37,7 +37,7 @@ extension BackgroundSession {
             let wanted = new
             return Submission { transaction in
                 var new = wanted
-                try Self.takePart(resume.token, &new, transaction)
+                try Self.movePart(resume.token, &new, transaction)
                 return try transaction.insert(new)
             }
         }
@@ -49,9 +49,9 @@ extension BackgroundSession {
 
     /// Moves the part of a token to the new transfer. The download begins from the start if the part is missing, or belongs to another
     /// destination.
-    static func takePart(_ token: String, _ new: inout TransferRecord, _ transaction: LedgerTransaction) throws {
+    static func movePart(_ token: String, _ new: inout TransferRecord, _ transaction: LedgerTransaction) throws {
         guard var old = try transaction.transfer(keepingPart: token), old.state.isTerminal else { return }
-        if new.destination == nil { new.takeDestination(of: old) }
+        if new.destination == nil { new.adoptDestination(of: old) }
         if new.expectedSHA256 == nil { new.expectedSHA256 = old.expectedSHA256 }
         guard new.hasDestination(of: old) else { return }
         (new.file, new.partial) = (old.file, old.partial)
@@ -72,7 +72,7 @@ extension BackgroundSession {
         record.priority = Double(facts.priority)
         record.expectedToReceive = facts.expectsToReceive
         if let place = facts.destination { record.setDestination(place.path) }
-        noteStanding(&record, facts)
+        recordExistingFile(&record, facts)
         record.expectedSHA256 = facts.expectedSHA256?.lowercased() ?? record.expectedSHA256
         if facts.earliestBegin != nil {
             record.earliestBegin = facts.earliestBegin
@@ -81,7 +81,7 @@ extension BackgroundSession {
     }
 
     /// Records the file that is at the destination now. The download replaces this file, but not a file that appears there later.
-    private static func noteStanding(_ record: inout TransferRecord, _ facts: URLSessionTask.Facts) {
+    private static func recordExistingFile(_ record: inout TransferRecord, _ facts: URLSessionTask.Facts) {
         let standing = facts.replacesDestination == nil ? record.destination.flatMap(FileIdentity.init) : nil
         record.mayReplace = facts.replacesDestination ?? (standing != nil)
         record.replacedFile = standing?.text
@@ -97,7 +97,7 @@ extension BackgroundSession {
             let why = "transfer \(number) downloads to it already"
             throw URLError(.cannotCreateFile, userInfo: [NSLocalizedDescriptionKey: why])
         }
-        noteStanding(&record, facts)
+        recordExistingFile(&record, facts)
     }
 
     /// Gives an awaited transfer to a task, with the patience of the task's session.
@@ -312,7 +312,7 @@ extension BackgroundSession {
         return try await wait { transaction in
             var new = wanted
             if let resume {
-                try Self.takePart(resume.token, &new, transaction)
+                try Self.movePart(resume.token, &new, transaction)
                 return try transaction.insert(new)
             }
             let known = try transaction.joinableTransfer(session: wanted.session, key: key, now: now)

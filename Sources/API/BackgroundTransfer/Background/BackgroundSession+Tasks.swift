@@ -9,7 +9,7 @@ import TransferMachines
 // The tasks of a session as the app sees them: identifiers, list and states.
 extension BackgroundSession {
     func nextTaskIdentifier() -> Int {
-        let beginnings = Beginnings.current
+        let beginnings = UnsavedWork.current
         beginnings.enter()
         let identifier = identifiers.withLock { identifiers in
             identifiers.next { (count) throws(StoreError) in
@@ -53,7 +53,7 @@ extension BackgroundSession {
         calls.enter()
         defer { calls.leave() }
         let name = "the tasks of background session \(identifier)"
-        let found = AppRuntime.shared.read(name, for: AppRuntime.patienceForLists, listed)
+        let found = AppRuntime.shared.read(name, for: AppRuntime.listReadTimeout, listed)
         state.withLock { $0.isListIncomplete = found == nil }
         if found == nil { launch?.fail("\(name) cannot be read") }
         let known = state.withLock { $0.tasks }

@@ -21,9 +21,9 @@ final class BackgroundSession: SessionEngine {
         /// Transfers whose await was cancelled in this process: a task with an equal request adopts them.
         var cancelledAwaits: Set<Int64> = []
         var watch: DatabaseWatch.Token?
-        var look = Look.idle
-        var looks = LookPace()
-        var telling = Telling()
+        var look = ReadPhase.idle
+        var looks = LedgerReadPace()
+        var telling = ReportingState()
         /// A Boolean value: the app received a list that may lack tasks.
         var isListIncomplete = false
         /// A Boolean value: the ledger has recorded that this process has a delegate.
@@ -46,7 +46,7 @@ final class BackgroundSession: SessionEngine {
     enum Life: Equatable {
         case open
         /// The session accepts no more tasks. It becomes invalid when the last task ended and the waiting events were read once.
-        case ending(hasLooked: Bool)
+        case ending(hasReadLedger: Bool)
         case invalid
     }
 
@@ -62,7 +62,7 @@ final class BackgroundSession: SessionEngine {
 
     static func named(_ identifier: String, _ configuration: URLSessionConfiguration) -> BackgroundSession {
         let launch = LaunchContext.current
-        return AppRuntime.shared.part { KnownSessions() }.session(identifier, LaunchContext.currentNumber) {
+        return AppRuntime.shared.part { SessionRegistry() }.session(identifier, LaunchContext.currentNumber) {
             BackgroundSession(identifier, configuration, launch)
         }
     }
@@ -84,7 +84,7 @@ final class BackgroundSession: SessionEngine {
             state.life = .invalid
             state.watch?.cancel()
             (state.watch, state.session, state.delegate, state.tasks) = (nil, nil, nil, [:])
-            defer { state.telling = Telling() }
+            defer { state.telling = ReportingState() }
             return state.telling.waiting
         }
         for waiting in waiting { waiting.resume() }
@@ -103,8 +103,8 @@ final class BackgroundSession: SessionEngine {
         guard isFirst else { return logError("a second session of this identifier: its delegate is not called") }
         launch?.add(
             .init(
-                session: identifier, hasHeardAll: { self.state.withLock { $0.telling.isComplete } },
-                hearsAll: { await self.everythingIsTold() }, leavesTheRest: { self.leaveTheRest() }))
+                session: identifier, hasReceivedAll: { self.state.withLock { $0.telling.isComplete } },
+                waitForAllEvents: { await self.waitUntilAllReported() }, skipRemainingEvents: { self.releaseWaitingCallers() }))
         listen(session)
         bringAgentBack()
     }
@@ -114,12 +114,12 @@ final class BackgroundSession: SessionEngine {
     func bringAgentBack() {
         guard launch == nil else { return }
         AppRuntime.shared.startAgentIfWorkIsLeft()
-        keepAgentSoon()
+        startKeepingAgent()
     }
 
     /// Starts to receive the session's events.
     private func listen(_ session: URLSession) {
-        AppRuntime.shared.part { KnownSessions() }.keep(self)
+        AppRuntime.shared.part { SessionRegistry() }.keep(self)
         let (isListening, isNewlyAttached) = state.withLock { state in
             if state.session == nil { state.session = session }
             // A delegate may be attached after a task with a completion handler.
@@ -134,16 +134,16 @@ final class BackgroundSession: SessionEngine {
             }
         }
         if !isListening { hear() }
-        lookSoon()
+        scheduleLedgerRead()
     }
 
     /// Registers for commits. If the ledger cannot be opened now, this is tried again: this process is attached, so no other process
     /// receives the events.
     private func hear() {
         do throws(StoreError) {
-            let token = try AppRuntime.shared.onCommit { [weak self] in self?.lookSoon() }
+            let token = try AppRuntime.shared.onCommit { [weak self] in self?.scheduleLedgerRead() }
             state.withLock { $0.watch = $0.life == .invalid ? nil : token }
-            if listening.isFailing { lookSoon() }
+            if listening.isFailing { scheduleLedgerRead() }
             listening.succeeded()
         } catch {
             if !listening.isFailing { logError("\(error)") }
@@ -175,7 +175,7 @@ final class BackgroundSession: SessionEngine {
     func resume(_ task: URLSessionTask) { resume([task]) }
 
     /// Resumes the tasks in one transaction, because the durable commit takes most of the time.
-    func resume(_ tasks: [URLSessionTask]) { Beginnings.current.run { begin(tasks) } }
+    func resume(_ tasks: [URLSessionTask]) { UnsavedWork.current.run { begin(tasks) } }
 
     private func begin(_ tasks: [URLSessionTask]) {
         var (new, others): ([URLSessionTask], [URLSessionTask]) = ([], [])
@@ -190,14 +190,14 @@ final class BackgroundSession: SessionEngine {
             case .refused(let error): refuse(task, error)
             }
         }
-        beginClaimed(new)
+        submitClaimedTasks(new)
         for task in new { task.endBeginning() }
         // Two threads that begin each other's tasks must not wait before they have ended their own.
         for task in others { task.waitForBeginning() }
         considerEnding()
     }
 
-    private func beginClaimed(_ new: [URLSessionTask]) {
+    private func submitClaimedTasks(_ new: [URLSessionTask]) {
         if let missing = AppRuntime.shared.missingAgent {
             let why = [NSLocalizedDescriptionKey: "no transfer can run: \(missing)"]
             for task in new { refuse(task, URLError(.backgroundSessionWasDisconnected, userInfo: why)) }
@@ -227,7 +227,7 @@ final class BackgroundSession: SessionEngine {
             try AppRuntime.shared.commit(usesReserve: false) { records in
                 for (entry, record) in zip(written, records) { began(entry.task, entry.order, record) }
             } _: { transaction -> [TransferRecord] in
-                if let launch { try transaction.noteTransfer(inLaunch: launch.id) }
+                if let launch { try transaction.recordTransfer(inLaunch: launch.id) }
                 do { return try written.map { try submit($0.task, $0.order, $0.meanwhile, transaction) } } catch let error
                     as URLError
                 {
@@ -236,8 +236,8 @@ final class BackgroundSession: SessionEngine {
                 }
             }
             launch?.acknowledgeAtOnce()
-            AppRuntime.shared.comeBackAtLogin()
-            keepAgentSoon()
+            AppRuntime.shared.installLoginEntry()
+            startKeepingAgent()
         } catch {
             for entry in written { refuse(entry.task, refusal ?? error) }
         }
@@ -269,12 +269,12 @@ final class BackgroundSession: SessionEngine {
         // Without a delegate or a handler no code in this process waits for the end. For a delegate the app is launched later.
         let isWaitedFor =
             launch == nil ? task.facts.withLock { $0.completion != nil } : state.withLock { $0.watch != nil }
-        if let id = record.id, isWaitedFor { (launch?.begun ?? BegunTransfers.current).insert(id) }
+        if let id = record.id, isWaitedFor { (launch?.begun ?? ActiveTransfers.current).insert(id) }
         guard let id = record.id, record.taskIdentifier != task.taskIdentifier else { return }
         state.withLock { $0.joined[id, default: []].append(task) }
         // The transfer's end was reported before, so no event will follow.
         guard record.state.isTerminal else { return }
-        task.session.onDelegateQueue { [self] in tellJoined(record, task.session) }
+        task.session.onDelegateQueue { [self] in reportToJoinedTasks(record, task.session) }
     }
 
     private static func failure(_ error: any Error) -> URLError {
@@ -288,31 +288,31 @@ final class BackgroundSession: SessionEngine {
             return facts
         }
         end(task, failure)
-        let isHeard = facts.completion != nil || facts.isRefusalRead || task.hearer(or: delegate) != nil
+        let isReceived = facts.completion != nil || facts.isRefusalRead || task.hearer(or: delegate) != nil
         // An app that cancelled the task, or invalidated its session, already knows the reason.
-        guard !facts.isCompleted, !isHeard, failure.code != .cancelled else { return }
+        guard !facts.isCompleted, !isReceived, failure.code != .cancelled else { return }
         let address = task.originalRequest?.url.map { PublicAddress.of($0.absoluteString) } ?? "an unknown address"
         logError("the transfer for \(address) was not queued: \(failure.localizedDescription)")
     }
 
     /// Keeps an agent running while code in this process waits for the ends of tasks. An agent that dies is replaced.
-    private func keepAgentSoon() {
+    private func startKeepingAgent() {
         let begins = state.withLock { state in
             guard state.watch != nil, state.keeper == nil else { return false }
             state.keeper = AgentKeeper()
             return true
         }
-        if begins { keepAgent() }
+        if begins { keepAgentRunning() }
     }
 
-    private func keepAgent() {
-        let goesOn = state.withLock { state in
+    private func keepAgentRunning() {
+        let shouldContinue = state.withLock { state in
             let waits =
                 state.watch != nil && state.tasks.values.contains { $0.facts.withLock { $0.row != nil && !$0.isCompleted } }
             if !waits || state.keeper?.tick() != true { state.keeper = nil }
             return state.keeper != nil
         }
-        if goesOn { DispatchQueue.global().asyncAfter(deadline: .now() + 1) { [weak self] in self?.keepAgent() } }
+        if shouldContinue { DispatchQueue.global().asyncAfter(deadline: .now() + 1) { [weak self] in self?.keepAgentRunning() } }
     }
 
     private func release(_ row: Int64) {
@@ -333,7 +333,7 @@ final class BackgroundSession: SessionEngine {
 
     func invalidate(cancelling: Bool) {
         // Without a session object there is no delegate to call.
-        state.withLock { if $0.life == .open { $0.life = .ending(hasLooked: $0.session == nil) } }
+        state.withLock { if $0.life == .open { $0.life = .ending(hasReadLedger: $0.session == nil) } }
         if cancelling {
             // Cancelled first, because another thread may be about to write the row of such a task.
             let unresumed = state.withLock { $0.tasks.values.filter { $0.facts.withLock { $0.row == nil } } }
@@ -345,7 +345,7 @@ final class BackgroundSession: SessionEngine {
                 }
             }
         }
-        lookSoon()
+        scheduleLedgerRead()
         considerEnding()
     }
 
@@ -353,7 +353,7 @@ final class BackgroundSession: SessionEngine {
     func considerEnding() {
         let ended = state.withLock { state -> (URLSession, HeldDelegate?)? in
             let hasTasks = state.tasks.values.contains { $0.facts.withLock { $0.isBegun && !$0.isCompleted } }
-            guard state.life == .ending(hasLooked: true), !state.look.isTelling, state.telling.undecided == 0,
+            guard state.life == .ending(hasReadLedger: true), !state.look.isReporting, state.telling.undecided == 0,
                 state.watch == nil || !hasTasks
             else {
                 return nil
@@ -365,7 +365,7 @@ final class BackgroundSession: SessionEngine {
             return state.session.map { ($0, state.delegate) }
         }
         guard let (session, delegate) = ended else { return }
-        let known = AppRuntime.shared.part { KnownSessions() }
+        let known = AppRuntime.shared.part { SessionRegistry() }
         known.release(self)
         DurableWrites.shared.commit("background session \(identifier): its end", startsAgent: false) {
             [self, identifier, process] in

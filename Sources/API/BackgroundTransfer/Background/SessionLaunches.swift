@@ -22,7 +22,7 @@ final class SessionLaunches: Sendable {
         let identifier = launch.identifier
         if let handler = handler.withLock({ $0 }) {
             await call(handler, identifier)
-        } else if AppRuntime.shared.part({ KnownSessions() }).listening(identifier, LaunchContext.currentNumber) == nil {
+        } else if AppRuntime.shared.part({ SessionRegistry() }).listening(identifier, LaunchContext.currentNumber) == nil {
             return nil
         }
         // The launch waits for the delegate, as after every handler, because the delegate may pass its events to another queue.

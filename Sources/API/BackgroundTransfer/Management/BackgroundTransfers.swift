@@ -160,7 +160,7 @@ public enum BackgroundTransfers {
     /// - Throws: if the ledger cannot be read; `URLError.Code.cannotOpenFile` while another process is queuing files.
     public static func leftCopies() throws -> [LeftCopy] {
         let folder = AppRuntime.shared.directories.leftCopies
-        guard try AppRuntime.shared.directories.putAsideUnknownCopies(of: AppRuntime.shared.ledger()) else {
+        guard try AppRuntime.shared.directories.moveUnknownCopies(of: AppRuntime.shared.ledger()) else {
             throw URLError(.cannotOpenFile, userInfo: [NSLocalizedDescriptionKey: "another process is queuing files"])
         }
         let names = (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []
@@ -233,8 +233,8 @@ public enum BackgroundTransfers {
         let credentials = try action == .resume || action == .retry ? credentials(of: selection, renewal) : [:]
         // Transfers that continue survive a reboot.
         let comeBack = { (changes: Changes) in
-            let goesOn = action == .resume || action == .retry
-            if goesOn, !changes.changed.isEmpty { AppRuntime.shared.comeBackAtLogin() }
+            let shouldContinue = action == .resume || action == .retry
+            if shouldContinue, !changes.changed.isEmpty { AppRuntime.shared.installLoginEntry() }
         }
         return try AppRuntime.shared.commit(beforeStart: comeBack) { transaction -> Changes in
             var changes = Changes()
@@ -287,7 +287,7 @@ public enum BackgroundTransfers {
     /// - Throws: if the ledger cannot be written. In this case nothing has changed.
     public static func unpause(_ ids: [Int64]) throws {
         let now = AppRuntime.shared.now
-        try AppRuntime.shared.commit(beforeStart: { AppRuntime.shared.comeBackAtLogin() }) { transaction in
+        try AppRuntime.shared.commit(beforeStart: { AppRuntime.shared.installLoginEntry() }) { transaction in
             for id in ids { try transaction.handle(.unpaused(now: now), transfer: id, now: now) }
         }
     }
@@ -317,13 +317,13 @@ public enum BackgroundTransfers {
     public static func follow(
         _ ids: [Int64], onChange: @escaping @Sendable (Tally) -> Void = { _ in }
     ) async throws -> [BackgroundTransferStatus] {
-        try await follow(ids, untilTold: false, onChange: onChange)
+        try await follow(ids, untilReported: false, onChange: onChange)
     }
 
-    /// - Parameter untilTold: also waits until the tasks' own delegates in this process have received the ends. An end that another process
+    /// - Parameter untilReported: also waits until the tasks' own delegates in this process have received the ends. An end that another process
     ///   reports is not waited for.
     package static func follow(
-        _ ids: [Int64], untilTold: Bool, onChange: @escaping @Sendable (Tally) -> Void
+        _ ids: [Int64], untilReported: Bool, onChange: @escaping @Sendable (Tally) -> Void
     ) async throws -> [BackgroundTransferStatus] {
         let latest = Mutex<Tally?>(nil)
         let process = AppRuntime.shared.identity
@@ -338,12 +338,12 @@ public enum BackgroundTransfers {
             }
             guard tally.unfinished == 0 else { return nil }
             // Most calls end here, so that no row is read before this line.
-            let isUntold =
-                try untilTold
+            let isUnreported =
+                try untilReported
                 && ids.contains { id in
                     try transaction.isAwaited(id, by: process) && transaction.transfer(id)?.state.isTerminal == true
                 }
-            return isUntold ? nil : try ids.compactMap { try transaction.transfer($0) }.map(BackgroundTransferStatus.init)
+            return isUnreported ? nil : try ids.compactMap { try transaction.transfer($0) }.map(BackgroundTransferStatus.init)
         }
     }
 }

@@ -37,7 +37,7 @@ extension BackgroundTransfers {
             try transaction.transfer(id).map { ($0, try transaction.fact(.server(of: $0))?.region) }
         }
         guard let (upload, region) = found, let receipt = upload.receipt else { return .unknown("it was not uploaded") }
-        let question = UploadQuestion(upload: upload, receipt: receipt, credential: credential, region: region)
+        let question = UploadCheck(upload: upload, receipt: receipt, credential: credential, region: region)
         let finding = try await question.ask()
         try record(finding, id)
         return finding
@@ -56,7 +56,7 @@ extension BackgroundTransfers {
 }
 
 /// A check of one file on one server.
-private struct UploadQuestion {
+private struct UploadCheck {
     let upload: TransferRecord
     let receipt: UploadReceipt
     let credential: BackgroundTransfers.Credential?

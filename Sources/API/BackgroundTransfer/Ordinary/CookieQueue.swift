@@ -24,9 +24,9 @@ final class CookieQueue: Sendable {
         }
     }
 
-    /// Calls `goOn` when all earlier operations are complete; at once if none is pending.
-    func whenStored(_ goOn: @escaping @Sendable () -> Void) {
-        if pendingCount == 0 { goOn() } else { store(goOn) }
+    /// Calls `continueWork` when all earlier operations are complete; at once if none is pending.
+    func whenStored(_ continueWork: @escaping @Sendable () -> Void) {
+        if pendingCount == 0 { continueWork() } else { store(continueWork) }
     }
 
     /// Waits until all earlier operations are complete.

@@ -29,7 +29,7 @@ final class CustomLoad: NSObject, URLProtocolClient, @unchecked Sendable {  // b
 
     /// - Parameter idleTimeout: the number of seconds that the protocol may be silent.
     func begin(_ kind: URLProtocol.Type, _ request: URLRequest, idleTimeout: Double) {
-        waitForWord(within: idleTimeout)
+        watchForSilence(within: idleTimeout)
         queue.async { [self] in
             guard !isOver else { return }
             let loading = kind.init(request: kind.canonicalRequest(for: request), cachedResponse: nil, client: self)
@@ -39,12 +39,12 @@ final class CustomLoad: NSObject, URLProtocolClient, @unchecked Sendable {  // b
     }
 
     /// Ends the load with a timeout if the protocol is silent for longer than the request allows, as for a silent server.
-    private func waitForWord(within seconds: Double) {
+    private func watchForSilence(within seconds: Double) {
         let words = state.withLock { $0.words }
         guard seconds > 0, seconds < 86_400 else { return }
         DispatchQueue.global().asyncAfter(deadline: .now() + seconds) { [weak self] in
             guard let self, !isOver else { return }
-            guard state.withLock({ $0.words }) == words, !run.isFull else { return waitForWord(within: seconds) }
+            guard state.withLock({ $0.words }) == words, !run.isFull else { return watchForSilence(within: seconds) }
             fail(URLError(.timedOut))
         }
     }
@@ -55,7 +55,7 @@ final class CustomLoad: NSObject, URLProtocolClient, @unchecked Sendable {  // b
     }
 
     /// Continues the load, because there is room for more bytes.
-    func goOn() { room.signal() }
+    func continueWork() { room.signal() }
 
     /// Waits while the receiver has no room for more bytes. Returns `false` if the rest is not needed.
     func waitForRoom() -> Bool {

@@ -12,7 +12,7 @@ package protocol TestWire: Sendable {
         handler: @escaping @Sendable (TransportEvent) -> Void)
     func cancel(_ attempt: AttemptID)
     /// Continues an attempt whose full sink accepts bytes again, or whose source has bytes again.
-    func goOn(_ attempt: AttemptID)
+    func continueWork(_ attempt: AttemptID)
 }
 
 /// The transport of this process's ordinary sessions. Its thread sleeps while nothing is transferred.
@@ -70,9 +70,9 @@ package final class InProcessTransport: Sendable {
         state.withLock { $0.transport }?.cancel(attempt)
     }
 
-    func goOn(_ attempt: AttemptID) {
-        testHost?.goOn(attempt)
-        state.withLock { $0.transport }?.goOn(attempt)
+    func continueWork(_ attempt: AttemptID) {
+        testHost?.continueWork(attempt)
+        state.withLock { $0.transport }?.continueWork(attempt)
     }
 
     private func hear(_ event: TransportEvent) {

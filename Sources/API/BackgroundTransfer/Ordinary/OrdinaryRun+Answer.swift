@@ -6,29 +6,30 @@ import TransferMachines
 extension OrdinaryRun: BodySink {
     // MARK: The request's body
 
-    /// Finds the body and passes it to `goOn`. A stream may be requested from the delegate.
+    /// Finds the body and passes it to `continueWork`. A stream may be requested from the delegate.
     func withBody(
-        _ attempt: AttemptID, _ request: URLRequest, _ order: WireOrder, _ goOn: @escaping @Sendable ((any BodySource)?) -> Void
+        _ attempt: AttemptID, _ request: URLRequest, _ order: WireOrder,
+        _ continueWork: @escaping @Sendable ((any BodySource)?) -> Void
     ) {
-        let (leavesBody, isStreamUsed) = state.withLock { state in
+        let (dropsBody, isStreamUsed) = state.withLock { state in
             defer { if request.httpBodyStream != nil { state.isStreamUsed = true } }
-            return (state.leavesBody, state.isStreamUsed)
+            return (state.dropsBody, state.isStreamUsed)
         }
-        if !leavesBody, let body = (task as? URLSessionUploadTask)?.body {
+        if !dropsBody, let body = (task as? URLSessionUploadTask)?.body {
             switch body {
             case .file(let file):
                 guard let source = FileSource(file) else { return give(attempt, URLError(.fileDoesNotExist)) }
-                return goOn(source)
-            case .data(let data): return goOn(DataSource(data))
-            case .stream: return askForStream(attempt, goOn)
+                return continueWork(source)
+            case .data(let data): return continueWork(DataSource(data))
+            case .stream: return askForStream(attempt, continueWork)
             }
         }
-        if let data = order.body { return goOn(DataSource(data)) }
-        guard let stream = request.httpBodyStream else { return goOn(nil) }
-        if isStreamUsed { askForStream(attempt, goOn) } else { goOn(source(of: stream)) }
+        if let data = order.body { return continueWork(DataSource(data)) }
+        guard let stream = request.httpBodyStream else { return continueWork(nil) }
+        if isStreamUsed { askForStream(attempt, continueWork) } else { continueWork(source(of: stream)) }
     }
 
-    private func askForStream(_ attempt: AttemptID, _ goOn: @escaping @Sendable ((any BodySource)?) -> Void) {
+    private func askForStream(_ attempt: AttemptID, _ continueWork: @escaping @Sendable ((any BodySource)?) -> Void) {
         guard let delegate = HeldDelegate(task.hearer(or: engine.delegate)) else {
             return give(attempt, URLError(.requestBodyStreamExhausted))
         }
@@ -41,7 +42,7 @@ extension OrdinaryRun: BodySink {
                 session, task: task,
                 needNewBodyStream: { stream in
                     if let stream {
-                        goOn(self.source(of: stream))
+                        continueWork(self.source(of: stream))
                     } else {
                         self.give(attempt, URLError(.requestBodyStreamExhausted))
                     }
@@ -51,7 +52,7 @@ extension OrdinaryRun: BodySink {
 
     private func source(of stream: InputStream) -> StreamSource {
         let announced = state.withLock { $0.order }?.headers.first { $0.name.lowercased() == "content-length" }
-        return StreamSource(stream, length: announced.flatMap { Int64($0.value) }) { [weak self] in self?.goOn() }
+        return StreamSource(stream, length: announced.flatMap { Int64($0.value) }) { [weak self] in self?.continueWork() }
     }
 
     // MARK: The cache
@@ -67,7 +68,7 @@ extension OrdinaryRun: BodySink {
 
     func answerFromCache(_ attempt: AttemptID, _ answer: CachedAnswer) {
         guard take(attempt) else { return }
-        noteTransaction(nil, response: answer.response, from: .localCache)
+        recordTransaction(nil, response: answer.response, from: .localCache)
         answerWith(answer.response, answer.data)
         finish(nil)
     }
@@ -77,7 +78,7 @@ extension OrdinaryRun: BodySink {
     var isFull: Bool { state.withLock { $0.backlog > Self.backlogLimit } || task.facts.withLock { $0.feed?.isFull == true } }
 
     func receive(head: ResponseHead) -> Bool {
-        keepCookies(of: head)
+        saveResponseCookies(of: head)
         let (response, offset) = state.withLock { state -> (URLResponse?, Int64?) in
             guard let order = state.order, let request = state.request else { return (nil, nil) }
             state.head = head
@@ -113,12 +114,12 @@ extension OrdinaryRun: BodySink {
             state.status.bytesReceived = state.file?.count ?? 0
             return (response, offset)
         }
-        if let response { tellHead(response) }
-        if let offset { tellResumed(offset) }
+        if let response { deliverResponse(response) }
+        if let offset { reportResumed(offset) }
         return true
     }
 
-    private func keepCookies(of head: ResponseHead) {
+    private func saveResponseCookies(of head: ResponseHead) {
         let (order, request, now) = state.withLock { ($0.order, $0.request, $0.storesRuntime.now) }
         guard let order, let request, let url = URL(string: order.url) else { return }
         guard SessionCookies.areSet(by: head), let cookies = SessionCookies(configuration) else { return }
@@ -135,7 +136,7 @@ extension OrdinaryRun: BodySink {
             state.file?.truncate()
             return true
         }
-        if isAwaited { tellHead(response) }
+        if isAwaited { deliverResponse(response) }
     }
 
     /// A Boolean value: the bytes are passed to a delegate or a reader as they arrive.
@@ -181,7 +182,7 @@ extension OrdinaryRun: BodySink {
         // The rest of the body may be skipped if it is too long or slow and is probably not needed, because the redirect or challenge is
         // known.
         if let detour = piece.detour { return detour.isWanted(mayBeAnswer: task.hearer(or: engine.delegate) != nil) }
-        if let data = piece.data { tellBytes(data) }
+        if let data = piece.data { deliverBytes(data) }
         return piece.isTaken
     }
 
@@ -201,7 +202,7 @@ extension OrdinaryRun: BodySink {
         }
         task.progress.totalUnitCount = status.bytesExpectedToSend > 0 ? status.bytesExpectedToSend : status.bytesExpectedToReceive
         task.progress.completedUnitCount = status.bytesExpectedToSend > 0 ? sent : status.bytesReceived
-        tellProgress(sent: sent, before: before, status)
+        reportProgress(sent: sent, before: before, status)
     }
 
     // MARK: The end of an attempt
@@ -221,19 +222,19 @@ extension OrdinaryRun: BodySink {
     func ended(_ attempt: AttemptID, _ end: WireEnd) {
         let isCustom = state.withLock { $0.load != nil }
         guard take(attempt) else { return }
-        noteTransaction(end.timing, response: nil, from: isCustom ? .unknown : .networkLoad)
-        let (detour, isHeld, isCancelled, goesOn) = state.withLock { state in
+        recordTransaction(end.timing, response: nil, from: isCustom ? .unknown : .networkLoad)
+        let (detour, isHeld, isCancelled, shouldContinue) = state.withLock { state in
             let isHeld = state.isHeld && state.file != nil
             return (state.detour, isHeld, state.isCancelling, !isHeld && state.file != nil && end.failure == .cancelled)
         }
         if isCancelled { return finish(URLError(.cancelled)) }
-        if isHeld || goesOn {
+        if isHeld || shouldContinue {
             state.withLock { state in
                 // The next attempt continues from the part.
                 guard let order = state.order, state.file != nil else { return }
                 state.machine = machine(order, state.heldPart)
             }
-            return goesOn ? self.attempt() : ()
+            return shouldContinue ? self.attempt() : ()
         }
         switch detour {
         case .redirect(let request): return askAboutRedirect(request)
@@ -245,18 +246,18 @@ extension OrdinaryRun: BodySink {
         // Reports the bytes since the last report.
         if end.failure == nil, !isCustom { moved(attempt, sent: end.bytesSent, received: end.bytesReceived) }
         if let failure = end.failure, waits(for: failure) { return }
-        if case .badAnswer = end.failure, takesRaw(end.head) { return self.attempt() }
+        if case .badAnswer = end.failure, requestsRawBody(end.head) { return self.attempt() }
         if task is URLSessionDownloadTask, !isCustom, state.withLock({ $0.machine != nil }) { return endDownload(end) }
         if let failure = end.failure { return finish(TransferTrouble(failure).urlError) }
         finish(nil)
     }
 
     /// Returns whether a download with an unknown content coding is requested again and stored without decoding. This happens once.
-    private func takesRaw(_ head: ResponseHead?) -> Bool {
+    private func requestsRawBody(_ head: ResponseHead?) -> Bool {
         guard let coding = head?.contentCoding, !ContentCoding.known.contains(coding) else { return false }
         return state.withLock { state in
-            defer { state.isTakenRaw = true }
-            return state.file != nil && !state.isTakenRaw
+            defer { state.isStoredRaw = true }
+            return state.file != nil && !state.isStoredRaw
         }
     }
 
@@ -286,12 +287,12 @@ extension OrdinaryRun: BodySink {
                 state.data = data
             }
         }
-        tellHead(response)
-        if isStreaming, !data.isEmpty { tellBytes(data) }
+        deliverResponse(response)
+        if isStreaming, !data.isEmpty { deliverBytes(data) }
     }
 
     /// Makes the redirect or challenge the task's response, because the delegate did not follow it.
-    func takeDetour() {
+    func acceptDetour() {
         let (isWanted, taken) = state.withLock { state -> (Bool, (URLResponse?, Data?)) in
             // The delegate may also have cancelled the task.
             guard case .active = state.phase else { return (false, (nil, nil)) }
@@ -310,8 +311,8 @@ extension OrdinaryRun: BodySink {
     private func waits(for failure: WireFailure) -> Bool {
         guard configuration.waitsForConnectivity, TransferTrouble(failure).isWaitingForNetwork else { return false }
         let isFirst = state.withLock { state in
-            defer { state.hasSaidWaiting = true }
-            return !state.hasSaidWaiting
+            defer { state.hasReportedWaiting = true }
+            return !state.hasReportedWaiting
         }
         if isFirst {
             tell((any URLSessionTaskDelegate).self) { $1.urlSession($0, taskIsWaitingForConnectivity: self.task) }

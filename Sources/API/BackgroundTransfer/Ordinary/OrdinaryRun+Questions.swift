@@ -17,22 +17,22 @@ extension OrdinaryRun {
             return finish(TransferTrouble(.tooManyRedirects).urlError)
         }
         let first = FirstAnswer()
-        let goOn: @Sendable (URLRequest?) -> Void = { [self] chosen in
+        let continueWork: @Sendable (URLRequest?) -> Void = { [self] chosen in
             guard first.isThis else { return }
             state.withLock { $0.isAsking = false }
-            if let chosen { follow(chosen, proposed) } else { takeDetour() }
+            if let chosen { follow(chosen, proposed) } else { acceptDetour() }
         }
         // A response cannot lead to a file of this machine. A delegate that wants this returns its own request.
         let scheme = proposed.url?.scheme?.lowercased()
         if scheme == "file" || scheme == "data", scheme != response?.url?.scheme?.lowercased() {
             return finish(URLError(.unsupportedURL).concerning(proposed.url))
         }
-        guard let response, let delegate = HeldDelegate(task.hearer(or: engine.delegate)) else { return goOn(proposed) }
+        guard let response, let delegate = HeldDelegate(task.hearer(or: engine.delegate)) else { return continueWork(proposed) }
         let (session, task) = (task.session, task)
         session.onDelegateQueue { [self] in
             guard let delegate = delegate.object as? any URLSessionTaskDelegate, !state.withLock({ $0.isOver }) else { return }
             delegate.urlSession(
-                session, task: task, willPerformHTTPRedirection: response, newRequest: proposed, completionHandler: goOn)
+                session, task: task, willPerformHTTPRedirection: response, newRequest: proposed, completionHandler: continueWork)
         }
     }
 
@@ -45,7 +45,7 @@ extension OrdinaryRun {
             let next = try order(of: request, adding: bare)
             state.withLock { state in
                 if let next, next.method != state.order?.method || request.httpBody != proposed.httpBody {
-                    state.leavesBody = true
+                    state.dropsBody = true
                 }
                 let isSameServer = Self.origin(state.order?.url) == Self.origin(next?.url)
                 (state.request, state.order) = (request, next)
@@ -95,13 +95,13 @@ extension OrdinaryRun {
             state.withLock { $0.isAsking = false }
             switch disposition {
             case .useCredential:
-                guard let credential, let user = credential.user else { return takeDetour() }
+                guard let credential, let user = credential.user else { return acceptDetour() }
                 if credential.persistence != .none { storage?.setDefaultCredential(credential, for: space) }
                 use(user, credential.password ?? "")
             case .cancelAuthenticationChallenge: finish(URLError(.cancelled))
             case .performDefaultHandling:
-                if let proposed { use(proposed.0, proposed.1) } else { takeDetour() }
-            case .rejectProtectionSpace: takeDetour()
+                if let proposed { use(proposed.0, proposed.1) } else { acceptDetour() }
+            case .rejectProtectionSpace: acceptDetour()
             }
         }
         guard let delegate = HeldDelegate(task.hearer(or: engine.delegate)) else { return answer(.performDefaultHandling, nil) }

@@ -35,13 +35,13 @@ extension OrdinaryRun {
         /// A Boolean value: the end was passed to the delegate's queue, or is held back. No other call follows it.
         var isEndPosted = false
         /// The number of bytes of a download that was reported to its delegate.
-        var toldReceived: Int64 = 0
+        var reportedReceived: Int64 = 0
         /// Reports the end, which may be held back; once.
         var end: (@Sendable (URLError?) -> Void)?
         /// A Boolean value: a redirect or challenge was not followed, so the response is not for the cache.
         var isDetourTheAnswer = false
         /// A Boolean value: the content coding is not known, so the bytes are stored without decoding.
-        var isTakenRaw = false
+        var isStoredRaw = false
         /// The load that responds instead of the network.
         var load: CustomLoad?
         var attempts = 0
@@ -68,7 +68,7 @@ extension OrdinaryRun {
         var detourBody = DetourBody()
         /// A Boolean value: a redirect changed the method, for example from POST to GET, or the body, so the upload's body is not sent
         /// again.
-        var leavesBody = false
+        var dropsBody = false
         /// A Boolean value: the app is asked about a redirect or a credential. Only its decision begins the next attempt.
         var isAsking = false
         var redirects = 0
@@ -80,7 +80,7 @@ extension OrdinaryRun {
         var body = Body.wanted
         /// The number of bytes that were not passed to the delegate yet, and the cost of their pieces.
         var backlog = 0
-        var keepPart: [CheckedContinuation<Data?, Never>] = []
+        var partContinuations: [CheckedContinuation<Data?, Never>] = []
         /// The runtime of the start, because a task that outlives its test keeps the clock with which it began.
         let runtime = AppRuntime.shared
         /// The runtime whose clock determines the age of cookies and cached responses.
@@ -88,7 +88,7 @@ extension OrdinaryRun {
         let began: Date
         var transactions: [URLSessionTaskTransactionMetrics] = []
         var attemptBegan: Date
-        var hasSaidWaiting = false
+        var hasReportedWaiting = false
 
         init() {
             began = runtime.now
@@ -122,13 +122,13 @@ extension OrdinaryRun {
 
 extension OrdinaryRun.State {
     /// Returns whether the attempt may start: it was not stopped during its preparation.
-    func mayBegin(_ attempt: AttemptID) -> Bool { self.attempt == attempt && !isUnderWay && mayGoOn }
+    func mayBegin(_ attempt: AttemptID) -> Bool { self.attempt == attempt && !isUnderWay && canContinueWork }
 
     /// A Boolean value: the task is active. A download is also not held.
-    var mayGoOn: Bool { if case .active = phase { !isHeld || file == nil } else { false } }
+    var canContinueWork: Bool { if case .active = phase { !isHeld || file == nil } else { false } }
 
     /// Ends an attempt that is being prepared, because the transport does not know it yet. Returns whether no attempt is left to stop.
-    mutating func takeIfPreparing() -> Bool {
+    mutating func cancelPreparation() -> Bool {
         guard attempt != nil, !isUnderWay else { return attempt == nil }
         attempt = nil
         return true

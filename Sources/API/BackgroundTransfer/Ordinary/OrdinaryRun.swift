@@ -19,7 +19,7 @@ final class OrdinaryRun: TaskRun {
     /// The launch that began the task.
     private let launch = LaunchContext.currentNumber
     /// Counts the runs for which this launch, or this process, continues to run.
-    private let counter = BegunTransfers.current.ordinary
+    private let counter = ActiveTransfers.current.ordinary
     private let isOnTestHost = AppRuntime.isOnTestHost
 
     /// The maximum number of bytes of a response in memory, for a handler or an await.
@@ -165,9 +165,9 @@ final class OrdinaryRun: TaskRun {
     /// body as a stream.
     private func asSeenByProtocol(_ request: URLRequest) -> URLRequest {
         var seen = request
-        let (redirects, leavesBody) = state.withLock { ($0.redirects, $0.leavesBody) }
+        let (redirects, dropsBody) = state.withLock { ($0.redirects, $0.dropsBody) }
         if redirects == 0 { seen.allHTTPHeaderFields = WireOrder.headers(request, configuration) }
-        guard let upload = task as? URLSessionUploadTask, let body = upload.body, !leavesBody else {
+        guard let upload = task as? URLSessionUploadTask, let body = upload.body, !dropsBody else {
             if let body = request.httpBody { seen.httpBodyStream = InputStream(data: body) }
             return seen
         }
@@ -204,7 +204,7 @@ final class OrdinaryRun: TaskRun {
                 wire.headers = cookies.added(to: wire.headers, for: url, of: request, now: state.storesRuntime.now)
             }
             if !wire.headers.contains(where: { $0.name.lowercased() == "accept-language" }) {
-                wire.headers.append(HeaderField("Accept-Language", PersonLocale.acceptLanguage))
+                wire.headers.append(HeaderField("Accept-Language", UserLocale.acceptLanguage))
             }
             (wire.idleTimeout, wire.connectTimeout) = (order.idleTimeout, order.idleTimeout)
             wire.maximumRedirects = 0
@@ -212,7 +212,7 @@ final class OrdinaryRun: TaskRun {
             wire.rateLimit = configuration.maximumBytesPerSecond
             wire.leastTLS = configuration.leastTLS
             wire.authorityFile = configuration.authorityFile
-            wire.decodesContent = !state.isTakenRaw && decodes(order)
+            wire.decodesContent = !state.isStoredRaw && decodes(order)
             wire.credential = state.credential
             if let source { state.status.bytesExpectedToSend = max(-1, source.byteCount) }
             state.sentHeaders = wire.headers
@@ -229,17 +229,17 @@ final class OrdinaryRun: TaskRun {
             }
         }
         // A stop between these steps found no transfer to stop.
-        if state.withLock({ $0.attempt == attempt && !$0.mayGoOn }) { transport.cancel(attempt) }
+        if state.withLock({ $0.attempt == attempt && !$0.canContinueWork }) { transport.cancel(attempt) }
     }
 
     /// The headers that the machine adds to the app's headers.
     private static let own: Set<String> = ["Range", "If-Range", "Accept-Encoding"]
 
     /// Continues the transfer, whether a server or a protocol responds.
-    func goOn() {
+    func continueWork() {
         let (attempt, load) = state.withLock { ($0.attempt, $0.load) }
-        load?.goOn()
-        if let attempt { transport.goOn(attempt) }
+        load?.continueWork()
+        if let attempt { transport.continueWork(attempt) }
     }
 
     // MARK: Stopping
@@ -248,7 +248,7 @@ final class OrdinaryRun: TaskRun {
         let (attempt, end) = state.withLock { state -> (AttemptID?, (@Sendable (URLError?) -> Void)?) in
             guard state.isOver else {
                 state.phase = .cancelling
-                return (state.takeIfPreparing() ? nil : state.attempt, nil)
+                return (state.cancelPreparation() ? nil : state.attempt, nil)
             }
             // The end is known and held back. It becomes a cancelled end, and earlier deliveries are dropped.
             state.phase = .over(wasCancelled: true)
@@ -305,7 +305,7 @@ final class OrdinaryRun: TaskRun {
     func cancelKeepingPart() async -> Data? {
         await withCheckedContinuation { continuation in
             let isOver = state.withLock { state in
-                if !state.isOver { state.keepPart.append(continuation) }
+                if !state.isOver { state.partContinuations.append(continuation) }
                 return state.isOver
             }
             // The end is known, and may be held back.
@@ -320,7 +320,7 @@ final class OrdinaryRun: TaskRun {
             state.deferred.hold()
             state.status.state = .suspended
             // A response in memory continues to arrive and is withheld; a download later continues from its part.
-            return state.file == nil || state.takeIfPreparing() ? nil : state.attempt
+            return state.file == nil || state.cancelPreparation() ? nil : state.attempt
         }
         if let attempt { stop(attempt) }
         if state.withLock({ $0.isHeld }) { setCounted(false) }

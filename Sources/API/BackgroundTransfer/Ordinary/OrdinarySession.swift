@@ -248,7 +248,7 @@ final class OrdinarySession: SessionEngine {
         task.facts.withLock { ($0.delegate, $0.feed) = (held, feed) }
         task.resume()
         let run = state.withLock { $0.runs[task.taskIdentifier] } as? OrdinaryRun
-        feed.onRoom { [weak run] in run?.goOn() }
+        feed.onRoom { [weak run] in run?.continueWork() }
         let response = try await withTaskCancellationHandler(operation: { try await feed.head() }, onCancel: { task.cancel() })
         await cookies.stored()
         return (URLSession.AsyncBytes(task: task, feed: feed), response)

@@ -9,7 +9,7 @@ final class WebSocketExchange: Sendable {
     typealias Done = @Sendable (URLError?) -> Void
     typealias Receiver = @Sendable (Result<WebSocketMachine.Message, URLError>) -> Void
 
-    private enum Wish {
+    private enum PendingCall {
         case send(WebSocketMachine.Message, Int)
         case ping(Int)
     }
@@ -17,7 +17,7 @@ final class WebSocketExchange: Sendable {
     private struct State {
         var lastNumber = 0
         var connection: WebSocketConnection?
-        var wishes: [Wish] = []
+        var wishes: [PendingCall] = []
         /// The callers that wait until a message is sent or a ping is confirmed.
         var waiting: [Int: Done] = [:]
         /// The received messages. They are removed from the front, because a slice would keep removed messages in memory.
@@ -58,7 +58,7 @@ final class WebSocketExchange: Sendable {
 
     func ping(_ done: @escaping Done) { wish(done) { .ping($0) } }
 
-    private func wish(_ done: @escaping Done, _ make: (Int) -> Wish) {
+    private func wish(_ done: @escaping Done, _ make: (Int) -> PendingCall) {
         let end = state.withLock { state -> URLError? in
             if let end = state.end { return end }
             let number = state.nextNumber()
@@ -70,7 +70,7 @@ final class WebSocketExchange: Sendable {
         if let end { done(end) }
     }
 
-    private static func pass(_ wish: Wish, _ connection: WebSocketConnection) {
+    private static func pass(_ wish: PendingCall, _ connection: WebSocketConnection) {
         switch wish {
         case .send(let message, let number): connection.send(message, number)
         case .ping(let number): connection.ping(number)

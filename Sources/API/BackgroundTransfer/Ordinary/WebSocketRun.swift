@@ -78,7 +78,7 @@ final class WebSocketRun: TaskRun {
             headers = cookies.added(to: headers, for: url, of: request, now: now)
         }
         for (name, value) in [
-            ("Accept-Language", PersonLocale.acceptLanguage), ("User-Agent", ProcessInfo.processInfo.processName),
+            ("Accept-Language", UserLocale.acceptLanguage), ("User-Agent", ProcessInfo.processInfo.processName),
         ] where !headers.contains(where: { $0.name.lowercased() == name.lowercased() }) {
             headers.append(HeaderField(name, value))
         }

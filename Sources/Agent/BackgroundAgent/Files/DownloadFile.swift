@@ -83,7 +83,7 @@ final class DownloadFile: BodySink, DiskWork {
             path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | (offset == 0 ? O_CREAT : 0), permissions)
         guard descriptor >= 0 else {
             return offset > 0 && FileFault(errno).isAbsence
-                ? noteLostPart() : fail(ofOpenFile: false)
+                ? recordLostPart() : fail(ofOpenFile: false)
         }
         room = DiskRoom(from: offset, hasEnd: state.withLock { $0.machine.partial?.totalBytes } != nil)
         let trouble = cut(descriptor, at: path, to: offset)
@@ -93,7 +93,7 @@ final class DownloadFile: BodySink, DiskWork {
             state.trouble = trouble ?? state.trouble
             guard trouble == nil, !state.isStopped else { return false }
             state.intake = .writing
-            (state.sight, state.isDoubtful) = (FileSight.cached(descriptor, disk.calls), false)
+            (state.sight, state.isDoubtful) = (FileVersion.cached(descriptor, disk.calls), false)
             state.bytes.begin(at: offset, proving: state.machine.requiredDigests(of: head).map(\.algorithm))
             return true
         }
@@ -109,7 +109,7 @@ final class DownloadFile: BodySink, DiskWork {
         return disk.calls.truncate(descriptor, to: offset) == 0 ? nil : FileTrouble(ofOpenFile: path)
     }
 
-    private func noteLostPart() -> Bool {
+    private func recordLostPart() -> Bool {
         state.withLock { $0.trouble = .lostPart($0.place.url.path) }
         return false
     }
@@ -131,7 +131,7 @@ final class DownloadFile: BodySink, DiskWork {
             state.withLock { $0.note(trouble) }
             return (false, .nothing)
         }
-        guard let before = FileSight.cached(descriptor, disk.calls) else { return (fail(), .nothing) }
+        guard let before = FileVersion.cached(descriptor, disk.calls) else { return (fail(), .nothing) }
         guard state.withLock({ $0.compare(before) }) else { return (false, .nothing) }
         var (rest, written) = (bytes, from)
         while !rest.isEmpty {
@@ -139,9 +139,9 @@ final class DownloadFile: BodySink, DiskWork {
             guard count > 0 else { return (fail(), .nothing) }
             written += Int64(count)
             rest = UnsafeRawBufferPointer(rebasing: rest[count...])
-            state.withLock { $0.bytes.noteWritten(to: written) }
+            state.withLock { $0.bytes.recordWritten(to: written) }
         }
-        let after = FileSight.cached(descriptor, disk.calls)
+        let after = FileVersion.cached(descriptor, disk.calls)
         return state.withLock { state in
             state.sight = after
             if state.bytes.isTurnFull || state.bytes.isSyncDue { return (true, .more) }
@@ -167,7 +167,7 @@ final class DownloadFile: BodySink, DiskWork {
         let hashed = hashing
         let syncTo = state.withLock { state -> Int64? in
             guard state.bytes.beginning == beginning else { return nil }
-            state.bytes.noteHashed(to: turn.upperBound, hashed)
+            state.bytes.recordHashed(to: turn.upperBound, hashed)
             if state.bytes.isRefuted { state.note(.changedPart(state.place.url.path)) }
             // All received bytes are hashed: if the server stops sending now, a crash loses nothing.
             let isCaughtUp = state.bytes.isHashed && !state.bytes.isDurable
@@ -177,7 +177,7 @@ final class DownloadFile: BodySink, DiskWork {
             guard disk.calls.syncData(start.descriptor) == 0 else { return failWork(beginning, syncing: true) }
             let isAll = state.withLock { state in
                 // The transfer may have ended in the meantime and been synced further.
-                guard state.bytes.beginning == beginning, state.bytes.noteSynced(to: syncTo) else { return false }
+                guard state.bytes.beginning == beginning, state.bytes.recordSynced(to: syncTo) else { return false }
                 return state.bytes.isDurable && !state.isSettling
             }
             KillPoint.reach(.transferSynced, attempt.transfer)
@@ -204,7 +204,7 @@ final class DownloadFile: BodySink, DiskWork {
         state.withLock { state in
             guard state.bytes.beginning == beginning else { return }
             state.note(FileTrouble(number, ofOpenFile: state.place.url.path))
-            if syncing { state.bytes.noteFailedSync() }
+            if syncing { state.bytes.recordFailedSync() }
         }
         endSettling(beginning)
         return .nothing
@@ -235,9 +235,9 @@ final class DownloadFile: BodySink, DiskWork {
         // Not under the lock: the transport's thread, and all other transfers, would wait for this disk.
         guard disk.calls.syncData(open.descriptor) == 0 else {
             _ = fail()
-            return state.withLock { $0.bytes.noteFailedSync() }
+            return state.withLock { $0.bytes.recordFailedSync() }
         }
-        _ = state.withLock { $0.bytes.noteSynced(to: open.written) }
+        _ = state.withLock { $0.bytes.recordSynced(to: open.written) }
         KillPoint.reach(.transferSynced, attempt.transfer)
     }
 
@@ -298,7 +298,7 @@ final class DownloadFile: BodySink, DiskWork {
     /// - Returns: `true` if this is done. Otherwise much work is left, and `.attemptSettled` is posted when it is done.
     func settle(_ end: WireEnd) -> Bool {
         let descriptor = state.withLock { $0.holdsBytes ? $0.descriptor : -1 }
-        let found = descriptor < 0 ? nil : FileSight.open(descriptor, disk.calls)
+        let found = descriptor < 0 ? nil : FileVersion.open(descriptor, disk.calls)
         if descriptor >= 0, found == nil { _ = fail() }
         // In one step, because the worker may record trouble at any time.
         let isRead = state.withLock { state in
@@ -336,7 +336,7 @@ final class DownloadFile: BodySink, DiskWork {
         var sha256: String
         var trouble: FileTrouble?
         /// The state of the part before its last bytes were read.
-        var sight: FileSight?
+        var sight: FileVersion?
     }
 
     /// Returns the result of a settled attempt: the state machine decides, and a complete file is proven. A second call has the same
@@ -374,7 +374,7 @@ final class DownloadFile: BodySink, DiskWork {
         guard case .finish = outcome.command, outcome.trouble == nil, outcome.progress.written <= limit else { return false }
         KillPoint.reach(.transferProven, attempt.transfer)
         let (part, whole) = (outcome.progress.place.url.path, outcome.progress.place.whole.path)
-        guard let sight = outcome.sight, FileSight.named(part, disk.calls)?.isStill(sight) == true,
+        guard let sight = outcome.sight, FileVersion.named(part, disk.calls)?.isStill(sight) == true,
             FileName.add(part, whole, disk.calls)
         else { return false }
         KillPoint.reach(.transferPlaced, attempt.transfer)

@@ -53,7 +53,7 @@ struct DownloadFileState {
     }
 
     /// The state of the file after the agent's last change.
-    var sight: FileSight?
+    var sight: FileVersion?
     /// `true` if another program changed the file. Then all bytes are read again at the end.
     var isDoubtful = false
 
@@ -61,7 +61,7 @@ struct DownloadFileState {
     ///
     /// - Parameter found: The state of the file, before the agent changes it again.
     /// - Returns: `false` if the file's size differs from the number of written bytes.
-    mutating func compare(_ found: FileSight) -> Bool {
+    mutating func compare(_ found: FileVersion) -> Bool {
         if let sight, !found.isStill(sight) { isDoubtful = true }
         sight = found
         guard found.byteCount == bytes.written else {

@@ -78,7 +78,7 @@ package final class FileCalls: Sendable {
     func syncFolder(_ descriptor: Int32) -> Int32 { sync { fsync(descriptor) } }
 
     /// Renames a file. Never replaces a file.
-    func giveName(_ path: String, _ name: String) -> Int32 { make(.name) { clinux_rename_new(path, name) } }
+    func renameWithoutReplacing(_ path: String, _ name: String) -> Int32 { make(.name) { clinux_rename_new(path, name) } }
 
     func replaceName(_ path: String, _ name: String) -> Int32 { make(.name) { rename(path, name) } }
 

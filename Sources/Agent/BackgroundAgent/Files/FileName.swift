@@ -73,7 +73,7 @@ package enum FileName {
     }
 
     /// The result of giving a file its name.
-    package enum Giving: Sendable, Equatable {
+    package enum NamingResult: Sendable, Equatable {
         /// The file has the name. The name is durable when the folder is synced.
         case given
         /// Another file has that name and is not replaced; the name `free` is unused.
@@ -86,23 +86,23 @@ package enum FileName {
     /// Returns why a part does not get its name; `nil` if the part is the file that was proven.
     ///
     /// - Parameter sight: The part, when its content was proven.
-    static func objection(to part: URL, _ whole: URL, _ sight: FileSight, _ calls: FileCalls) -> Giving? {
-        if let found = FileSight.named(part.path, calls) { return found.isStill(sight) ? nil : .changed }
+    static func objection(to part: URL, _ whole: URL, _ sight: FileVersion, _ calls: FileCalls) -> NamingResult? {
+        if let found = FileVersion.named(part.path, calls) { return found.isStill(sight) ? nil : .changed }
         let number = errno
         guard FileFault(number).isAbsence else {
             return .failed(FileTrouble(number, ofNewFile: whole.path))
         }
         // The folder may be away, for example with its drive.
-        let folderExists = FileSight.named(part.deletingLastPathComponent().path, calls) != nil
+        let folderExists = FileVersion.named(part.deletingLastPathComponent().path, calls) != nil
         return folderExists ? .changed : .failed(FileTrouble(number, ofNewFile: whole.path))
     }
 
     /// Gives a complete, synced file its name.
     ///
     /// - Parameter replacing: `true` to replace a file that has the name.
-    static func give(_ part: URL, _ whole: URL, replacing: Bool, _ calls: FileCalls) -> Giving {
+    static func give(_ part: URL, _ whole: URL, replacing: Bool, _ calls: FileCalls) -> NamingResult {
         guard !replacing else { return replace(part, whole, calls) }
-        if calls.giveName(part.path, whole.path) == 0 { return .given }
+        if calls.renameWithoutReplacing(part.path, whole.path) == 0 { return .given }
         var number = errno
         switch FileFault(number) {
         case .exists: return nextFree(part, whole)
@@ -128,7 +128,7 @@ package enum FileName {
         return isTaken(whole) ? nextFree(part, whole) : replace(part, whole, calls)
     }
 
-    private static func replace(_ part: URL, _ whole: URL, _ calls: FileCalls) -> Giving {
+    private static func replace(_ part: URL, _ whole: URL, _ calls: FileCalls) -> NamingResult {
         // The replaced file may be private, so the new file gets its permissions.
         var replaced = stat()
         if lstat(whole.path, &replaced) == 0, replaced.st_mode & S_IFMT == S_IFREG {
@@ -138,7 +138,7 @@ package enum FileName {
     }
 
     /// Returns the name with the first free number: "notes (1).txt"; after "notes (1).txt" it is "notes (2).txt".
-    private static func nextFree(_ part: URL, _ whole: URL) -> Giving {
+    private static func nextFree(_ part: URL, _ whole: URL) -> NamingResult {
         let (folder, full) = (whole.deletingLastPathComponent(), whole.lastPathComponent)
         let ending = whole.pathExtension.isEmpty ? "" : ".\(whole.pathExtension)"
         var (base, last) = (full.dropLast(ending.count), 0)

@@ -23,7 +23,7 @@ package final class FileProof: DiskWork {
 
     package enum Finding: Sendable, Equatable {
         /// The part exists and is complete; its name is missing.
-        case partIsWhole(FileSight)
+        case partIsWhole(FileVersion)
         /// The file has its name already.
         case isPlaced
         case isGone
@@ -35,7 +35,7 @@ package final class FileProof: DiskWork {
         var descriptor: Int32 = -1
         var isAtPart = true
         /// The state of the file, before its first byte was read.
-        var sight: FileSight?
+        var sight: FileVersion?
         var hashed: Int64 = 0
         var digest = RunningDigest()
     }
@@ -73,7 +73,7 @@ package final class FileProof: DiskWork {
                         return .unreadable(Self.trouble(number, with: url))
                     }
                 }
-                guard let sight = FileSight.open(state.descriptor, calls) else {
+                guard let sight = FileVersion.open(state.descriptor, calls) else {
                     return .unreadable(Self.trouble(errno, with: url))
                 }
                 state.sight = sight

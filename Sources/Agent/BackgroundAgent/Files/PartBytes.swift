@@ -54,19 +54,19 @@ struct PartBytes {
         beginning += 1
     }
 
-    mutating func noteWritten(to offset: Int64) { written = offset }
+    mutating func recordWritten(to offset: Int64) { written = offset }
 
-    mutating func noteHashed(to offset: Int64, _ found: ArrivalDigests) {
+    mutating func recordHashed(to offset: Int64, _ found: ArrivalDigests) {
         (hashed, digests) = (offset, found)
         guard let earlier, earlier.end == offset else { return }
         if earlier.sha256 != found.sha256 { isRefuted = true }
         self.earlier = nil
     }
 
-    mutating func noteFailedSync() { hasFailedSync = true }
+    mutating func recordFailedSync() { hasFailedSync = true }
 
     /// Records a sync. Returns `false` if more was durable already, or if the sync cannot be relied on.
-    mutating func noteSynced(to offset: Int64) -> Bool {
+    mutating func recordSynced(to offset: Int64) -> Bool {
         guard offset > synced, !hasFailedSync else { return false }
         (synced, syncedAt) = (offset, .now)
         return true

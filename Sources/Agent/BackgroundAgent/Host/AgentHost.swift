@@ -16,7 +16,7 @@ package final class AgentHost {
     package var hasFinished: Bool { agent.lifetime.hasEnded }
 
     /// Continues after the agent had finished: the next call of ``turn()`` runs at any time.
-    package func goOn() { wake = .distantPast }
+    package func continueWork() { wake = .distantPast }
 
     /// Runs a turn of the agent if its time has come, an event was received, or another process wrote. Otherwise the call is cheap, for
     /// example after a change notification of the agent's own commit, or after a timer that fired slightly early.

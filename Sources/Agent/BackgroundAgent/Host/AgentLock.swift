@@ -17,7 +17,7 @@ final class AgentLock {
     }
 
     /// Returns when no other agent runs. A signal to stop ends the process.
-    func standBy() throws(StoreError) {
+    func waitForOtherAgent() throws(StoreError) {
         var signals = AgentProcess.stopSignals
         pthread_sigmask(SIG_UNBLOCK, &signals, nil)
         defer { pthread_sigmask(SIG_BLOCK, &signals, nil) }

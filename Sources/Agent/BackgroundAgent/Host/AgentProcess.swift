@@ -37,8 +37,8 @@ package final class AgentProcess {
         }
         if !isAlone {
             guard ThisProcess.isUserManagers else { return nil }
-            ServiceManager.tellReady("Waits, because another agent runs.")
-            try lock.standBy()
+            ServiceManager.reportReady("Waits, because another agent runs.")
+            try lock.waitForOtherAgent()
         }
         // Before any wait without `sigtimedwait`, because the signals are blocked.
         loop = try Self.waitingOut(upTo: nil, lock) { () throws(StoreError) in
@@ -86,7 +86,7 @@ package final class AgentProcess {
             } catch {
                 guard error.mayPass, setback.count < (error.isPassing ? limit ?? .max : boundedTries) else { throw error }
                 lock.tell(setback.count(error, now: Date()))
-                ServiceManager.tellReady("Waits: \(error)")
+                ServiceManager.reportReady("Waits: \(error)")
                 if isAskedToStop(within: Int(setback.pause)) { throw error }
             }
         }
@@ -154,7 +154,7 @@ package final class AgentProcess {
             if let bell = ServiceManager.bell { try loop.watch(bell) { ServiceManager.drain(bell) } }
             repeat {
                 guard try reconcile(agent, version) else { return 0 }
-                ServiceManager.tellReady("Runs.")
+                ServiceManager.reportReady("Runs.")
                 let ending = run(host, agent)
                 if case .troubled(let error) = ending { throw error }
                 // Checked with the lock: the next agent opens the ledger as soon as the lock is free.
@@ -168,11 +168,11 @@ package final class AgentProcess {
                     log.write(.agentMadeWay)
                     return Self.superseded
                 }
-            } while try mayGoOn(agent, host)
+            } while try canContinueWork(agent, host)
         } catch {
             return try exitCode(after: error)
         }
-        ServiceManager.tellStopping()
+        ServiceManager.reportStopping()
         log.write(.agentStopped)
         return 0
     }
@@ -197,7 +197,7 @@ package final class AgentProcess {
 
     /// Returns `true` if work arrived between the last pass and the release of the lock. Such work found the lock held and started no
     /// agent.
-    private func mayGoOn(_ agent: Agent, _ host: AgentHost) throws(StoreError) -> Bool {
+    private func canContinueWork(_ agent: Agent, _ host: AgentHost) throws(StoreError) -> Bool {
         switch agent.lifetime {
         case .finished(.quit), .quitting, .finished(.superseded): return false
         case .finished(.idle), .working, .draining:
@@ -209,8 +209,8 @@ package final class AgentProcess {
             let hasNews = loop.hasNews ? true : try agent.hasNews()
             guard isDue || hasNews, try lock.acquire() else { return false }
         }
-        agent.goOn()
-        host.goOn()
+        agent.continueWork()
+        host.continueWork()
         return true
     }
 
@@ -233,7 +233,7 @@ package final class AgentProcess {
         do throws(StoreError) {
             try Self.waitingOut(upTo: Self.boundedTries, lock) { () throws(StoreError) in try ledger.save() }
         } catch {
-            ledger.giveUpSaving()
+            ledger.releaseUnsaved()
             log.write(.ledgerNotSaved, (.reason, error))
         }
     }
@@ -273,27 +273,29 @@ package final class AgentProcess {
             // Before the pass, so that changes after it are reported.
             listen(agent)
             // Before a turn, because a turn may begin work; at the daily check the new program does that.
-            if program.isReplaced, try host.agent.isAtRest(), program.mayGoOn(now: ContinuousClock.now) { return .makesWay }
+            if program.isReplaced, try host.agent.isAtRest(), program.canContinueWork(now: ContinuousClock.now) {
+                return .makesWay
+            }
             try host.turn()
             // Again, because the agent now knows which files the apps specified.
             listen(agent)
             endSetback()
             DiskReserve.take(ledger.directories)
-            if try isResting(host) { ledger.putAway() }
+            if try isResting(host) { ledger.checkpointLog() }
             // The timer uses the real clock only, but the host's clock may be simulated.
             let ahead = host.now().timeIntervalSinceNow
             let wake = abs(ahead) < 0.001 ? host.wake : host.wake?.addingTimeInterval(-ahead)
-            loop.setTimer([wake, changes.nextLook].compactMap { $0 }.min())
+            loop.setTimer([wake, changes.nextCheckTime].compactMap { $0 }.min())
             guard host.hasFinished else { return nil }
             if host.agent.armActivation() { return .finished }
             // Runs a turn at once to record the reason.
-            host.goOn()
+            host.continueWork()
             loop.setTimer(Date())
             return nil
         } catch {
             guard error.isPassing, !ledger.isReplaced, !wasAskedToStop else { return .troubled(error) }
             // The parts are unchanged, and the events are handled again.
-            noteSetback(error)
+            handleLedgerFailure(error)
             return nil
         }
     }
@@ -308,9 +310,9 @@ package final class AgentProcess {
         return try host.agent.isAtRest()
     }
 
-    private func noteSetback(_ error: StoreError) {
+    private func handleLedgerFailure(_ error: StoreError) {
         if setback.count == 0 { log.write(.ledgerTroubled, (.reason, error)) }
-        if error.maySayFull, setback.count >= 2 { LedgerRoom(ledger).make() }
+        if error.mayMeanFullDisk, setback.count >= 2 { LedgerRoom(ledger).make() }
         lock.tell(setback.count(error, now: Date()))
         loop.setTimer(setback.nextTry)
     }
@@ -323,8 +325,8 @@ package final class AgentProcess {
     }
 
     private func pauseAfter(_ error: StoreError) {
-        noteSetback(error)
-        ServiceManager.tellReady("Waits: \(error)")
+        handleLedgerFailure(error)
+        ServiceManager.reportReady("Waits: \(error)")
         loop.run { if wasAskedToStop || setback.isOver(now: Date()) { loop.stop() } }
     }
 

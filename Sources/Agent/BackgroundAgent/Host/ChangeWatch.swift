@@ -9,8 +9,8 @@ final class ChangeWatch {
     private let ledger: Ledger
     private let loop: EventLoop
     private let lock: AgentLock
-    private var bell: Bell?
-    private var rate = RingRate()
+    private var bell: ChangeListener?
+    private var rate = NotificationRate()
     private var files: FileWatch?
     /// The paths as the app specified them.
     private var paths: [String] = []
@@ -18,15 +18,15 @@ final class ChangeWatch {
     /// configuration.
     private var seen: [String: FileIdentity?] = [:]
     /// The time since when the system provides no watch; `nil` if the watch works.
-    private var deafSince: Date?
+    private var unwatchedSince: Date?
 
     /// The number of seconds between two checks of an agent without a watch.
-    private static let deafPause = 5.0
+    private static let pollInterval = 5.0
 
     init(_ ledger: Ledger, _ loop: EventLoop, _ lock: AgentLock) { (self.ledger, self.loop, self.lock) = (ledger, loop, lock) }
 
     /// The time of the next check of an agent without a watch; `nil` if the watch works.
-    var nextLook: Date? { deafSince == nil ? nil : Date(timeIntervalSinceNow: Self.deafPause) }
+    var nextCheckTime: Date? { unwatchedSince == nil ? nil : Date(timeIntervalSinceNow: Self.pollInterval) }
 
     /// Starts the watch, if it does not run yet. Cheap if nothing changed.
     ///
@@ -39,38 +39,38 @@ final class ChangeWatch {
             self.paths = paths
             seen = Dictionary(uniqueKeysWithValues: Set(paths).map { ($0, FileIdentity.behind($0)) })
         }
-        guard isNew || bell == nil || deafSince != nil else { return }
+        guard isNew || bell == nil || unwatchedSince != nil else { return }
         do throws(StoreError) {
             if bell == nil {
-                let new = try Bell(ledger.directories)
+                let new = try ChangeListener(ledger.directories)
                 try loop.watch(new.descriptor) { [descriptor = new.descriptor, unowned self] in
-                    Bell.drain(descriptor)
+                    ChangeListener.drain(descriptor)
                     guard rate.isTooHigh(afterRingAt: ProcessInfo.processInfo.systemUptime) else { return }
-                    loop.hold(descriptor, atMost: RingRate.longestPause) { [unowned self] in
-                        let rang = Bell.drain(descriptor)
+                    loop.hold(descriptor, atMost: NotificationRate.longestPause) { [unowned self] in
+                        let rang = ChangeListener.drain(descriptor)
                         if rang { rate.note(ringAt: ProcessInfo.processInfo.systemUptime) }
                         return rang
                     }
                 }
                 bell = consume new
             }
-            if isNew || deafSince != nil { try watchFiles(filesChanged) }
-            guard deafSince != nil else { return }
+            if isNew || unwatchedSince != nil { try watchFiles(filesChanged) }
+            guard unwatchedSince != nil else { return }
             log.write(.changesHeard)
-            deafSince = nil
+            unwatchedSince = nil
             lock.tell(nil)
         } catch {
-            hearNothing(error)
+            reportWatchFailure(error)
         }
         // Changes before this point were not reported.
         if look() { filesChanged() }
     }
 
-    private func hearNothing(_ error: StoreError) {
-        if deafSince == nil { log.write(.changesUnheard, (.reason, error), (.seconds, Int(Self.deafPause))) }
-        let since = deafSince ?? Date()
-        deafSince = since
-        lock.tell(AgentTrouble(reason: "\(error)", since: since, nextTry: Date(timeIntervalSinceNow: Self.deafPause)))
+    private func reportWatchFailure(_ error: StoreError) {
+        if unwatchedSince == nil { log.write(.changesUnheard, (.reason, error), (.seconds, Int(Self.pollInterval))) }
+        let since = unwatchedSince ?? Date()
+        unwatchedSince = since
+        lock.tell(AgentTrouble(reason: "\(error)", since: since, nextTry: Date(timeIntervalSinceNow: Self.pollInterval)))
     }
 
     private func watchFiles(_ filesChanged: @escaping () -> Void) throws(StoreError) {
@@ -79,8 +79,8 @@ final class ChangeWatch {
         guard !seen.isEmpty else { return }
         let watch = try FileWatch(paths)
         try loop.watch(watch.descriptor) { [descriptor = watch.descriptor, paths, unowned self] in
-            Bell.drain(descriptor)
-            do throws(StoreError) { try FileWatch.arm(descriptor, paths) } catch { hearNothing(error) }
+            ChangeListener.drain(descriptor)
+            do throws(StoreError) { try FileWatch.arm(descriptor, paths) } catch { reportWatchFailure(error) }
             // Other files in these folders also cause events.
             if look() { filesChanged() }
         }

@@ -105,7 +105,7 @@ final class EventLoop {
     /// A delay of a descriptor. Times are in seconds of the monotonic clock.
     private struct Hold {
         let end: Double
-        var nextLook: Double
+        var nextCheckTime: Double
         var hasSpoken = false
         let drain: () -> Bool
 
@@ -118,7 +118,7 @@ final class EventLoop {
     ///
     /// - Parameter drain: reads the data, and returns `true` if there was any.
     func hold(_ descriptor: Int32, atMost seconds: Double, drain: @escaping () -> Bool) {
-        held[descriptor] = Hold(end: Self.awake + seconds, nextLook: Self.awake + Hold.silence, drain: drain)
+        held[descriptor] = Hold(end: Self.awake + seconds, nextCheckTime: Self.awake + Hold.silence, drain: drain)
         listen(to: descriptor, 0)
     }
 
@@ -138,11 +138,11 @@ final class EventLoop {
     /// Ends the delays that are over. Returns the milliseconds until the next delay ends; -1 if no descriptor is delayed.
     private func release() -> Int32 {
         let now = Self.awake
-        for (descriptor, hold) in held where hold.nextLook <= now {
+        for (descriptor, hold) in held where hold.nextCheckTime <= now {
             let speaks = hold.drain()
             if speaks, now < hold.end {
                 held[descriptor]?.hasSpoken = true
-                held[descriptor]?.nextLook = now + Hold.silence
+                held[descriptor]?.nextCheckTime = now + Hold.silence
             } else {
                 if speaks || hold.hasSpoken { isTurnDue = true }
                 held[descriptor] = nil
@@ -150,7 +150,7 @@ final class EventLoop {
             }
         }
         if isTurnDue { return 0 }
-        return held.values.map(\.nextLook).min().map { Int32((($0 - now) * 1_000).rounded(.up)) } ?? -1
+        return held.values.map(\.nextCheckTime).min().map { Int32((($0 - now) * 1_000).rounded(.up)) } ?? -1
     }
 
     func unwatch(_ descriptor: Int32) {

@@ -12,7 +12,7 @@ struct LedgerRoom {
     func make() {
         let directories = ledger.directories
         guard DiskSpace.left(at: directories.state.path) == 0, let disk = Self.look(directories.state)?.st_dev else { return }
-        let parts = ((try? ledger.read { try $0.unfinishedTransfers() }) ?? []).filter(Self.mayGiveWay)
+        let parts = ((try? ledger.read { try $0.unfinishedTransfers() }) ?? []).filter(Self.mayYieldSpace)
             .compactMap { $0.partFile(in: directories.spool) }
             .compactMap { part in Self.look(part).map { (part: part, size: $0.st_size, disk: $0.st_dev) } }
         let largest = parts.filter { $0.disk == disk }.max { $0.size < $1.size }
@@ -20,7 +20,7 @@ struct LedgerRoom {
         AgentLog(directories).write(.partGaveWay, (.file, largest.part.lastPathComponent), (.bytes, largest.size))
     }
 
-    private static func mayGiveWay(_ transfer: TransferRecord) -> Bool {
+    private static func mayYieldSpace(_ transfer: TransferRecord) -> Bool {
         transfer.kind == .download && [.queued, .waiting].contains(transfer.state) && !transfer.isFinishing
     }
 

@@ -25,7 +25,7 @@ package struct ProgramFile {
 
     /// Returns `true` if the new program can continue. An update replaces files one after the other, so libraries may still be missing.
     /// The new program may also be an older one that does not support this ledger. Checked at most once a minute. Cost: a process.
-    mutating func mayGoOn(now: ContinuousClock.Instant) -> Bool {
+    mutating func canContinueWork(now: ContinuousClock.Instant) -> Bool {
         guard now >= nextTry else { return false }
         nextTry = now + .seconds(60)
         var ends: [Int32] = [-1, -1]

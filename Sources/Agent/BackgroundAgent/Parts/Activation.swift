@@ -25,13 +25,13 @@ struct Activation {
     init(isAvailable: Bool) { state = isAvailable ? .available : .none }
 
     /// Records that the agent was ready to exit, but would not be started again.
-    mutating func note(refusal: ActivationFailure, at moment: Moment) {
+    mutating func note(refusal: ActivationFailure, at moment: ClockReading) {
         state = .refused(why: refusal.description, at: moment.awake)
         refusals = min(refusals + 1, 8)
     }
 
     /// Returns `true` if the agent may exit now with work left: no work needs it before the next known time, and that time is not near.
-    mutating func mayLeave(_ pass: inout Pass) throws -> Bool {
+    mutating func mayExit(_ pass: inout Pass) throws -> Bool {
         switch state {
         case .none:
             try pass.transaction.setFact(.activationTrouble, nil)

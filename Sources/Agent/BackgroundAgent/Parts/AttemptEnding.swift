@@ -10,7 +10,7 @@ struct AttemptEnding {
     enum Next {
         case nothing
         /// The file gets its name, if the file has not changed.
-        case place(FileSight)
+        case place(FileVersion)
         /// The next request of an upload that continues.
         case nextStep
     }
@@ -38,7 +38,7 @@ struct AttemptEnding {
         outcome.progress.recordPart(in: &transfer, &pass)
         if outcome.progress.hasAnswer, transfer.kind == .download { transfer.resumedAt = outcome.progress.resumedAt }
         transfer.bytesDone = partial?.durableBytes ?? outcome.progress.written
-        record(progress: transfer.noteFurthest(partial), &transfer, &entry, pass)
+        record(progress: transfer.recordGreatestLength(partial), &transfer, &entry, pass)
         if var trouble = outcome.trouble ?? (end.failure == nil ? nil : body?.trouble) {
             if trouble.isOfNoUse { transfer.partial = nil }
             var pause = Pass.diskPause
@@ -79,7 +79,7 @@ struct AttemptEnding {
 
     /// Handles a complete file that is proven and synced. If it has no name yet, the name follows after a commit that records this.
     /// Without that commit, a crash in between would leave a file that cannot be distinguished from another program's file.
-    private func finishWhole(_ transfer: inout TransferRecord, _ sight: FileSight?, _ pass: inout Pass) throws -> Next {
+    private func finishWhole(_ transfer: inout TransferRecord, _ sight: FileVersion?, _ pass: inout Pass) throws -> Next {
         guard let place = transfer.partPlace(in: pass.spool), let sight else {
             try pass.failLocally(&transfer, FileTrouble(why: "the row is damaged", isPassing: false))
             return .nothing

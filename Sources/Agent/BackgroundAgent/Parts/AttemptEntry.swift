@@ -14,7 +14,7 @@ extension Attempts {
             /// The file is complete and proven: it gets its name, or is checked again.
             ///
             /// - Parameter checks: How often the file differed from the proven file.
-            case finishing(FileSight?, checks: Int)
+            case finishing(FileVersion?, checks: Int)
         }
 
         var phase = Phase.idle

@@ -14,7 +14,7 @@ struct Attempts {
     private var tried: Set<Int64> = []
 
     /// Handles a wake of the host: attempts from before the sleep do not count.
-    mutating func noteWake() { tried = Set(entries.filter { $0.value.occupied != nil }.keys) }
+    mutating func handleWake() { tried = Set(entries.filter { $0.value.occupied != nil }.keys) }
 
     /// `true` if no attempt is running.
     var isEmpty: Bool { entries.values.allSatisfy(\.isIdle) }
@@ -113,19 +113,19 @@ struct Attempts {
         switch event {
         case .progress(let attempt, let sent, let received):
             guard let running = running(attempt) else { return }
-            pauses.noteReached(running.traits.host)
-            try running.noteProgress(sent: sent, received: received, &pass)
+            pauses.removePause(running.traits.host)
+            try running.recordProgress(sent: sent, received: received, &pass)
         case .resumption(let attempt, let head):
             guard var running = running(attempt) else { return }
-            try running.noteResumption(head, &pass)
+            try running.storeResumptionAddress(head, &pass)
             entries[attempt.transfer]?.phase = .running(running)
         case .ended(let attempt, let end):
-            try noteEnd(of: attempt, end, &pass)
+            try handleAttemptEnd(of: attempt, end, &pass)
         }
     }
 
     /// Handles the end of an attempt after all slow work is complete.
-    mutating func noteEnd(of attempt: AttemptID, _ end: WireEnd, _ pass: inout Pass) throws {
+    mutating func handleAttemptEnd(of attempt: AttemptID, _ end: WireEnd, _ pass: inout Pass) throws {
         let id = attempt.transfer
         // The late response of an attempt that was stopped or replaced.
         guard let ended = running(attempt), var entry = entries[id] else { return }
@@ -134,10 +134,10 @@ struct Attempts {
         guard var transfer = try pass.transaction.transfer(id), transfer.state == .running else {
             // The transfer was stopped just now. Its stored memory lacks the last response, so the next attempt queries the server first.
             entry.machine = nil
-            guard case .download(let file, body: _) = ended.work else { return try settleStop(of: id, nil, &pass) }
+            guard case .download(let file, body: _) = ended.work else { return try recordStoppedAttempt(of: id, nil, &pass) }
             if ended.isLinked { pass.perform(.removeFile(file.progress.place.whole)) }
             // Another process may wait for the final number of stored bytes.
-            return try settleStop(of: id, file, &pass)
+            return try recordStoppedAttempt(of: id, file, &pass)
         }
         KillPoint.reach(.transferEnded, id)
         transfer.bytesOnWire = ended.wireBase + end.bytesSent + end.bytesReceived
@@ -154,20 +154,20 @@ struct Attempts {
     }
 
     /// Handles a download that continues at an offset, or whose received bytes are all durable because the server sends no more.
-    func noteMove(of attempt: AttemptID, _ pass: inout Pass) throws { try running(attempt)?.noteProgress(&pass) }
+    func recordMovedDownload(of attempt: AttemptID, _ pass: inout Pass) throws { try running(attempt)?.recordProgress(&pass) }
 
     /// Handles an attempt that the agent stopped, and whose part is durable.
-    mutating func noteStop(of attempt: AttemptID, _ pass: inout Pass) throws {
+    mutating func handleAttemptStop(of attempt: AttemptID, _ pass: inout Pass) throws {
         let id = attempt.transfer
         guard var entry = entries[id], case .stopping(attempt, _, let file) = entry.phase else { return }
         entry.phase = .idle
         entry.machine = nil
         set(id, entry)
-        try settleStop(of: id, file, &pass)
+        try recordStoppedAttempt(of: id, file, &pass)
     }
 
     /// Records in the transfer how many bytes of a stopped attempt are durable.
-    private func settleStop(of id: Int64, _ file: DownloadFile?, _ pass: inout Pass) throws {
+    private func recordStoppedAttempt(of id: Int64, _ file: DownloadFile?, _ pass: inout Pass) throws {
         guard var transfer = try pass.transaction.transfer(id) else { return }
         if let file, transfer.partial != nil || transfer.keptUntil != nil || !transfer.state.isTerminal {
             let progress = file.progress
@@ -177,7 +177,7 @@ struct Attempts {
         try pass.transaction.handle(.stopped, &transfer, now: pass.now)
     }
 
-    func noteMissingSource(of attempt: AttemptID, _ trouble: FileTrouble, _ pass: inout Pass) throws {
+    func failMissingSource(of attempt: AttemptID, _ trouble: FileTrouble, _ pass: inout Pass) throws {
         guard var transfer = try pass.transaction.transfer(attempt.transfer), transfer.state == .running,
             transfer.attemptNumber == attempt.number
         else { return }
@@ -187,7 +187,7 @@ struct Attempts {
     /// Handles the check of a file that an earlier agent had proven.
     ///
     /// - Parameter mayBegin: `true` if a new download may begin at once.
-    mutating func noteProof(of id: Int64, _ finding: FileProof.Finding, mayBegin: Bool, _ pass: inout Pass) throws {
+    mutating func handleProof(of id: Int64, _ finding: FileProof.Finding, mayBegin: Bool, _ pass: inout Pass) throws {
         guard var entry = entries[id], let checks = entry.checks else { return }
         entry.phase = .idle
         defer { set(id, entry) }
@@ -215,7 +215,7 @@ struct Attempts {
     }
 
     /// - Parameter giving: the result; `nil` if nothing was done.
-    mutating func notePlaced(_ id: Int64, _ giving: FileName.Giving?, _ pass: inout Pass) throws {
+    mutating func handlePlacedFile(_ id: Int64, _ giving: FileName.NamingResult?, _ pass: inout Pass) throws {
         var entry = entries[id] ?? Entry()
         let finishing = entry.phase
         if entry.checks != nil { entry.phase = .idle }
@@ -232,7 +232,7 @@ struct Attempts {
         case .failed(let trouble): try pass.failLocally(&transfer, trouble)
         case .taken(let free):
             // Recorded first: after a crash in between, the file at the first name is not mistaken for the download.
-            transfer.takeName(free)
+            transfer.claimName(free)
             try pass.transaction.record(transfer)
             guard case .finishing(let sight?, let checks) = finishing else { return }
             place(transfer, &entry, sight, checks: checks, &pass)
@@ -369,7 +369,7 @@ struct Attempts {
     }
 
     private func place(
-        _ transfer: TransferRecord, _ entry: inout Entry, _ sight: FileSight, checks: Int, _ pass: inout Pass
+        _ transfer: TransferRecord, _ entry: inout Entry, _ sight: FileVersion, checks: Int, _ pass: inout Pass
     ) {
         guard let id = transfer.id, let place = transfer.partPlace(in: pass.spool) else { return }
         entry.phase = .finishing(sight, checks: checks)

@@ -16,10 +16,10 @@ struct Cleanup {
     private var orphansDue: Double?
 
     /// Records that a process ended, because it may have died while queuing: no other event wakes an agent that runs for months.
-    mutating func noteEndedProcess(_ moment: Moment) { orphansDue = moment.awake }
+    mutating func scheduleOrphanRemoval(_ moment: ClockReading) { orphansDue = moment.awake }
 
     /// Records that another process was adding files when orphans were to be removed.
-    mutating func noteInTheWay(_ moment: Moment) { orphansDue = moment.awake + Self.patience }
+    mutating func postponeOrphanRemoval(_ moment: ClockReading) { orphansDue = moment.awake + Self.patience }
 
     /// Collects transfers. Called before attempts are planned, because attempts of collected transfers are stopped with them.
     func collect(_ pass: inout Pass) throws {
@@ -39,7 +39,7 @@ struct Cleanup {
                 pass.perform(.tidyServer(removal.signed(at: pass.now, hashing: CryptoHashing()), attempt))
             }
             pass.remove(commands, of: before)
-            pass.noteEnded(before)
+            pass.recordEndedTransfer(before)
             try pass.transaction.settle(id)
         }
         pass.wake(at: try pass.transaction.nextCollection(after: pass.now))

@@ -11,7 +11,7 @@ struct Conditions {
     private var isKnown = false
     private let startedAt: Double
 
-    init(_ moment: Moment) { startedAt = moment.awake }
+    init(_ moment: ClockReading) { startedAt = moment.awake }
 
     mutating func note(_ conditions: DesktopConditions, _ pass: Pass) throws {
         isKnown = true
@@ -29,7 +29,7 @@ struct Conditions {
     }
 
     /// Handles a wake of the host: the network may not be available yet.
-    func noteWake(_ pass: inout Pass) throws {
+    func handleWake(_ pass: inout Pass) throws {
         pass.log(.hostWoke)
         guard var observed = try pass.transaction.fact(.conditions) else { return }
         observed.resumedAt = pass.now

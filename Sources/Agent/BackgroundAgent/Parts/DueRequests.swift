@@ -11,7 +11,7 @@ enum DueRequests {
             conditions: desktop, resumedAt: try pass.transaction.fact(.conditions)?.resumedAt,
             lastStart: try pass.transaction.lastRequestStart(), spacing: pass.settings.launchSpacing)
         let open = world.openClasses(now: pass.now)
-        pass.wake(at: NetworkSettling.until(resumedAt: world.resumedAt, conditions: desktop, now: pass.now))
+        pass.wake(at: NetworkWakeDelay.until(resumedAt: world.resumedAt, conditions: desktop, now: pass.now))
         while let request = try pass.transaction.firstDue(in: open, now: pass.now) {
             let turn = world.nextStart(now: pass.now)
             guard turn <= pass.now else {
@@ -25,9 +25,9 @@ enum DueRequests {
     }
 
     private static func skipMissed(_ pass: inout Pass, _ time: TimeWatch) throws {
-        let moment = min(pass.now, time.lookingSince).addingTimeInterval(-RequestLife.lateness)
+        let moment = min(pass.now, time.observingSince).addingTimeInterval(-RequestLife.lateness)
         for var request in try pass.transaction.skippable(before: moment) {
-            for case .skip(let occurrence) in try pass.handle(.unwatched(until: time.lookingSince), &request) {
+            for case .skip(let occurrence) in try pass.handle(.unwatched(until: time.observingSince), &request) {
                 _ = try pass.transaction.insert(LaunchRecord(skipping: occurrence, of: request, at: pass.now))
             }
         }
@@ -47,7 +47,7 @@ enum DueRequests {
     private static func cause(of request: RequestRecord, _ pass: Pass) throws -> WakeCause {
         let observed = try pass.transaction.fact(.conditions)
         func change(_ moment: Date?) -> Date? { moment == observed?.firstLookAt ? nil : moment }
-        let moments = WakeCause.Moments(
+        let moments = WakeCause.ConditionDates(
             network: change(observed?.networkSince), power: change(observed?.powerSince), saving: change(observed?.savingSince),
             resumed: observed?.resumedAt, agentStarted: try pass.transaction.fact(.agent)?.startedAt)
         return WakeCause.of(request.life(.pending), moments, now: pass.now)

@@ -22,16 +22,16 @@ struct HostPauses: Equatable {
     private static let memory: Double = 3_600
 
     /// Records the end of an attempt; its transfer waits, continues, or has ended.
-    mutating func note(_ end: WireEnd, of transfer: TransferRecord, _ moment: Moment) {
+    mutating func note(_ end: WireEnd, of transfer: TransferRecord, _ moment: ClockReading) {
         if let failure = end.failure, TransferTrouble(failure).isWaitingForNetwork, !end.wasRedirected {
-            noteUnreached(transfer.host, pause: transfer.nextAttemptAt?.timeIntervalSince(moment.now) ?? 0, moment)
+            recordUnreachable(transfer.host, pause: transfer.nextAttemptAt?.timeIntervalSince(moment.now) ?? 0, moment)
         } else {
             pauses[transfer.host] = nil
         }
     }
 
     /// - Parameter seconds: the pause of one transfer.
-    private mutating func noteUnreached(_ host: String, pause seconds: Double, _ moment: Moment) {
+    private mutating func recordUnreachable(_ host: String, pause seconds: Double, _ moment: ClockReading) {
         let known = pauses[host]
         // Other attempts were running at the same time.
         if let known, moment.awake < known.until { return }
@@ -42,7 +42,7 @@ struct HostPauses: Equatable {
     }
 
     /// Removes the pause of a host that responds. Other transfers do not have to wait for the end of a long response.
-    mutating func noteReached(_ host: String) { pauses[host] = nil }
+    mutating func removePause(_ host: String) { pauses[host] = nil }
 
     /// Removes all pauses, because the network changed.
     mutating func clear() { pauses = [:] }

@@ -15,8 +15,8 @@ enum LaunchSettlement {
         let event = LaunchLife.Event.processEnded(end, wasInterrupted: wasInterrupted, note: note, now: pass.now)
         try pass.transaction.handle(event, &launch, &timer)
         guard let outcome = launch.outcome else { return launch }
-        if outcome == .completed { try settleDeliveries(of: launch, pass) }
-        try pass.transaction.settleRequest(of: launch, end, backoffBase: pass.settings.backoffBase, now: pass.now, in: pass.zone)
+        if outcome == .completed { try completeDeliveries(of: launch, pass) }
+        try pass.transaction.applyLaunchEnd(of: launch, end, backoffBase: pass.settings.backoffBase, now: pass.now, in: pass.zone)
         if launch.kind == .significantTimeChange, outcome.isResult { try TimeChanges.settle(pass) }
         pass.log(
             .launchEnded, (.launch, launch.id ?? 0), (.kind, launch.kind.rawValue), (.identifier, launch.identifier),
@@ -41,13 +41,13 @@ enum LaunchSettlement {
     /// Marks old events as delivered after the handler returned, if no delegate in the process received them. If they stayed undelivered,
     /// an app without a delegate would be launched again and again. If a delegate received some of them, the next launch delivers the
     /// others.
-    private static func settleDeliveries(of launch: LaunchRecord, _ pass: Pass) throws {
+    private static func completeDeliveries(of launch: LaunchRecord, _ pass: Pass) throws {
         // A date in the future is old, because the clock was set back since then. A second is tolerated, because a date from the ledger
         // can be a fraction of a microsecond after the written date. Results of this pass have not been delivered.
         func isOld(_ date: Date) -> Bool { date <= launch.startedAt || date > pass.now.addingTimeInterval(1) }
         switch launch.kind {
         case .urlSession:
-            if try pass.transaction.hasTold(in: launch, until: launch.startedAt) { return }
+            if try pass.transaction.hasReported(in: launch, until: launch.startedAt) { return }
             // Events that another process waits for belong to that process, even if it is stopped. Events that another process has claimed
             // count as delivered only if that process reports it.
             for event in try pass.transaction.undeliveredEvents(session: launch.identifier)

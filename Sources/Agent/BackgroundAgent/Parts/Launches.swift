@@ -104,7 +104,7 @@ struct Launches {
     // MARK: Ending
 
     /// Ends launches whose process has ended, and then settles their requests. Returns the changed rows.
-    mutating func settleEnded(_ pass: inout Pass) throws -> [LaunchRecord] {
+    mutating func endFinishedLaunches(_ pass: inout Pass) throws -> [LaunchRecord] {
         var settled: [LaunchRecord] = []
         for (id, end) in watches.compactMap({ id, watch in watch.end.map { (id, $0) } }).sorted(by: { $0.0 < $1.0 }) {
             let watch = watches.removeValue(forKey: id)

@@ -93,10 +93,10 @@ package enum Lifetime: Equatable {
     }
 
     /// Continues, because work arrived after all work was complete.
-    mutating func goOn() { self = .working(idleSince: nil) }
+    mutating func continueWork() { self = .working(idleSince: nil) }
 
     /// The work of other parts that matters for the decision to exit.
-    struct Others {
+    struct OtherWork {
         var hasAttempts: Bool
         /// The time until which the server's reply to a notification is awaited.
         var answersDue: Date?
@@ -107,7 +107,7 @@ package enum Lifetime: Equatable {
         var outOfReach: Set<Int64>
     }
 
-    mutating func plan(_ pass: inout Pass, _ others: Others, _ activation: inout Activation) throws {
+    mutating func plan(_ pass: inout Pass, _ others: OtherWork, _ activation: inout Activation) throws {
         switch self {
         case .working(let idleSince): try consider(idleSince, &pass, others, &activation)
         case .finished(.idle(let since)): try consider(since, &pass, others, &activation)
@@ -132,17 +132,17 @@ package enum Lifetime: Equatable {
     }
 
     private mutating func consider(
-        _ idleSince: Date?, _ pass: inout Pass, _ others: Others, _ activation: inout Activation
+        _ idleSince: Date?, _ pass: inout Pass, _ others: OtherWork, _ activation: inout Activation
     ) throws {
         let isLeft = try pass.transaction.hasUnfinishedWork()
         let isBusy = others.hasAttempts || isLeft && (others.isShowing || others.holdsAlarm)
-        guard !isBusy, try !isLeft || activation.mayLeave(&pass) else {
+        guard !isBusy, try !isLeft || activation.mayExit(&pass) else {
             self = .working(idleSince: nil)
             return try pass.transaction.setFact(.absence, nil)
         }
         let since = idleSince ?? pass.now
-        let leaveAt = since.addingTimeInterval(Self.linger)
-        let isTime = pass.now >= leaveAt || pass.now < since
+        let exitDate = since.addingTimeInterval(Self.linger)
+        let isTime = pass.now >= exitDate || pass.now < since
         if isTime, isLeft {
             try pass.transaction.setFact(.activationTrouble, nil)
             try pass.transaction.setFact(.absence, AgentAbsence(since: since, until: pass.wake))
@@ -151,7 +151,7 @@ package enum Lifetime: Equatable {
             // The agent is running, so readers of the ledger need no time of its return.
             try pass.transaction.setFact(.absence, nil)
             self = isTime ? .finished(.idle(since: since)) : .working(idleSince: since)
-            pass.wake(at: leaveAt)
+            pass.wake(at: exitDate)
         }
     }
 }

@@ -16,7 +16,7 @@ struct NotificationPlanner {
     var isShowing: Bool { calls.isShowing }
 
     /// Returns the time until which missing replies are awaited; `nil` if no reply is missing.
-    func answersDue(_ moment: Moment) -> Date? { calls.answersDue(moment) }
+    func answersDue(_ moment: ClockReading) -> Date? { calls.answersDue(moment) }
 
     /// Retries failed notifications, because a change may have fixed the reason.
     mutating func tryAgain() { calls.tryAgain() }
@@ -27,17 +27,17 @@ struct NotificationPlanner {
     mutating func note(_ event: PresenterEvent, _ pass: inout Pass, _ launches: inout Launches) throws {
         if try progress.note(event, &pass, &launches) { return }
         switch event {
-        case .presented(let identifier, let serverID): try notePresented(identifier, serverID, &pass)
-        case .failed(let identifier, let failure): try noteFailure(identifier, failure, &pass)
+        case .presented(let identifier, let serverID): try handlePresented(identifier, serverID, &pass)
+        case .failed(let identifier, let failure): try handleShowFailure(identifier, failure, &pass)
         case .activated(let identifier, let serverID, let action, let token):
-            try notePress(identifier, serverID, action, token, &pass)
+            try handlePress(identifier, serverID, action, token, &pass)
         case .unheard(let identifier, let serverID): try change(identifier, .buttonsLost(serverID: serverID), &pass)
-        case .replied(let identifier, let serverID, let text): try noteReply(identifier, serverID, text, &pass)
-        case .closed(let identifier, let serverID, let reason): try noteClosed(identifier, serverID, reason, &pass)
+        case .replied(let identifier, let serverID, let text): try handleReply(identifier, serverID, text, &pass)
+        case .closed(let identifier, let serverID, let reason): try handleClosed(identifier, serverID, reason, &pass)
         case .serverIs(let server):
             // If the agent did not run when the previous server ended (for example at a logout), no event reported its end.
             guard try pass.transaction.fact(.notificationServer) != server else { return }
-            try noteLostServer(&pass)
+            try handleServerLoss(&pass)
             try pass.transaction.setFact(.notificationServer, server)
         case .serverHasButtons(let advertised, let label):
             let areDrawn = try pass.transaction.fact(.serversWithoutButtons)?.contains(label) != true
@@ -47,14 +47,14 @@ struct NotificationPlanner {
             if isOn != (since != nil) { try pass.transaction.setFact(.doNotDisturbSince, isOn ? pass.now : nil) }
             // Also if only an earlier agent knew that it was on.
             if !isOn { try showHidden(&pass) }
-        case .serverAnswers: calls.noteAnswer(toCallOf: pass.moment.awake, pass.moment)
+        case .serverAnswers: calls.recordServerReply(toCallOf: pass.moment.awake, pass.moment)
         case .withdrawn(let identifier, let serverID):
-            calls.noteWithdrawn(identifier)
+            calls.recordWithdrawn(identifier)
             try change(identifier, .withdrawn(serverID: serverID), &pass)
         case .serverAppeared:
             tryAgain()
             try withdrawAgain(&pass)
-        case .serverVanished, .busLost: try noteLostServer(&pass)
+        case .serverVanished, .busLost: try handleServerLoss(&pass)
         }
     }
 
@@ -62,14 +62,14 @@ struct NotificationPlanner {
     private static let defaultAction = "com.apple.UNNotificationDefaultActionIdentifier"
     private static let dismissAction = "com.apple.UNNotificationDismissActionIdentifier"
 
-    private mutating func notePress(
+    private mutating func handlePress(
         _ identifier: String, _ serverID: UInt32, _ action: String, _ token: String?, _ pass: inout Pass
     ) throws {
         // A second press while the notification leaves the screen has been handled already.
         guard let record = try pass.transaction.notification(identifier), record.life.isPressable(as: serverID) else { return }
         // A notification of the agent itself does not belong to an app.
         if Summaries.isSummary(identifier) {
-            try summaries.notePressed(identifier, &pass)
+            try summaries.handleSummaryPress(identifier, &pass)
         } else if !record.isAgents {
             let name = try appName(of: action, record, pass)
             try pass.transaction.addResponse(name, to: record, activationToken: token, now: pass.now)
@@ -92,7 +92,7 @@ struct NotificationPlanner {
         try pass.transaction.actions(ofCategory: record.content.categoryIdentifier).first { $0.field != nil }
     }
 
-    private mutating func noteReply(_ identifier: String, _ serverID: UInt32, _ text: String, _ pass: inout Pass) throws {
+    private mutating func handleReply(_ identifier: String, _ serverID: UInt32, _ text: String, _ pass: inout Pass) throws {
         guard let record = try pass.transaction.notification(identifier), record.life.isPressable(as: serverID),
             let button = try button(withFieldOf: record, pass)
         else { return }
@@ -102,38 +102,38 @@ struct NotificationPlanner {
     }
 
     /// Reports a dismissal to the app only if the category asks for it, as on iOS.
-    private func noteDismissal(_ identifier: String, _ serverID: UInt32, _ pass: inout Pass) throws {
+    private func reportDismissal(_ identifier: String, _ serverID: UInt32, _ pass: inout Pass) throws {
         // New content may be waiting while the old content is on the screen.
         guard let record = try pass.transaction.notification(identifier), record.serverID == serverID,
             record.state == .delivered || record.state == .pending,
-            try pass.transaction.tellsDismissal(ofCategory: record.content.categoryIdentifier)
+            try pass.transaction.reportsDismissal(ofCategory: record.content.categoryIdentifier)
         else { return }
         try pass.transaction.addResponse(Self.dismissAction, to: record, now: pass.now)
     }
 
-    private mutating func noteClosed(_ identifier: String, _ serverID: UInt32, _ reason: NoticeCloseReason, _ pass: inout Pass)
+    private mutating func handleClosed(_ identifier: String, _ serverID: UInt32, _ reason: NoticeCloseReason, _ pass: inout Pass)
         throws
     {
-        if reason == .dismissed { try noteDismissal(identifier, serverID, &pass) }
+        if reason == .dismissed { try reportDismissal(identifier, serverID, &pass) }
         let event: NoticeLife.Event =
             reason == .expired ? .expired(serverID: serverID, now: pass.now) : .closed(serverID: serverID, now: pass.now)
         try change(identifier, event, &pass)
         guard Summaries.isSummary(identifier), let record = try pass.transaction.notification(identifier) else { return }
         switch record.state {
-        case .closed: try summaries.noteLeft(identifier, isSeen: true, &pass)
-        case .expired: try summaries.noteLeft(identifier, isSeen: false, &pass)
+        case .closed: try summaries.handleSummaryRemoval(identifier, isSeen: true, &pass)
+        case .expired: try summaries.handleSummaryRemoval(identifier, isSeen: false, &pass)
         case .pending, .presenting, .delivered, .gathered, .over, .withdrawing, .withdrawn: break
         }
     }
 
-    private mutating func notePresented(_ identifier: String, _ serverID: UInt32, _ pass: inout Pass) throws {
-        let given = calls.notePresented(identifier, pass.moment)
+    private mutating func handlePresented(_ identifier: String, _ serverID: UInt32, _ pass: inout Pass) throws {
+        let given = calls.handlePresented(identifier, pass.moment)
         KillPoint.reach(.noticePresented)
         let hiddenBy = try reasonOfHiding(identifier, pass)
         try change(identifier, .presented(serverID: serverID, now: pass.now, hiddenBy: hiddenBy), &pass)
         if var record = try pass.transaction.notification(identifier) {
             let before = record
-            record.takeInstant(now: pass.now, zone: pass.zone)
+            record.consumeFireDate(now: pass.now, zone: pass.zone)
             // The app has changed the content since then: the new content replaces it.
             if let given, given != record.revision { record.handle(.changed) }
             if record != before { try pass.transaction.save(record) }
@@ -163,12 +163,12 @@ struct NotificationPlanner {
         }
     }
 
-    private mutating func noteFailure(_ identifier: String, _ failure: PresenterFailure, _ pass: inout Pass) throws {
+    private mutating func handleShowFailure(_ identifier: String, _ failure: PresenterFailure, _ pass: inout Pass) throws {
         let record = try pass.transaction.notification(identifier)
         let revision = record.flatMap { $0.state == .presenting ? $0.revision : nil }
-        let trouble = calls.noteFailure(identifier, failure, isKnown: record != nil, revision: revision, pass.moment)
+        let trouble = calls.handleShowFailure(identifier, failure, isKnown: record != nil, revision: revision, pass.moment)
         if let record { try change(record, .failed(why: trouble.text, isAnswerOpen: trouble.isAnswerOpen), &pass) }
-        if let record, record.isBounded, record.life.isUntold, !trouble.isAnswerOpen { summaries.noteFailure() }
+        if let record, record.isBounded, record.life.isUnreported, !trouble.isAnswerOpen { summaries.handleShowFailure() }
         try pass.transaction.setFact(.presenterTrouble, trouble.text)
         pass.log(.notificationWaits, (.notification, identifier), (.reason, trouble.text))
     }
@@ -183,7 +183,7 @@ struct NotificationPlanner {
     }
 
     /// Handles the loss of the server: its numbers are invalid for the next server.
-    private mutating func noteLostServer(_ pass: inout Pass) throws {
+    private mutating func handleServerLoss(_ pass: inout Pass) throws {
         let open = calls.open
         calls.loseServer()
         try pass.transaction.setFact(.doNotDisturbSince, nil)
@@ -230,7 +230,7 @@ struct NotificationPlanner {
                 pass.log(.notificationUnreadable, (.notification, identifier))
             }
         }
-        for identifier in calls.takeLost(&pass) { try change(identifier, .answerLost, &pass) }
+        for identifier in calls.removeLost(&pass) { try change(identifier, .answerLost, &pass) }
         let app = try pass.transaction.fact(.app)
         try summaries.plan(&pass)
         var untold: [NotificationRecord] = []
@@ -240,7 +240,7 @@ struct NotificationPlanner {
             guard let record = try withinItsTime(record, &pass) else { continue }
             let scheduled = try scheduled(record, &pass)
             guard scheduled.state == .pending, try isItsTurn(scheduled, &pass) else { continue }
-            if scheduled.life.isUntold, scheduled.isBounded {
+            if scheduled.life.isUnreported, scheduled.isBounded {
                 untold.append(scheduled)
             } else {
                 try show(scheduled, app, &pass)
@@ -269,8 +269,8 @@ struct NotificationPlanner {
         guard let schedule = record.schedule, schedule.next != nil else { return record }
         var changed = record
         changed.change(schedule: schedule.read(now: pass.now, zone: pass.zone))
-        if !record.life.isUntold, let next = changed.schedule?.next, next > pass.now { pass.wake(at: next) }
-        changed.beginNext(now: pass.now)
+        if !record.life.isUnreported, let next = changed.schedule?.next, next > pass.now { pass.wake(at: next) }
+        changed.startNextRepetition(now: pass.now)
         if changed != record { try pass.transaction.save(changed) }
         return changed
     }
@@ -297,7 +297,7 @@ struct NotificationPlanner {
             rules, now: pass.now, zone: pass.zone)
         switch verdict {
         case .silenced:
-            try keepSilenced(record, &pass)
+            try retainSilenced(record, &pass)
             return false
         case .wait(let until):
             pass.wake(at: until)
@@ -308,9 +308,9 @@ struct NotificationPlanner {
 
     /// Keeps a silenced notification for a day. The notification is shown if the user enables its kind again within that day. After the
     /// day it is dropped, so that a disabled kind does not fill the ledger.
-    private func keepSilenced(_ record: NotificationRecord, _ pass: inout Pass) throws {
+    private func retainSilenced(_ record: NotificationRecord, _ pass: inout Pass) throws {
         var changed = record
-        if let until = changed.beSilenced(now: pass.now, zone: pass.zone) {
+        if let until = changed.recordSilenced(now: pass.now, zone: pass.zone) {
             pass.wake(at: until)
         } else {
             pass.log(.notificationSilenced, (.notification, record.identifier))

@@ -15,8 +15,8 @@ struct PassScope {
     /// The app's settings, at the last complete pass.
     private(set) var settings = AgentSettings()
     /// The time of the next complete pass at the latest.
-    private var nextLook = Date.distantPast
-    private var mustLook = true
+    private var nextCheckTime = Date.distantPast
+    private var mustCheck = true
     /// The past wake-up time of the last call of ``settle(_:now:)``.
     private var lastPastWake: Date?
 
@@ -26,29 +26,29 @@ struct PassScope {
     mutating func begin(
         _ heard: [AgentEvent], _ transaction: LedgerTransaction, version: Int, now: Date
     ) throws -> (Extent, AgentSettings) {
-        if !isNews(version), !heard.isEmpty, heard.allSatisfy(\.isOfTransport), !mustLook, nextLook > now {
+        if !isNews(version), !heard.isEmpty, heard.allSatisfy(\.isOfTransport), !mustCheck, nextCheckTime > now {
             return (.transfers, settings)
         }
-        (seenVersion, mustLook) = (version, false)
+        (seenVersion, mustCheck) = (version, false)
         settings = try transaction.fact(.settings) ?? AgentSettings()
         return (.everything, settings)
     }
 
     mutating func end(_ extent: Extent, _ pass: inout Pass) {
         switch extent {
-        case .everything: nextLook = pass.wake ?? .distantFuture
-        case .transfers: pass.wake(at: nextLook)
+        case .everything: nextCheckTime = pass.wake ?? .distantFuture
+        case .transfers: pass.wake(at: nextCheckTime)
         }
     }
 
     /// Makes the next pass a complete pass that is due at once.
-    mutating func lookAtEverything() { mustLook = true }
+    mutating func requireFullPass() { mustCheck = true }
 
     /// Returns `true` if another pass is due after a pass that did or did not change rows.
     func isDue(after extent: Extent, hasChanged: Bool) -> Bool {
         switch extent {
         case .everything: hasChanged
-        case .transfers: mustLook
+        case .transfers: mustCheck
         }
     }
 
@@ -56,8 +56,8 @@ struct PassScope {
     ///
     /// - Returns: `true` if another pass is due at once.
     mutating func note(_ effects: [AgentEffect]) -> Bool {
-        if effects.contains(where: { !$0.isOfTransfersAlone }) { mustLook = true }
-        return mustLook && !effects.isEmpty
+        if effects.contains(where: { !$0.isOfTransfersAlone }) { mustCheck = true }
+        return mustCheck && !effects.isEmpty
     }
 
     /// Returns `true` if another process committed since the last pass. The agent's own commits also cause change notifications.

@@ -193,7 +193,7 @@ struct RunningAttempt {
 
     // MARK: Progress
 
-    func noteProgress(sent: Int64, received: Int64, _ pass: inout Pass) throws {
+    func recordProgress(sent: Int64, received: Int64, _ pass: inout Pass) throws {
         guard var transfer = try pass.transaction.transfer(id.transfer) else { return }
         let before = transfer
         transfer.bytesOnWire = wireBase + sent + received
@@ -208,7 +208,7 @@ struct RunningAttempt {
     }
 
     /// Records the progress of a download, independent of the transferred bytes.
-    func noteProgress(_ pass: inout Pass) throws {
+    func recordProgress(_ pass: inout Pass) throws {
         guard case .download(let file, body: _) = work, var transfer = try pass.transaction.transfer(id.transfer) else { return }
         let before = transfer
         file.progress.record(in: &transfer, &pass)
@@ -216,7 +216,7 @@ struct RunningAttempt {
     }
 
     /// Handles a server's message with the address where an upload can be resumed, which arrives long before the response.
-    mutating func noteResumption(_ head: ResponseHead, _ pass: inout Pass) throws {
+    mutating func storeResumptionAddress(_ head: ResponseHead, _ pass: inout Pass) throws {
         guard case .upload(var machine, let source, let answer) = work,
             var transfer = try pass.transaction.transfer(id.transfer)
         else { return }
@@ -240,7 +240,7 @@ extension DownloadFile.Progress {
 
     /// Writes the progress of a running attempt into a row.
     func record(in transfer: inout TransferRecord, _ pass: inout Pass) {
-        if transfer.noteFurthest(partial) { _ = transfer.handle(.progressed(now: pass.now)) }
+        if transfer.recordGreatestLength(partial) { _ = transfer.handle(.progressed(now: pass.now)) }
         recordPart(in: &transfer, &pass)
         guard transfer.kind == .download else { return }
         if hasAnswer { transfer.resumedAt = resumedAt }

@@ -60,7 +60,7 @@ struct ServerCalls {
     var open: Set<String> { Set(unanswered.keys) }
 
     /// Returns the time until which missing replies are awaited; `nil` if no reply is missing.
-    func answersDue(_ moment: Moment) -> Date? {
+    func answersDue(_ moment: ClockReading) -> Date? {
         let last = max(beingShown.values.max() ?? -.infinity, beingWithdrawn.values.max() ?? -.infinity) + Self.patience
         return last > moment.awake ? moment.date(atAwake: last) : nil
     }
@@ -82,7 +82,7 @@ struct ServerCalls {
         case later
     }
 
-    func turn(of identifier: String, revision: Int, _ moment: Moment) -> Turn {
+    func turn(of identifier: String, revision: Int, _ moment: ClockReading) -> Turn {
         // One call at a time: the reply to the last call contains the number that this content replaces. Without it, both would be shown.
         let call = beingShown[identifier].map { $0 + Self.longestCall }
         if let end = call ?? unanswered[identifier]?.end, moment.awake < end { return .at(end) }
@@ -95,24 +95,24 @@ struct ServerCalls {
     func isOpen(_ identifier: String) -> Bool { beingShown[identifier] != nil || unanswered[identifier] != nil }
 
     /// Returns the time, in seconds awake, until which the number of a notification is awaited; `nil` if no call is pending.
-    func numberDue(of identifier: String, _ moment: Moment) -> Double? {
+    func numberDue(of identifier: String, _ moment: ClockReading) -> Double? {
         beingShown[identifier].map { $0 + Self.patience }.flatMap { moment.awake < $0 ? $0 : nil }
     }
 
-    mutating func begin(_ identifier: String, revision: Int, _ moment: Moment) {
+    mutating func begin(_ identifier: String, revision: Int, _ moment: ClockReading) {
         beingShown[identifier] = moment.awake
         given[identifier] = revision
     }
 
-    mutating func beginWithdrawal(_ identifier: String, _ moment: Moment) { beingWithdrawn[identifier] = moment.awake }
+    mutating func beginWithdrawal(_ identifier: String, _ moment: ClockReading) { beingWithdrawn[identifier] = moment.awake }
 
     // MARK: Replies
 
-    mutating func noteWithdrawn(_ identifier: String) { beingWithdrawn[identifier] = nil }
+    mutating func recordWithdrawn(_ identifier: String) { beingWithdrawn[identifier] = nil }
 
     /// - Returns: the revision that was passed to the presenter last.
-    mutating func notePresented(_ identifier: String, _ moment: Moment) -> Int? {
-        if let begun = beingShown.removeValue(forKey: identifier) { noteAnswer(toCallOf: begun, moment) }
+    mutating func handlePresented(_ identifier: String, _ moment: ClockReading) -> Int? {
+        if let begun = beingShown.removeValue(forKey: identifier) { recordServerReply(toCallOf: begun, moment) }
         refused[identifier] = nil
         unanswered[identifier] = nil
         return given.removeValue(forKey: identifier)
@@ -129,8 +129,8 @@ struct ServerCalls {
     }
 
     /// - Parameter revision: the present revision; `nil` if the notification is not to be shown any more.
-    mutating func noteFailure(
-        _ identifier: String, _ failure: PresenterFailure, isKnown: Bool, revision: Int?, _ moment: Moment
+    mutating func handleShowFailure(
+        _ identifier: String, _ failure: PresenterFailure, isKnown: Bool, revision: Int?, _ moment: ClockReading
     ) -> Trouble {
         beingShown[identifier] = nil
         unanswered[identifier] = nil
@@ -159,7 +159,7 @@ struct ServerCalls {
     }
 
     /// Records that the server replied to a call that was made at `begun`, in seconds awake.
-    mutating func noteAnswer(toCallOf begun: Double, _ moment: Moment) {
+    mutating func recordServerReply(toCallOf begun: Double, _ moment: ClockReading) {
         for (identifier, call) in unanswered where call.since <= begun && call.laterAnswer == nil {
             unanswered[identifier]?.laterAnswer = moment.awake
         }
@@ -168,7 +168,7 @@ struct ServerCalls {
     // MARK: Silence
 
     /// - Returns: the notifications whose replies are missing for so long, from a server that replies to other calls, that they are lost.
-    mutating func takeLost(_ pass: inout Pass) -> [String] {
+    mutating func removeLost(_ pass: inout Pass) -> [String] {
         // A server that cannot be reached must not block the agent. The ledger contains the notifications that have to leave the screen.
         beingWithdrawn = beingWithdrawn.filter { pass.moment.awake < $0.value + Self.patience }
         if let last = beingWithdrawn.values.max() { pass.wake(at: pass.moment.date(atAwake: last + Self.patience)) }

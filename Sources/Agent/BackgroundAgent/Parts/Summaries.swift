@@ -9,7 +9,7 @@ struct Summaries {
     /// The maximum number of notifications listed in a summary.
     private static let longestText = 5
     /// The maximum number of notifications that are shown alone after a press on the summary.
-    private static let longestLook = 5
+    private static let maximumShownAlone = 5
     /// The key of the button that shows the notifications.
     static let showAction = "show"
 
@@ -61,14 +61,14 @@ struct Summaries {
     }
 
     /// Records that one of the notifications was not shown.
-    mutating func noteFailure() { flow.giveBack() }
+    mutating func handleShowFailure() { flow.revert() }
 
     private func gather(_ records: [NotificationRecord], into group: NoticeFlow.Group, _ pass: inout Pass) throws {
         let known = try standing(group, pass)
         let summary = try known?.identifier ?? next(group, pass)
         for var record in records {
             record.handle(.gathered(into: summary, now: pass.now))
-            record.takeInstant(now: pass.now, zone: pass.zone)
+            record.consumeFireDate(now: pass.now, zone: pass.zone)
             try pass.transaction.save(record)
             if let badge = record.shownContent.badge { try pass.transaction.setFact(.badge, badge) }
         }
@@ -78,7 +78,9 @@ struct Summaries {
     }
 
     private func standing(_ group: NoticeFlow.Group, _ pass: Pass) throws -> NotificationRecord? {
-        try pass.transaction.notifications(beginning: Self.prefix(of: group)).first { $0.life.isStanding || $0.life.isUntold }
+        try pass.transaction.notifications(beginning: Self.prefix(of: group)).first {
+            $0.life.isStillShown || $0.life.isUnreported
+        }
     }
 
     private func next(_ group: NoticeFlow.Group, _ pass: Pass) throws -> String {
@@ -95,7 +97,7 @@ struct Summaries {
     private func write(_ summary: String, _ pass: inout Pass, alerts: Bool, isQuiet: Bool = false) throws {
         let newest = try pass.transaction.notifications(in: summary, limit: Self.longestText)
         guard !newest.isEmpty else {
-            if let record = try pass.transaction.notification(summary) { try pass.transaction.takeBack([record], now: pass.now) }
+            if let record = try pass.transaction.notification(summary) { try pass.transaction.retract([record], now: pass.now) }
             return
         }
         // Not every server draws an app's name.
@@ -129,7 +131,7 @@ struct Summaries {
     /// Updates all summaries, because their notifications may have been withdrawn or changed.
     func plan(_ pass: inout Pass) throws {
         for record in try pass.transaction.notifications(beginning: Self.prefix)
-        where record.life.isStanding || record.life.isUntold {
+        where record.life.isStillShown || record.life.isUnreported {
             try write(record.identifier, &pass, alerts: false)
         }
     }
@@ -137,13 +139,13 @@ struct Summaries {
     // MARK: The user's actions
 
     /// Handles a press on a summary: the newest notifications are shown alone, and the others go into a new summary without a sound.
-    func notePressed(_ summary: String, _ pass: inout Pass) throws {
+    func handleSummaryPress(_ summary: String, _ pass: inout Pass) throws {
         let records = try pass.transaction.notifications(in: summary)
-        for var record in records.prefix(Self.longestLook) {
+        for var record in records.prefix(Self.maximumShownAlone) {
             record.handle(.released)
             try pass.transaction.save(record)
         }
-        let left = records.dropFirst(Self.longestLook)
+        let left = records.dropFirst(Self.maximumShownAlone)
         guard !left.isEmpty else { return }
         let group: NoticeFlow.Group = summary.hasPrefix(Self.prefix(of: .quietHours)) ? .quietHours : .many
         let other = try next(group, pass)
@@ -155,7 +157,7 @@ struct Summaries {
     }
 
     /// Handles a summary that left the screen: the user closed it, or the server removed it.
-    func noteLeft(_ summary: String, isSeen: Bool, _ pass: inout Pass) throws {
+    func handleSummaryRemoval(_ summary: String, isSeen: Bool, _ pass: inout Pass) throws {
         for var record in try pass.transaction.notifications(in: summary) {
             record.handle(.summaryLeft(isSeen: isSeen, now: pass.now))
             try pass.transaction.save(record)

@@ -18,10 +18,10 @@ struct SystemWakes {
     }
 
     mutating func note(_ refusal: WakeRefusal) { machine.hear(refusal: refusal.description) }
-    mutating func notePower() { machine.notePower() }
-    mutating func noteWake(_ pass: inout Pass) throws { try follow(machine.wake(at: Self.moment(pass)), &pass) }
+    mutating func handlePowerChange() { machine.handlePowerChange() }
+    mutating func handleWake(_ pass: inout Pass) throws { try follow(machine.wake(at: Self.moment(pass)), &pass) }
 
-    mutating func noteSetClock(_ pass: inout Pass) throws { try follow(machine.setAgain(at: Self.moment(pass)), &pass) }
+    mutating func resetAlarm(_ pass: inout Pass) throws { try follow(machine.setAgain(at: Self.moment(pass)), &pass) }
 
     // MARK: Planning
 
@@ -48,7 +48,7 @@ struct SystemWakes {
         return try pass.transaction.nextWake(after: served)
     }
 
-    private static func moment(_ pass: Pass) -> SystemWake.Moment { .init(now: pass.now, awake: pass.moment.awake) }
+    private static func moment(_ pass: Pass) -> SystemWake.ClockReading { .init(now: pass.now, awake: pass.moment.awake) }
 
     /// Writes the report for `why` and `doctor`.
     private func report(isWanted: Bool, _ pass: inout Pass) throws {

@@ -8,7 +8,7 @@ struct TimeWatch {
     /// The present time zone.
     private(set) var zone: TimeZone
     /// The time since when this agent could check without interruption: its start, the end of a sleep, or a set clock.
-    private(set) var lookingSince: Date
+    private(set) var observingSince: Date
     /// `true` if rules with wall-clock times have to be planned again.
     private(set) var mustReplan = true
     /// `true` if the clock was set back by more than a usual correction: times that were just recorded came from a wrong clock.
@@ -22,12 +22,12 @@ struct TimeWatch {
     /// The seconds slept, as last seen.
     private var slept: Double
 
-    init(_ moment: Moment) {
-        (zone, lookingSince, slept) = (moment.zone, moment.now, moment.slept)
+    init(_ moment: ClockReading) {
+        (zone, observingSince, slept) = (moment.zone, moment.now, moment.slept)
         offset = Self.offset(moment)
     }
 
-    private static func offset(_ moment: Moment) -> Double { moment.now.timeIntervalSince1970 - moment.awake }
+    private static func offset(_ moment: ClockReading) -> Double { moment.now.timeIntervalSince1970 - moment.awake }
 
     /// The change of the clocks since the last check.
     struct Change {
@@ -38,7 +38,7 @@ struct TimeWatch {
     }
 
     /// Returns the time that the clock would show if it had not been set since the last check.
-    func undisturbed(_ moment: Moment) -> Date { Date(timeIntervalSince1970: moment.awake + offset) }
+    func undisturbed(_ moment: ClockReading) -> Date { Date(timeIntervalSince1970: moment.awake + offset) }
 
     /// Checks the clocks. Called first in a pass: a budget is a time span, and the jump of a clock must not end it. A time without any
     /// possible attempt must not count as a time without progress.
@@ -80,12 +80,12 @@ struct TimeWatch {
     private static let notingInterval: Double = 300
 
     /// Handles a set clock, or a wake of the host: times that have passed may have been missed.
-    mutating func noteJump(_ pass: Pass) {
+    mutating func handleTimeJump(_ pass: Pass) {
         mustReplan = true
-        lookingSince = pass.now
+        observingSince = pass.now
     }
 
-    mutating func noteZone() { mustReplan = true }
+    mutating func handleZoneChange() { mustReplan = true }
 
     /// Plans wall-clock rules again when the clock or the zone changed, unless their time has already come.
     mutating func plan(_ pass: inout Pass) throws {
@@ -93,7 +93,7 @@ struct TimeWatch {
         mustReplan = false
         let limit = wasAhead ? pass.now : pass.now.addingTimeInterval(WallClockRule.servedAhead)
         wasAhead = false
-        try pass.transaction.mendMoments(beyond: limit, now: pass.now)
+        try pass.transaction.correctFutureDates(beyond: limit, now: pass.now)
         let replanned = try pass.transaction.planAgain(
             backoffBase: pass.settings.backoffBase, now: pass.now, in: pass.zone)
         for identifier in replanned { pass.log(.requestReplanned, (.identifier, identifier)) }

@@ -21,10 +21,10 @@ struct WatchedProcesses {
     func hasEnded(_ process: ProcessIdentity) -> Bool { ended.contains(process) }
 
     /// Handles a lost connection to the session: the session is reported again.
-    mutating func noteLostBus() { session = .unreported }
+    mutating func handleBusLoss() { session = .unreported }
 
     /// Reads the session that a command may have reported. Returns `true` if it differs from the last one.
-    mutating func lookAtSession(_ pass: inout Pass) throws -> Bool {
+    mutating func readSessionEnvironment(_ pass: inout Pass) throws -> Bool {
         let current = try pass.transaction.fact(.sessionEnvironment)
         guard session != .reported(current) else { return false }
         session = .reported(current)

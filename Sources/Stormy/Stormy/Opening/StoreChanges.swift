@@ -4,7 +4,7 @@ import GRDB
 import Synchronization
 
 /// The content of the store that is shown to the user.
-package struct StoreLook: Equatable, Sendable {
+package struct StoreContent: Equatable, Sendable {
     package var places: [Place]
     package var checks: [CheckRecord]
     /// The storms that are not over.
@@ -17,7 +17,7 @@ extension StormyStore {
     /// Returns the content of the store now, and again after each commit of any process that changed the content.
     ///
     /// The stream ends with an error if the store cannot be read. Cost: four small queries for each commit.
-    package func looks() -> AsyncThrowingStream<StoreLook, any Error> {
+    package func looks() -> AsyncThrowingStream<StoreContent, any Error> {
         AsyncThrowingStream { continuation in
             let observation = ValueObservation.tracking(Self.look).removeDuplicates()
                 .start(
@@ -25,7 +25,7 @@ extension StormyStore {
                     onError: { continuation.finish(throwing: $0) }, onChange: { continuation.yield($0) })
             // GRDB observes only the writes of this process. The change notification reports the writes of other processes.
             let watch = DatabaseWatch(database: queue.path)
-            let others = OtherWriters(queue.database)
+            let others = ExternalWrites(queue.database)
             let token = watch.add { others.look() }
             // Another process may have written between the first look and the registration for change notifications.
             others.look()
@@ -38,8 +38,8 @@ extension StormyStore {
         }
     }
 
-    private static func look(_ database: Database) throws -> StoreLook {
-        StoreLook(
+    private static func look(_ database: Database) throws -> StoreContent {
+        StoreContent(
             places: try Place.order(Column("id")).fetchAll(database), checks: try CheckRecord.fetchAll(database),
             storms: try StormRecord.filter(sql: StormRecord.isOpen).order(Column("id")).fetchAll(database),
             photos: try PhotoRecord.filter(["awaitingPhoto", "held"].contains(Column("state"))).order(Column("id"))
@@ -48,7 +48,7 @@ extension StormyStore {
 }
 
 /// Makes GRDB read again after other processes have written.
-private final class OtherWriters: Sendable {
+private final class ExternalWrites: Sendable {
     private let database: DatabaseQueue
     private let queue = DispatchQueue(label: "store-others")
     private let isOver = Mutex(false)
@@ -56,13 +56,13 @@ private final class OtherWriters: Sendable {
 
     init(_ database: DatabaseQueue) { self.database = database }
 
-    func look() { queue.async { self.lookNow() } }
+    func look() { queue.async { self.readChangesNow() } }
 
     func end() { isOver.withLock { $0 = true } }
 
     /// The change notification arrives slightly before the commit can be read. GRDB therefore looks in a write transaction, which waits for
     /// the writer.
-    private func lookNow() {
+    private func readChangesNow() {
         if isOver.withLock({ $0 }) { return }
         do {
             try database.write { try $0.notifyChanges(in: .fullDatabase) }

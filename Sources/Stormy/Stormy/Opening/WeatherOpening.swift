@@ -11,7 +11,7 @@ struct WeatherOpening: Sendable {
     /// The time for all feeds of warnings. The next check requests what is missing when the time is up.
     private static let feedTime: Duration = .seconds(15)
     /// The time for the official services of all places, and the time for MeteoAlarm in place of services that failed.
-    private static let (ownTime, standInTime): (Duration, Duration) = (.seconds(20), .seconds(10))
+    private static let (ownTime, meteoAlarmTime): (Duration, Duration) = (.seconds(20), .seconds(10))
 
     let check: WeatherCheck
     let names: [String]?
@@ -69,12 +69,12 @@ struct WeatherOpening: Sendable {
         let runtime = AppRuntime.ofWork
         let began = runtime.elapsed
         let feeds = FeedWarnings(store: store, settings: check.settings)
-        async let own: Void = lookAtWarnings(at: asked, within: min(Self.ownTime, timeout ?? Self.ownTime))
+        async let own: Void = requestWarnings(at: asked, within: min(Self.ownTime, timeout ?? Self.ownTime))
         try await feeds.refresh(within: min(Self.feedTime, timeout ?? Self.feedTime))
         try await own
         try Task.checkCancellation()
-        let left = timeout.map { max(.zero, $0 - (runtime.elapsed - began)) } ?? Self.standInTime
-        try await feeds.refreshStandIns(for: asked, within: min(Self.standInTime, left))
+        let left = timeout.map { max(.zero, $0 - (runtime.elapsed - began)) } ?? Self.meteoAlarmTime
+        try await feeds.refreshSubstitutes(for: asked, within: min(Self.meteoAlarmTime, left))
         let answers = try await ask(asked, within: timeout.map { max(.zero, $0 - (runtime.elapsed - began)) }, tell)
         // The caller may have been cancelled, or a newer opening may have begun.
         try Task.checkCancellation()
@@ -93,11 +93,11 @@ struct WeatherOpening: Sendable {
     }
 
     /// Requests the official services of places, a few at a time.
-    private func lookAtWarnings(at places: [Place], within limit: Duration) async throws {
+    private func requestWarnings(at places: [Place], within limit: Duration) async throws {
         let trouble = FirstError()
         try await within(limit) {
             await Lanes(count: Self.lanes, patience: WeatherCheck.longestWait).forEach(of: places) { place in
-                do { try await check.lookAtWarnings(at: place) } catch { trouble.note(error) }
+                do { try await check.requestWarnings(at: place) } catch { trouble.note(error) }
             }
         }
         try trouble.check()
@@ -109,7 +109,7 @@ struct WeatherOpening: Sendable {
     }
 
     private func fallBack(_ place: Place, _ reason: String, _ failure: inout WeatherUnavailable?) throws -> CheckOutcome {
-        try store.noteTrouble(reason, of: place, now: BGTaskScheduler.now)
+        try store.storeCheckTrouble(reason, of: place, now: BGTaskScheduler.now)
         if !fallsBack { failure = failure ?? WeatherUnavailable(description: reason) }
         return try check.stored(place, trouble: reason)
     }

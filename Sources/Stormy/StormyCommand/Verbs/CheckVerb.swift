@@ -98,22 +98,22 @@ struct CheckVerb: AsyncParsableCommand {
     }
 
     func run() async throws {
-        try await DesktopAnswer.explainingFailures(tell) { try await check() }
+        try await DesktopCommandNotice.explainingFailures(tell) { try await check() }
     }
 
     private func check() async throws {
         try StormyTool.configure()
-        let looksOnly = offline && !notify && !tell
-        let store = try looksOnly ? StormyStore.toRead() : StormyStore.open()
+        let isOfflineReadOnly = offline && !notify && !tell
+        let store = try isOfflineReadOnly ? StormyStore.toRead() : StormyStore.open()
         let places = try PlaceVerb.places(named: name, in: store)
         let weather = try await open(store, places.map(\.name))
         let outcomes = weather.outcomes
         if let unknown = weather.unknownRegions { Output.note("  Not used: \(unknown)") }
         // Without `--notify` the command withdraws and calls off, and alerts nothing.
         for (place, outcome) in zip(places, outcomes) {
-            try StormTeller(store: store).tell(place, !notify ? .none : outcome.assessment == nil ? .warnedOf : .all)
+            try StormNotifier(store: store).tell(place, !notify ? .none : outcome.assessment == nil ? .warnedOf : .all)
         }
-        if tell { try await PersonAnswer.show(Self.title(outcomes), outcomes.map(Self.line).joined(separator: "\n")) }
+        if tell { try await ActionNotification.show(Self.title(outcomes), outcomes.map(Self.line).joined(separator: "\n")) }
         if json {
             try Output.json(outcomes.map { try Self.row($0, store) })
         } else {
@@ -168,7 +168,7 @@ struct CheckVerb: AsyncParsableCommand {
         switch outcome.assessment?.verdict {
         case .stormy?:
             let reasons = outcome.assessment?.reasons ?? []
-            return StormText.body(reasons, timeZone: outcome.place.zone, locale: PersonLocale.current, units: .ofPerson)
+            return StormText.body(reasons, timeZone: outcome.place.zone, locale: UserLocale.current, units: .ofPerson)
         case .calm?: return calm(outcome)
         case .unknown(let why)?: return "unknown, \(why)"
         case nil: return "unknown" + (outcome.trouble.map { ", \($0)" } ?? "")
@@ -186,7 +186,7 @@ struct CheckVerb: AsyncParsableCommand {
         let ignored = AlertHazard.allCases.flatMap { hazard in reasons.filter { $0.ignoredHazard == hazard } }
         return (reasons.filter { $0.ignoredHazard == nil } + ignored).map { reason in
             let hours = StormText.span(
-                reason.window, hasOpenEnd: reason.hasOpenEnd == true, timeZone: outcome.place.zone, locale: PersonLocale.current)
+                reason.window, hasOpenEnd: reason.hasOpenEnd == true, timeZone: outcome.place.zone, locale: UserLocale.current)
             let source = reason.kind == .alert ? reason.source.map { ": \($0)" } ?? "" : ""
             let mark = reason.ignoredHazard.map { "Ignored (\($0.name))" } ?? "Not counted"
             let sentence =
@@ -221,7 +221,7 @@ struct CheckVerb: AsyncParsableCommand {
     /// Returns sentences about hours just ahead that the forecast's service does not know.
     private static func hourSentences(_ outcome: CheckOutcome) -> [String] {
         func span(_ window: StormWindow) -> String {
-            StormText.span(window, timeZone: outcome.place.zone, locale: PersonLocale.current)
+            StormText.span(window, timeZone: outcome.place.zone, locale: UserLocale.current)
         }
         let filled = (outcome.forecast?.filledHours ?? []).map {
             "Values of \($0.source) are used \(span($0.window)), because \(outcome.source) lacks values for these hours."
@@ -246,7 +246,7 @@ struct CheckVerb: AsyncParsableCommand {
             Output.line(
                 "  "
                     + StormText.body(
-                        outcome.assessment?.reasons ?? [], timeZone: outcome.place.zone, locale: PersonLocale.current,
+                        outcome.assessment?.reasons ?? [], timeZone: outcome.place.zone, locale: UserLocale.current,
                         units: .ofPerson))
             for reason in outcome.assessment?.reasons ?? [] {
                 Output.line("  Because: \(reason.explanation(in: .ofPerson)).")

@@ -153,7 +153,7 @@ struct DownloadVerb: AsyncParsableCommand {
         let bar = ProgressBar()
         defer { bar.end() }
         let ended = try await AgentWatch.during {
-            try await BackgroundTransfers.follow([number], untilTold: true) { tally in
+            try await BackgroundTransfers.follow([number], untilReported: true) { tally in
                 bar.show(done: tally.bytesDone, of: tally.bytesTotal, waiting: tally.waitingMessage)
             }
         }
@@ -168,7 +168,7 @@ struct DownloadVerb: AsyncParsableCommand {
             if let trouble = Self.absence(of: place, byteCount: ended.bytesDone) { throw CommandFailure(.cannotCreate, trouble) }
             guard !json else { return }
             if place != file.path { Output.note("\(file.path) was created during the download and is kept.") }
-            let isTaken = Output.lineIsTaken("\(place): \(Output.bytes(ended.bytesDone)), SHA-256 \(ended.sha256 ?? "")")
+            let isTaken = Output.writeOutputLine("\(place): \(Output.bytes(ended.bytesDone)), SHA-256 \(ended.sha256 ?? "")")
             if !isTaken { follower.tell(place, trouble: nil, ended.taskIdentifier) }
             if let note = ended.note, note.hasPrefix("resumed") || note.hasPrefix("started over") {
                 Output.note("The download \(note).")
@@ -181,7 +181,7 @@ struct DownloadVerb: AsyncParsableCommand {
             throw ExitCode(ExitStatus.unavailable.rawValue)
         case .failed, .queued, .running, .waiting:
             let trouble = ended.trouble?.message ?? "the download failed"
-            if !Output.noteIsTaken("stormy: \(file.path): \(trouble)") {
+            if !Output.writeNote("stormy: \(file.path): \(trouble)") {
                 follower.tell(file.path, trouble: trouble, ended.taskIdentifier)
             }
             let code = ended.trouble.flatMap { URLError.Code(rawValue: $0.code) }
@@ -230,7 +230,7 @@ private final class DownloadFollower: URLSessionDownloadDelegate, Sendable {
             defer { isTold = true }
             return !isTold
         }
-        guard isFirst, PersonAnswer.hasDesktop else { return }
+        guard isFirst, ActionNotification.hasDesktop else { return }
         let name = URL(exactPath: path).lastPathComponent
         Downloads.tell(name, trouble: trouble, taskIdentifier: taskIdentifier) { error in
             if let error { Output.note("stormy: \(name): no notification could be shown: \(error.localizedDescription)") }

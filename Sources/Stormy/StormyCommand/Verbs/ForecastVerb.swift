@@ -71,7 +71,7 @@ struct ForecastVerb: AsyncParsableCommand {
         outcome.forecast.map {
             PlottedHours(
                 $0, outcome.assessment, rule: StormySettings.current.rule, now: AppRuntime.shared.now, count: hours,
-                timeZone: outcome.place.zone, locale: PersonLocale.current, units: .ofPerson)
+                timeZone: outcome.place.zone, locale: UserLocale.current, units: .ofPerson)
         }
     }
 

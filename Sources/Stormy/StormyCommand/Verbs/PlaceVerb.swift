@@ -237,8 +237,8 @@ struct PlaceVerb: AsyncParsableCommand {
             let place = try store.place(named: name)
             let storms = try store.storms().filter { $0.place == place.id }
             try store.removePlace(name)
-            StormTeller.withdraw(storms)
-            StormQuestion.withdrawTrouble(at: place)
+            StormNotifier.withdraw(storms)
+            StormQuery.withdrawTrouble(at: place)
             Output.line("Removed \(name).")
         }
     }

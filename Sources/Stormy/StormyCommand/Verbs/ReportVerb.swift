@@ -81,7 +81,7 @@ struct ReportVerb: AsyncParsableCommand {
             outcome.forecast.map { forecast in
                 let plotted = PlottedHours(
                     forecast, outcome.assessment, rule: StormySettings.current.rule, now: AppRuntime.shared.now, count: 24,
-                    timeZone: outcome.place.zone, locale: PersonLocale.current, units: .ofPerson)
+                    timeZone: outcome.place.zone, locale: UserLocale.current, units: .ofPerson)
                 return ForecastPicture(
                     plotted, title: outcome.place.name, summary: CheckVerb.words(outcome), source: outcome.source,
                     mark: "\(number)"
@@ -93,7 +93,7 @@ struct ReportVerb: AsyncParsableCommand {
 
     private func storm(_ storm: StormRecord, _ place: Place?, _ hidden: Set<String>) -> ReportPage.Storm {
         let life = storm.life
-        let isHidden = hidden.contains(StormTeller.identifier(ofStorm: "\(storm.id ?? 0)"))
+        let isHidden = hidden.contains(StormNotifier.identifier(ofStorm: "\(storm.id ?? 0)"))
         let end =
             life.outlook == .notExpected
             ? "no longer expected"
@@ -105,17 +105,17 @@ struct ReportVerb: AsyncParsableCommand {
             place: place?.name ?? "a place that was removed",
             time: StormText.span(
                 StormWindow(from: storm.begins, until: storm.ends), hasOpenEnd: storm.hasOpenEnd,
-                timeZone: place?.zone ?? .current, locale: PersonLocale.current)
+                timeZone: place?.zone ?? .current, locale: UserLocale.current)
                 + " on " + storm.begins.formatted(Self.dayStyle(place?.zone ?? .current)),
             reasons: storm.reasons.map { $0.explanation(in: .ofPerson) }, end: end)
     }
 
     private static func dayStyle(_ zone: TimeZone) -> Date.FormatStyle {
-        Date.FormatStyle(locale: PersonLocale.current, timeZone: zone).year().month(.abbreviated).day().weekday(.abbreviated)
+        Date.FormatStyle(locale: UserLocale.current, timeZone: zone).year().month(.abbreviated).day().weekday(.abbreviated)
     }
 
     private static func days(_ wakes: [WakeReport]) -> [ReportPage.Day] {
-        let hours = Date.FormatStyle(locale: PersonLocale.current).hour().minute()
+        let hours = Date.FormatStyle(locale: UserLocale.current).hour().minute()
         var days: [(name: String, wakes: [(String, WakeReport)])] = []
         for wake in wakes {
             let name = wake.startedAt.formatted(dayStyle(.current))

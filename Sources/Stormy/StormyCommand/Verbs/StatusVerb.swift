@@ -63,7 +63,7 @@ struct StatusVerb: AsyncParsableCommand, CommandWithEffect {
             for reason in check.reasons { Output.line("  \(reason.words), \(Output.moment(reason.from))") }
         }
         for storm in report.storms {
-            let identifier = StormTeller.identifier(ofStorm: storm.id)
+            let identifier = StormNotifier.identifier(ofStorm: storm.id)
             let told =
                 report.notifications.hidden.contains(identifier)
                 ? "not seen: do not disturb is on"

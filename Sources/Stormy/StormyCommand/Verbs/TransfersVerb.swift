@@ -49,7 +49,7 @@ struct TransfersVerb: AsyncParsableCommand {
         if action == .pause { try await PhotoBatch.tell(store) }
         if action == .retry {
             try store.listAgain(ids.contains("all") ? nil : ids)
-            try await PhotoBatch.takeBackFailures(store)
+            try await PhotoBatch.withdrawFailureNotifications(store)
         }
         if action == .clear { try clear(store) }
         if json { try Output.json(try TransferReport.all(store)) }
@@ -105,7 +105,7 @@ struct TransfersVerb: AsyncParsableCommand {
             // A photo that was given again does not prevent a retry if its second upload has ended since.
             try TransferReport.reconcile(store)
             selection = try withoutPhotosElsewhere(selection, store, &problem)
-            Self.forgetTold(try Self.asked(selection))
+            Self.removeResultNotifications(try Self.asked(selection))
         }
         let changes = try BackgroundTransfers.perform(action, on: selection) {
             try destinations?.of($0, photosBySubmission)?.asCredential
@@ -163,9 +163,9 @@ struct TransfersVerb: AsyncParsableCommand {
     }
 
     /// Removes the last notifications of retried transfers, so that the next result is shown even if its text is the same.
-    private static func forgetTold(_ retried: [BackgroundTransferStatus]) {
+    private static func removeResultNotifications(_ retried: [BackgroundTransferStatus]) {
         let failed = retried.filter { $0.state.hasEnded && $0.state != .completed }
-        Downloads.forgetTold(failed.filter { $0.session == Downloads.sessionIdentifier })
+        Downloads.removeResultNotifications(failed.filter { $0.session == Downloads.sessionIdentifier })
     }
 
     /// Leaves out transfers that must not be retried. A photo that was given again since would be uploaded twice. A photo whose presigned

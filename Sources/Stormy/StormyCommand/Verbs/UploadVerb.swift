@@ -21,7 +21,7 @@ struct UploadVerb: AsyncParsableCommand {
               stormy upload --verify
             """)
 
-    enum Moment: String, ExpressibleByArgument, CaseIterable {
+    enum StartCondition: String, ExpressibleByArgument, CaseIterable {
         case now
         case charging
     }
@@ -32,8 +32,8 @@ struct UploadVerb: AsyncParsableCommand {
     var files: [String] = []
     @Option(help: "The name of a configured destination.", completion: .destinations) var to: String?
     @Option(
-        help: "The place whose latest storm the photos show. Default: the storm that waits longest for a photo.", completion: .places) var storm:
-        String?
+        help: "The place whose latest storm the photos show. Default: the storm that waits longest for a photo.",
+        completion: .places) var storm: String?
     @Flag(help: "Choose photos with the desktop's file chooser if no file is named, and report problems in a notification.")
     var choose = false
     @Flag(help: "Wait until all are uploaded, with a progress bar.") var wait = false
@@ -42,7 +42,7 @@ struct UploadVerb: AsyncParsableCommand {
     var recursive = false
     @Flag(help: "Upload photos with their location, whatever the configuration says.") var keepLocation = false
     @Flag(help: "Upload photos without their location, whatever the configuration says.") var removeLocation = false
-    @Option(help: "now, or charging: on external power and an unmetered network.") var when = Moment.now
+    @Option(help: "now, or charging: on external power and an unmetered network.") var when = StartCondition.now
     @Flag(help: "Upload photos again, even if they are on the server.") var again = false
     @Flag(help: "Verify that the servers still have the uploaded files: the named files, or all.") var verify = false
     @Flag(help: "Print JSON.") var json = false
@@ -59,7 +59,7 @@ struct UploadVerb: AsyncParsableCommand {
     }
 
     func run() async throws {
-        try await DesktopAnswer.explainingFailures(choose) { try await upload() }
+        try await DesktopCommandNotice.explainingFailures(choose) { try await upload() }
     }
 
     private func upload() async throws {
@@ -70,17 +70,17 @@ struct UploadVerb: AsyncParsableCommand {
         guard let given = choose && files.isEmpty ? try await PhotoChoice.ask() : files else { return }
         var finder = PhotoFinder(isRecursive: recursive)
         let found = finder.find(given)
-        let said = SaidEnds()
+        let said = PrintedEnds()
         var batch = Batch(
             PhotoUploads.BatchOptions(
                 to: destination,
                 location: LocationDecision(
                     option: keepLocation ? true : removeLocation ? false : nil, destination: destination,
                     configuration: StormySettings.current.keepsLocation),
-                storm: try storm.flatMap { try StormyStore.open().latestStorm(at: $0).id }, tells: PersonAnswer.hasDesktop,
+                storm: try storm.flatMap { try StormyStore.open().latestStorm(at: $0).id }, tells: ActionNotification.hasDesktop,
                 isHeld: when == .charging, isAgain: again,
                 follower: wait
-                    ? FollowedPhotos(try StormyStore.open(), notifies: PersonAnswer.hasDesktop) { said.say($0, $1) } : nil
+                    ? FollowedPhotos(try StormyStore.open(), notifies: ActionNotification.hasDesktop) { said.say($0, $1) } : nil
             ))
         try TransferReport.reconcile(try StormyStore.open())
         let hasFiles = found.contains { if case .file = $0 { true } else { false } }
@@ -91,7 +91,7 @@ struct UploadVerb: AsyncParsableCommand {
         for sentence in finder.sentences { Output.sentence(sentence) }
         if found.isEmpty { Output.note("nothing to upload: no photo was found") }
         try wake(&batch, said)
-        if batch.hasContinued { try await PhotoBatch.takeBackFailures(StormyStore.open()) }
+        if batch.hasContinued { try await PhotoBatch.withdrawFailureNotifications(StormyStore.open()) }
         if batch.order.isHeld, !batch.transfers.isEmpty { try HeldUploads.submit() }
         if !json, batch.queued > 0 {
             Output.line(batch.order.location.sentence)
@@ -100,15 +100,17 @@ struct UploadVerb: AsyncParsableCommand {
             for line in try StormyStore.open().stormsOfPhotos(batch.queuedPhotos) { Output.line(line) }
         }
         if let follower = batch.order.follower, !batch.toFollow.isEmpty {
-            for (transfer, status) in try await follow(batch.toFollow, follower, said) { batch.noteNotUploaded(transfer, status) }
+            for (transfer, status) in try await follow(batch.toFollow, follower, said) {
+                batch.recordNotUploaded(transfer, status)
+            }
         }
         if json { try Output.json(try reports(batch)) }
-        if choose { try await batch.tellOnTheDesktop() }
+        if choose { try await batch.showResultNotification() }
         try batch.problem.throwIfAny()
     }
 
     /// Resumes photos that were given before: paused photos, and also held photos unless this order holds them.
-    private func wake(_ batch: inout Batch, _ said: SaidEnds) throws {
+    private func wake(_ batch: inout Batch, _ said: PrintedEnds) throws {
         let transfers = batch.known
         guard !transfers.isEmpty else { return }
         if batch.order.isHeld {
@@ -121,7 +123,7 @@ struct UploadVerb: AsyncParsableCommand {
         for ended in try BackgroundTransfers.statuses(of: transfers.filter { !unfinished.contains($0) })
         where ended.state != .completed {
             said.say(ended.id, ended.file ?? "transfer \(ended.id)", ended.state.rawValue, ended.trouble?.message ?? "")
-            batch.noteNotUploaded(ended.id, .unavailable)
+            batch.recordNotUploaded(ended.id, .unavailable)
         }
     }
 
@@ -211,7 +213,7 @@ struct UploadVerb: AsyncParsableCommand {
         }
 
         /// The transfer was followed to its end, and the server does not have the photo. The reason was printed.
-        mutating func noteNotUploaded(_ transfer: Int64, _ status: ExitStatus) {
+        mutating func recordNotUploaded(_ transfer: Int64, _ status: ExitStatus) {
             problem.note(status, at: positions[transfer] ?? .max)
         }
 
@@ -244,11 +246,11 @@ struct UploadVerb: AsyncParsableCommand {
         }
 
         /// Shows the results as a notification. The end of a queued photo is shown later by another notification.
-        func tellOnTheDesktop() async throws {
+        func showResultNotification() async throws {
             if !troubles.isEmpty {
-                try await PersonAnswer.show("Photo not queued", troubles.prefix(3).joined(separator: "\n"))
+                try await ActionNotification.show("Photo not queued", troubles.prefix(3).joined(separator: "\n"))
             } else if queued == 0, !knownBefore.isEmpty {
-                try await PersonAnswer.show("Already uploaded or queued", knownBefore.prefix(3).joined(separator: "\n"))
+                try await ActionNotification.show("Already uploaded or queued", knownBefore.prefix(3).joined(separator: "\n"))
             }
         }
     }
@@ -270,13 +272,13 @@ struct UploadVerb: AsyncParsableCommand {
 
     /// - Returns: The transfers that did not complete, and their exit codes. A paused transfer can continue.
     private func follow(
-        _ transfers: [Int64], _ follower: FollowedPhotos, _ said: SaidEnds
+        _ transfers: [Int64], _ follower: FollowedPhotos, _ said: PrintedEnds
     ) async throws -> [Int64: ExitStatus] {
         let interruption = InterruptionNotice(of: transfers)
         defer { interruption.end() }
         let bar = ProgressBar()
         let ended = try await AgentWatch.during {
-            try await BackgroundTransfers.follow(transfers, untilTold: true) { tally in
+            try await BackgroundTransfers.follow(transfers, untilReported: true) { tally in
                 bar.show(done: tally.bytesDone, of: tally.bytesTotal, waiting: tally.waitingMessage)
             }
         }
@@ -288,7 +290,7 @@ struct UploadVerb: AsyncParsableCommand {
                 transfer.id, transfer.file ?? "transfer \(transfer.id)", transfer.state.rawValue,
                 paused.contains(transfer.id) ? hint : transfer.trouble?.message ?? "")
         }
-        noteRemarks(of: ended)
+        printRemarks(of: ended)
         try await follower.finish()
         // A transfer without a row counts as not complete.
         let missing = Set(transfers).subtracting(ended.filter { $0.state == .completed }.map(\.id))
@@ -297,7 +299,7 @@ struct UploadVerb: AsyncParsableCommand {
         }
         let bytes = ended.reduce(0) { $0 + ($1.bytesTotal ?? 0) }
         // With --json, the result is in the document.
-        if !json, !Output.lineIsTaken("Uploaded \(ended.count), \(Output.bytes(bytes)).") {
+        if !json, !Output.writeOutputLine("Uploaded \(ended.count), \(Output.bytes(bytes)).") {
             try await follower.tell(completed: transfers)
         }
         return [:]
@@ -341,7 +343,7 @@ private enum UploadReport: Encodable {
 }
 
 /// The ends that a waiting terminal has printed. Each failure is printed at once, because the terminal may be closed before the last end.
-private final class SaidEnds: Sendable {
+private final class PrintedEnds: Sendable {
     private let transfers = Mutex<Set<Int64>>([])
     /// The output of the command. A delegate's queue does not carry it.
     private let output = CapturedOutput.current
@@ -358,7 +360,7 @@ private final class SaidEnds: Sendable {
         guard transfers.withLock({ $0.insert(transfer).inserted }) else { return true }
         return CapturedOutput.$current.withValue(output) {
             ProgressBar.clearLine()
-            return Output.noteIsTaken(Output.oneLine("\(name): \(state): \(why)"))
+            return Output.writeNote(Output.oneLine("\(name): \(state): \(why)"))
         }
     }
 }

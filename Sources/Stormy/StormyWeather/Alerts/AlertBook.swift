@@ -90,7 +90,7 @@ package struct AlertBook: Sendable, Equatable {
     /// Ends the warnings of documents that now contain a test or a draft.
     ///
     /// - Parameter current: the messages of all other documents. A message that is listed again counts again.
-    package mutating func noteEmpty(_ links: Set<String>, _ current: [AlertMessage], now: Date) {
+    package mutating func endEmptyDocuments(_ links: Set<String>, _ current: [AlertMessage], now: Date) {
         let back = Set(current.map { $0.identifier + Self.gone })
         messages.removeAll { back.contains($0.identifier) }
         let listed = Set(current.map(\.identifier))
@@ -100,13 +100,13 @@ package struct AlertBook: Sendable, Equatable {
                 // A cancellation would also end the other document with this identifier.
                 messages.removeAll { $0.identifier == message.identifier && $0.link == link }
             } else {
-                takeBack(message, now)
+                retract(message, now)
             }
         }
     }
 
     /// Marks the open ends of warnings that the feed no longer lists as assumed, because a feed may list only its newest warnings.
-    package mutating func noteUnlisted(by current: [AlertMessage]) {
+    package mutating func assumeUnlistedEnds(by current: [AlertMessage]) {
         let listed = Set(current.map(\.identifier))
         for index in messages.indices where !listed.contains(messages[index].identifier) {
             for info in messages[index].infos.indices { messages[index].infos[info].hasOpenEnd = nil }
@@ -122,7 +122,7 @@ package struct AlertBook: Sendable, Equatable {
     ///   - isNewer: `true` if the data is newer than before. Otherwise missing warnings are kept, and warnings that were ended stay ended.
     /// - Returns: the number of events that were kept because the data is not newer.
     @discardableResult
-    package mutating func noteMissing(
+    package mutating func endMissingWarnings(
         from current: [AlertMessage], _ before: [AlertMessage], isNewer: Bool = true, now: Date
     ) -> Int {
         let listed = Set(current.map(\.identifier))
@@ -139,12 +139,12 @@ package struct AlertBook: Sendable, Equatable {
                     && message.infos.contains { $0.until > now || $0.hasOpenEnd == true }
             }
             if !isNewer, !missing.isEmpty { keptCount += 1 }
-            for message in missing where isNewer { takeBack(message, now) }
+            for message in missing where isNewer { retract(message, now) }
         }
         return keptCount
     }
 
-    private mutating func takeBack(_ message: AlertMessage, _ now: Date) {
+    private mutating func retract(_ message: AlertMessage, _ now: Date) {
         note(
             AlertMessage(
                 identifier: message.identifier + Self.gone, sent: now, kind: .cancel, references: [message.identifier]))

@@ -52,7 +52,7 @@ extension AlertMessage {
         var (kept, known) = (current, before)
         // An update may refer to an update that also lacks its severity.
         for index in current.indices.sorted(by: { (current[$0].sent, $0) < (current[$1].sent, $1) }) {
-            kept[index].keepSeverities(of: known)
+            kept[index].adoptSeverities(of: known)
             known.append(kept[index])
         }
         return kept
@@ -60,7 +60,7 @@ extension AlertMessage {
 
     private var lacksSeverity: Bool { infos.contains(where: \.lacksSeverity) }
 
-    private mutating func keepSeverities(of known: [AlertMessage]) {
+    private mutating func adoptSeverities(of known: [AlertMessage]) {
         guard lacksSeverity else { return }
         let names = Set(references + [identifier])
         let earlier = known.filter { names.contains($0.identifier) || link != nil && $0.link == link }.flatMap(\.infos)

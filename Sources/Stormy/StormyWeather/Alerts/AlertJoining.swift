@@ -42,9 +42,9 @@ extension AlertEvent {
     ///
     /// Both services were requested for one place, so areas are not compared. If a warning has the same hazard and severity, and times that
     /// overlap or touch, its text is the text of the replaced service.
-    package static func joined(_ own: [AlertEvent], standIn: [AlertEvent]) -> [AlertEvent] {
+    package static func joined(_ own: [AlertEvent], substituteEvents: [AlertEvent]) -> [AlertEvent] {
         var joined = own
-        for event in standIn {
+        for event in substituteEvents {
             var left = event
             left.infos = []
             for info in event.infos {

@@ -37,7 +37,7 @@ package struct AlertMessage: Sendable, Equatable, Codable {
         infos.reduce(0) { sum, info in info.areas.reduce(sum) { sum, area in area.polygons.reduce(sum) { $0 + $1.count } } }
     }
 
-    mutating func leaveOutAreas() {
+    mutating func removeAreas() {
         hasTooManyCorners = true
         for index in infos.indices { infos[index].areas = [] }
     }
@@ -177,7 +177,7 @@ extension AlertMessage {
     }
 
     /// The values that are equal in translations of one info.
-    private struct Moment: Hashable {
+    private struct TranslationKey: Hashable {
         let severity: CAPSeverity?
         let from, until: Date
         let noDanger: NoDanger?
@@ -192,18 +192,18 @@ extension AlertMessage {
     /// Returns the infos at a place. Each hazard of one severity and time has one language.
     func infos(at place: Coordinates?, language: String?) -> [AlertInfo] {
         let meant = Self.classified(infos.filter { info in place.map { info.contains($0) ?? true } ?? true })
-        let translations = Dictionary(grouping: meant) { Moment($0, hazard: $0.hazard) }
+        let translations = Dictionary(grouping: meant) { TranslationKey($0, hazard: $0.hazard) }
         let best = translations.mapValues { texts in
             texts.min { $0.languageRank(for: language) < $1.languageRank(for: language) }?.language
         }
-        return meant.filter { best[Moment($0, hazard: $0.hazard)] == .some($0.language) }
+        return meant.filter { best[TranslationKey($0, hazard: $0.hazard)] == .some($0.language) }
     }
 
     /// Gives a text without known words the kind of its translation.
     private static func classified(_ infos: [AlertInfo]) -> [AlertInfo] {
-        let known = Dictionary(grouping: infos.filter { !$0.hazard.isUnclassified }) { Moment($0) }
+        let known = Dictionary(grouping: infos.filter { !$0.hazard.isUnclassified }) { TranslationKey($0) }
         return infos.map { info in
-            guard info.hazard.isUnclassified, let others = known[Moment(info)], let hazard = others.first?.hazard,
+            guard info.hazard.isUnclassified, let others = known[TranslationKey(info)], let hazard = others.first?.hazard,
                 others.allSatisfy({ $0.hazard == hazard && $0.language != info.language })
             else { return info }
             var info = info

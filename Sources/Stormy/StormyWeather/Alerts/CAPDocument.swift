@@ -47,7 +47,7 @@ package enum CAPDocument {
         message.earliestSent = span.lowerBound < span.upperBound ? span.lowerBound : nil
         message.hasNoOffset = hasLocalTimes(alert, offset) ? true : nil
         // With a part of its areas, the warning would apply to other places.
-        if left < 0 { message.leaveOutAreas() }
+        if left < 0 { message.removeAreas() }
         return message
     }
 

@@ -1,0 +1,29 @@
+import Foundation
+import ProcessSupport
+
+/// Runs the agent's program to examine this desktop, because the app's program does not contain the libraries for that.
+struct AgentProbe {
+    struct Trouble: Error { let words: String }
+
+    let agent: String
+    let environment: [String: String]
+
+    /// The time limit in seconds. The program has its own, shorter limits.
+    private static let patience = 30.0
+
+    func ask<Report: Decodable>(_ arguments: [String]) -> Result<Report, Trouble> {
+        let end: ChildProcess.End
+        do throws(ChildProcess.Failure) {
+            end = try ChildProcess(path: agent, arguments: arguments, environment: environment)
+                .run(within: Self.patience, outputLimit: 1 << 16)
+        } catch {
+            return .failure(Trouble(words: error.description))
+        }
+        // Libraries print messages to the same descriptor.
+        for line in end.output.split(separator: "\n") {
+            if let report = try? JSONDecoder().decode(Report.self, from: Data(line.utf8)) { return .success(report) }
+        }
+        if end.wasLate { return .failure(Trouble(words: "it does not respond")) }
+        return .failure(Trouble(words: end.output.split(separator: "\n").last.map(String.init) ?? "exit code \(end.code)"))
+    }
+}

@@ -1,0 +1,52 @@
+import Foundation
+import ProcessSupport
+
+/// The locale for the user's dates and times. Foundation on Linux does not read the environment, so every user would see "12:00
+/// PM".
+package enum UserLocale {
+    package static var current: Locale {
+        ThisProcess.givenEnvironment.map(locale(in:)) ?? ofProcess
+    }
+
+    private static let ofProcess = locale(in: ProcessInfo.processInfo.environment)
+
+    /// Returns the locale of an environment. Source of the rule: POSIX.1-2017, XBD 8.2: `LC_ALL`, then `LC_TIME`, then `LANG`,
+    /// the first that is not empty; a codeset and a modifier may follow. `C` and `POSIX` mean 24 hours and English words.
+    package static func locale(in environment: [String: String]) -> Locale {
+        let name = name(of: "LC_TIME", in: environment)
+        let isKnown = Locale(identifier: name).language.languageCode?.isISOLanguage == true
+        return Locale(identifier: isKnown ? name : "en_GB")
+    }
+
+    /// Returns the region whose units the user reads, for example "US", or `nil` if the environment contains no region.
+    package static func measurementRegion(in environment: [String: String] = ThisProcess.environment) -> String? {
+        Locale(identifier: name(of: "LC_MEASUREMENT", in: environment)).region?.identifier
+    }
+
+    private static func name(of category: String, in environment: [String: String]) -> String {
+        let value = ["LC_ALL", category, "LANG"].lazy.compactMap { environment[$0] }.first { !$0.isEmpty } ?? "C"
+        return String(value.prefix { $0 != "." && $0 != "@" })
+    }
+}
+
+extension UserLocale {
+    /// The languages that the user prefers, the first one first, in the form of `Accept-Language` (RFC 9110, 12.5.4).
+    package static var acceptLanguage: String { acceptLanguage(in: ThisProcess.environment) }
+
+    /// Returns the languages of an environment. Source of the rule: gettext's `LANGUAGE`, a list between colons, unless the
+    /// locale is `C`; else `LC_ALL`, `LC_MESSAGES`, `LANG`. The default is English.
+    package static func acceptLanguage(in environment: [String: String]) -> String {
+        let single = name(of: "LC_MESSAGES", in: environment)
+        let listed = (environment["LANGUAGE"] ?? "").split(separator: ":").map(String.init)
+        let isPlain = ["C", "POSIX"].contains(single)
+        var tags: [String] = []
+        for name in isPlain ? ["en"] : listed + [single] {
+            let tag = String(name.prefix { $0 != "." && $0 != "@" }.replacing("_", with: "-"))
+            guard Locale(identifier: tag).language.languageCode?.isISOLanguage == true else { continue }
+            for tag in [tag, String(tag.prefix { $0 != "-" })] where !tags.contains(tag) { tags.append(tag) }
+        }
+        if tags.isEmpty { tags = ["en"] }
+        return tags.prefix(9).enumerated().map { index, tag in index == 0 ? tag : "\(tag);q=0.\(10 - index)" }.joined(
+            separator: ",")
+    }
+}

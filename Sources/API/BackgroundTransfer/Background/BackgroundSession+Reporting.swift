@@ -1,0 +1,396 @@
+import BackgroundLedger
+import BackgroundRuntime
+import Foundation
+import FoundationNetworking
+import Synchronization
+import TransferMachines
+
+// The calls of the delegate. The session reports every ended transfer that was not reported to the app: first the transfers of earlier
+// processes, then those that end during this process, and their progress. ReportResult are reported one at a time, in their order, on the
+// delegate's queue.
+extension BackgroundSession {
+    /// The state of reading the ledger for events of the delegate.
+    enum ReadPhase {
+        case idle
+        case planned
+        /// The delegate is being called. The session does not become invalid during the call.
+        case telling(thenAgain: Bool)
+
+        var isReporting: Bool { if case .telling = self { true } else { false } }
+
+        /// Returns `false` if a read is already planned, or will follow.
+        mutating func plan() -> Bool {
+            switch self {
+            case .idle:
+                self = .planned
+                return true
+            case .planned: return false
+            case .telling:
+                self = .telling(thenAgain: true)
+                return false
+            }
+        }
+
+        /// Returns whether another read must be planned.
+        mutating func end() -> Bool {
+            defer { self = .idle }
+            if case .telling(let thenAgain) = self { return thenAgain }
+            return false
+        }
+    }
+
+    /// The progress of reporting the transfers that ended without this process.
+    struct ReportingState {
+        /// A Boolean value: events were reported, and the delegate has not yet received the call that all were reported.
+        var hasReported = false
+        /// A Boolean value: all events that were waiting when the session was made have been reported.
+        var isComplete = false
+        /// The callers that wait until all events are reported.
+        var waiting: [CheckedContinuation<Void, Never>] = []
+        /// The number of responses about which the delegate has not decided yet. Their ends are reported after the decision.
+        var undecided = 0
+    }
+
+    /// The progress of a running transfer that was reported to the delegate.
+    struct Reported {
+        var bytes: Int64 = 0
+        var resumedAt: Int64?
+        var isWaiting = false
+    }
+
+    /// Reads the ledger on the delegate's queue. Several change notifications before the read cause one read.
+    func scheduleLedgerRead() {
+        let session = state.withLock { state -> URLSession? in
+            guard state.life != .invalid, let session = state.session, state.look.plan() else { return nil }
+            return session
+        }
+        guard let session else { return }
+        // The process does not exit before the events that exist now are reported.
+        let calls = OutstandingCalls.shared
+        calls.enter()
+        let pause = state.withLock { $0.looks.pause(before: .now) }
+        guard pause > 0 else { return readChangesNow(session, calls) }
+        DispatchQueue.global().asyncAfter(deadline: .now() + pause) { [self] in readChangesNow(session, calls) }
+    }
+
+    /// The number of claimed ends, and of awaited transfers, up to which a wait for more ends has no benefit.
+    private static let fewEnds = 32
+    /// The number of seconds of a wait for more ends.
+    private static let gatheringTime = 0.08
+
+    var deliveries: DeliveryGate { launch?.deliveries ?? DeliveryGate.ofThisProcess }
+
+    private func readChangesNow(_ session: URLSession, _ calls: OutstandingCalls) {
+        session.onDelegateQueue { [self] in
+            defer { calls.leave() }
+            // A process that exits starts no further reports, and acknowledges the events that it reports now.
+            let mayReport = deliveries.enter()
+            defer { if mayReport { deliveries.leave() } }
+            let isOn = state.withLock { state in
+                state.looks.note(.now)
+                state.look = state.life == .invalid || !mayReport ? .idle : .telling(thenAgain: false)
+                return state.look.isReporting
+            }
+            if isOn { look(session) }
+        }
+    }
+
+    private func look(_ session: URLSession) {
+        // All claimed events are reported before the process exits. An event that was reported but not acknowledged would be reported
+        // again.
+        var isRead = false
+        defer {
+            let isWanted = state.withLock { state in
+                if isRead, state.life == .ending(hasReadLedger: false) { state.life = .ending(hasReadLedger: true) }
+                return state.look.end()
+            }
+            if isWanted { scheduleLedgerRead() }
+            if isRead { reading.succeeded() } else { reading.failed { [weak self] in self?.scheduleLedgerRead() } }
+            considerEnding()
+        }
+        guard
+            let seen = try? AppRuntime.shared.ledger().readAfterRing({ transaction in
+                (
+                    hasEvents: try transaction.hasEventsToTell(session: self.identifier, process: self.process),
+                    moving: try transaction.movingTransfers(session: self.identifier)
+                )
+            })
+        else { return }
+        let share = share
+        for transfer in seen.moving where transfer.isAdopted && share.contains(transfer.id ?? 0) {
+            reportProgress(transfer, session)
+        }
+        switch seen.hasEvents ? deliverEnds(session) : .told {
+        case .told:
+            isRead = true
+            // The last decision reads the ledger again.
+            if state.withLock({ $0.telling.undecided == 0 }) { reportEventsFinished(session) }
+        case .leaving: isRead = true
+        case .unreadable: return
+        }
+    }
+
+    /// Reports to the delegate that all waiting events have been reported, if there were any.
+    private func reportEventsFinished(_ session: URLSession) {
+        let isFirstOfLaunch = launch?.isForSession(identifier) ?? false
+        let (delegate, waiting) = state.withLock { state -> (HeldDelegate?, [CheckedContinuation<Void, Never>]) in
+            let isAwaited = state.telling.hasReported || isFirstOfLaunch && !state.telling.isComplete
+            defer { state.telling = ReportingState(isComplete: true) }
+            return (isAwaited ? state.delegate : nil, state.telling.waiting)
+        }
+        delegate?.object.urlSessionDidFinishEvents(forBackgroundURLSession: session)
+        for waiting in waiting { waiting.resume() }
+    }
+
+    /// Returns when all events that waited for the delegate have been reported.
+    func waitUntilAllReported() async {
+        await withCheckedContinuation { continuation in
+            let isOver = state.withLock { state in
+                if state.telling.isComplete || state.life == .invalid || deliveries.isClosing { return true }
+                state.telling.waiting.append(continuation)
+                return false
+            }
+            if isOver { continuation.resume() }
+        }
+    }
+
+    /// Releases all callers that wait, because the next process reports the remaining events.
+    func releaseWaitingCallers() {
+        let waiting = state.withLock { state in
+            defer { state.telling.waiting = [] }
+            return state.telling.waiting
+        }
+        for waiting in waiting { waiting.resume() }
+    }
+
+    private enum ReportResult {
+        /// All events were reported.
+        case told
+        /// The process exits; the next process reports the remaining events.
+        case leaving
+        /// The ledger could not be read.
+        case unreadable
+    }
+
+    private func deliverEnds(_ session: URLSession) -> ReportResult {
+        while true {
+            let share = shareOfEnds
+            if case .only(let transfers) = share, transfers.isEmpty { return .told }
+            let claimed: [(SessionEventRecord, TransferRecord)]
+            do {
+                claimed = try AppRuntime.shared.ledger().write { transaction in
+                    try transaction.claimEvents(
+                        session: self.identifier, process: self.process, isOurs: share.contains,
+                        isAlive: AppRuntime.shared.isAlive
+                    ).compactMap { event in
+                        try transaction.transfer(event.transfer).map { (event, $0) }
+                    }
+                }
+            } catch {
+                return .unreadable
+            }
+            if claimed.isEmpty { return .told }
+            // A process that exits lets its delegate finish the current event; the next process reports the rest.
+            let batch = DeliveredEnds { [self] in acknowledge($0) }
+            let told = claimed.prefix { event, transfer in
+                if deliveries.isClosing { return false }
+                deliverEnd(event, transfer, session, batch)
+                return true
+            }
+            batch.acknowledge()
+            // If many transfers end one after another, each claim would find one event and block the agent.
+            if claimed.count < Self.fewEnds, awaitedTransfers.count > Self.fewEnds {
+                Thread.sleep(forTimeInterval: Self.gatheringTime)
+            }
+            if told.count < claimed.count {
+                let rest = claimed.dropFirst(told.count).compactMap(\.0.id)
+                DurableWrites.shared.commit("background session \(identifier): what is left to tell") { transaction in
+                    for event in rest { try transaction.releaseClaim(of: event) }
+                }
+                return .leaving
+            }
+        }
+    }
+
+    /// The events of the identifier that a session reports.
+    private enum EventSelection {
+        case only(Set<Int64>)
+        case all(but: Set<Int64>)
+
+        @Sendable func contains(_ transfer: Int64) -> Bool {
+            switch self {
+            case .only(let transfers): transfers.contains(transfer)
+            case .all(let others): !others.contains(transfer)
+            }
+        }
+    }
+
+    /// All progress and ends of this identifier. A session that is ending leaves the events without an owner to the next session of its
+    /// identifier.
+    private var share: EventSelection {
+        let known = AppRuntime.shared.part { SessionRegistry() }
+        if state.withLock({ $0.life != .open }), known.successor(of: self) != nil { return .only(awaitedTransfers) }
+        return .all(but: known.transfersOfOthers(than: self))
+    }
+
+    /// The ends to report. Without a delegate, only the ends for which a task of this session waits: another process with a delegate
+    /// reports the rest.
+    private var shareOfEnds: EventSelection {
+        let handled = state.withLock { state -> Set<Int64>? in
+            guard state.delegate == nil else { return nil }
+            return Set(state.tasks.values.compactMap { task in task.isAwaitedHere ? task.facts.withLock { $0.row } : nil })
+        }
+        return handled.map(EventSelection.only) ?? share
+    }
+
+    /// The transfers for which tasks of this session wait.
+    var awaitedTransfers: Set<Int64> {
+        state.withLock { state in
+            Set(state.tasks.values.compactMap { $0.facts.withLock { $0.isCompleted ? nil : $0.row } }).union(state.joined.keys)
+        }
+    }
+
+    /// Acknowledges events. A launch for this session's events acknowledges them with its result: if its handler dies, the events are
+    /// delivered again, unless the app began a transfer. The result of any other launch is about other work.
+    private func acknowledge(_ events: [Int64]) {
+        let acknowledge: @Sendable (LedgerTransaction) throws -> Void = { transaction in
+            for event in events { try transaction.eventWasDelivered(event, now: AppRuntime.shared.now) }
+        }
+        if let launch, launch.isForSession(identifier) {
+            launch.acknowledgeAtEnd(acknowledge)
+        } else {
+            DurableWrites.shared.commit("background session \(identifier): what was delivered", acknowledge)
+        }
+    }
+
+    // MARK: ReportResult
+
+    private func deliverEnd(
+        _ event: SessionEventRecord, _ transfer: TransferRecord, _ session: URLSession, _ batch: DeliveredEnds
+    ) {
+        // A task that was listed after its end does not count.
+        let isOfThisProcess =
+            launch == nil && state.withLock { $0.tasks[transfer.taskIdentifier]?.facts.withLock { !$0.isCompleted } ?? false }
+        if !isOfThisProcess { state.withLock { $0.telling.hasReported = true } }
+        let task = task(of: transfer, session)
+        let answer = Answer(transfer)
+        let error = answer.error
+        // The file may have another name than the requested one.
+        if let place = transfer.destination {
+            task.facts.withLock { $0.destination = URL(fileURLWithPath: place, isDirectory: false) }
+        }
+        task.facts.withLock { facts in
+            (facts.error, facts.remoteURL) = (error, transfer.receipt.flatMap { URL(string: $0.url) })
+            facts.end = TaskStatus(transfer)
+        }
+        if transfer.hasAnswer { task.progress.totalUnitCount = max(transfer.bytesDone, 0) }
+        task.progress.completedUnitCount = transfer.bytesDone
+        defer { reportToJoinedTasks(transfer, session) }
+        if let completion = task.facts.withLock({ $0.completion }) {
+            finished(task, transfer.id)
+            answer.hand { completion(TransferEnd(file: $0, response: transfer.response, error: error)) }
+            return forget(task, told: event.id, batch)
+        }
+        nonisolated(unsafe) let delegate = task.hearer(or: self.delegate)
+        let end: @Sendable () -> Void = { [self] in
+            finished(task, transfer.id)
+            delegate?.urlSession(session, task: task, didFinishCollecting: transfer.metrics)
+            delegate?.urlSession(session, task: task, didCompleteWithError: error)
+            forget(task, told: event.id, batch)
+        }
+        if transfer.kind == .upload || transfer.taskKind == "data" {
+            if let file = answer.file { return hand(file, of: transfer, task, session, then: end) }
+        } else if answer.file != nil, let download = task as? URLSessionDownloadTask,
+            let delegate = task.hearer(as: (any URLSessionDownloadDelegate).self, or: self.delegate)
+        {
+            answer.hand { file in
+                if let file { delegate.urlSession(session, downloadTask: download, didFinishDownloadingTo: file) }
+            }
+        }
+        end()
+    }
+
+    /// Reports the end to tasks that joined this transfer under other identifiers.
+    func reportToJoinedTasks(_ transfer: TransferRecord, _ session: URLSession) {
+        let answer = Answer(transfer)
+        let joined = state.withLock { state in transfer.id.flatMap { state.joined.removeValue(forKey: $0) } ?? [] }
+        for task in joined {
+            task.facts.withLock { ($0.error, $0.end) = (answer.error, TaskStatus(transfer)) }
+            finished(task, nil)
+            defer { forget(task) }
+            if let completion = task.facts.withLock({ $0.completion }) {
+                answer.hand { completion(TransferEnd(file: $0, response: transfer.response, error: answer.error)) }
+            } else {
+                task.hearer(or: delegate)?.urlSession(session, task: task, didCompleteWithError: answer.error)
+            }
+        }
+    }
+
+    private func finished(_ task: URLSessionTask, _ row: Int64?) {
+        task.facts.withLock { $0.isCompleted = true }
+        if let row { state.withLock { $0.lastReported[row] = nil } }
+    }
+
+    /// Removes a task from the list, because the last method of its delegate returned.
+    private func forget(_ task: URLSessionTask, told event: Int64? = nil, _ batch: DeliveredEnds? = nil) {
+        state.withLock { state in
+            if state.tasks[task.taskIdentifier] === task { state.tasks[task.taskIdentifier] = nil }
+            if let event { state.told.insert(event) }
+        }
+        if let event { batch?.add(event) }
+    }
+
+    /// ReportResult a task that never became a transfer.
+    func end(_ task: URLSessionTask, _ error: URLError?) {
+        let isFirst = task.facts.withLock { facts -> Bool in
+            defer { facts.isCompleted = true }
+            return !facts.isCompleted
+        }
+        guard isFirst else { return }
+        state.withLock { $0.tasks[task.taskIdentifier] = nil }
+        let completion = task.facts.withLock { $0.completion }
+        let error = error?.concerning(task.originalRequest?.url)
+        nonisolated(unsafe) let delegate = task.hearer(or: delegate)
+        task.session.onDelegateQueue {
+            if let completion { return completion(TransferEnd(error: error)) }
+            delegate?.urlSession(task.session, task: task, didCompleteWithError: error)
+        }
+    }
+
+    // MARK: Progress
+
+    private func reportProgress(_ transfer: TransferRecord, _ session: URLSession) {
+        guard let id = transfer.id else { return }
+        let before = state.withLock { $0.lastReported[id] ?? Reported() }
+        var reported = before
+        reported.bytes = transfer.bytesDone
+        reported.resumedAt = transfer.resumedAt
+        reported.isWaiting =
+            before.isWaiting
+            || transfer.state == .waiting && transfer.errorCode.map(TransferTrouble.isUnreachable(recordedCode:)) == true
+        let now = reported
+        state.withLock { $0.lastReported[id] = now }
+        let task = task(of: transfer, session)
+        let total = transfer.bytesTotal ?? -1
+        task.progress.totalUnitCount = total
+        task.progress.completedUnitCount = transfer.bytesDone
+        guard let delegate = task.hearer(or: self.delegate) else { return }
+        if now.isWaiting, !before.isWaiting { delegate.urlSession(session, taskIsWaitingForConnectivity: task) }
+        if transfer.kind == .upload {
+            guard now.bytes > before.bytes else { return }
+            return delegate.urlSession(
+                session, task: task, didSendBodyData: now.bytes - before.bytes, totalBytesSent: now.bytes,
+                totalBytesExpectedToSend: total)
+        }
+        guard let task = task as? URLSessionDownloadTask,
+            let delegate = task.hearer(as: (any URLSessionDownloadDelegate).self, or: self.delegate)
+        else { return }
+        if let offset = now.resumedAt, offset != before.resumedAt {
+            delegate.urlSession(session, downloadTask: task, didResumeAtOffset: offset, expectedTotalBytes: total)
+        }
+        guard now.bytes > before.bytes else { return }
+        delegate.urlSession(
+            session, downloadTask: task, didWriteData: now.bytes - before.bytes, totalBytesWritten: now.bytes,
+            totalBytesExpectedToWrite: total)
+    }
+}

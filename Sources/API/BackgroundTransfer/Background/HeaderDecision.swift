@@ -1,0 +1,111 @@
+import BackgroundLedger
+import BackgroundRuntime
+import Foundation
+import ProcessSupport
+import FoundationNetworking
+import Synchronization
+
+/// The question to a delegate about response headers. The delegate's queue waits for the decision, because a delegate that decides on
+/// another thread usually does so within milliseconds. If the decision needs the waiting thread itself, the wait ends, and the delegate
+/// receives the rest later.
+final class HeaderDecision: Sendable {
+    private enum State {
+        case asked
+        case answered(URLSession.ResponseDisposition)
+        /// The queue does not wait any more.
+        case late
+    }
+
+    /// The number of seconds that a queue waits. The decision may need this queue or the main thread.
+    private static let patience = 0.05
+
+    private let state = Mutex(State.asked)
+    private let said = DispatchSemaphore(value: 0)
+
+    /// - Returns: `true` if the queue does not wait any more; the caller then handles the rest. Only the first decision counts.
+    func answer(_ disposition: URLSession.ResponseDisposition) -> Bool {
+        let isLate = state.withLock { state in
+            switch state {
+            case .asked:
+                state = .answered(disposition)
+                return false
+            case .answered: return false
+            case .late:
+                state = .answered(disposition)
+                return true
+            }
+        }
+        if !isLate { said.signal() }
+        return isLate
+    }
+
+    /// Returns the decision, or `nil` if it will be made later.
+    func wait() -> URLSession.ResponseDisposition? {
+        _ = said.wait(timeout: .now() + Self.patience)
+        return state.withLock { state in
+            if case .answered(let disposition) = state { return disposition }
+            state = .late
+            return nil
+        }
+    }
+}
+
+extension BackgroundSession {
+    /// Gives the delegate a response as data: the headers, then all bytes, then the end. A delegate that decides about the headers later
+    /// receives the rest after its decision.
+    func hand(
+        _ file: URL, of transfer: TransferRecord, _ task: URLSessionTask, _ session: URLSession,
+        then end: @escaping @Sendable () -> Void
+    ) {
+        guard let hearer = task.hearer(as: (any URLSessionDataDelegate).self, or: self.delegate),
+            let task = task as? URLSessionDataTask, let response = transfer.response
+        else { return end() }
+        nonisolated(unsafe) let delegate = hearer
+        // The data is read before the delegate is asked, because the file is removed with the event.
+        let data = (try? RetriedFileRead.contents(of: file)) ?? Data()
+        let rest: @Sendable (URLSession.ResponseDisposition) -> Void = { disposition in
+            if disposition != .cancel, !data.isEmpty { delegate.urlSession(session, dataTask: task, didReceive: data) }
+            end()
+        }
+        let question = HeaderDecision()
+        let calls = OutstandingCalls.shared
+        calls.enter()
+        waitForDecision()
+        delegate.urlSession(session, dataTask: task, didReceive: response) { disposition in
+            guard question.answer(disposition) else { return }
+            session.onDelegateQueue { [self] in
+                // In a process that exits the end stays in the ledger, for the next process.
+                afterLateDecision { rest(disposition) }
+                calls.leave()
+            }
+        }
+        guard let disposition = question.wait() else { return }
+        decided()
+        rest(disposition)
+        calls.leave()
+    }
+
+    /// Counts a response about whose headers the delegate was asked.
+    func waitForDecision() { state.withLock { $0.telling.undecided += 1 } }
+
+    /// - Returns: whether this was the last response without a decision.
+    @discardableResult
+    func decided() -> Bool {
+        state.withLock { state in
+            state.telling.undecided -= 1
+            guard state.telling.undecided == 0 else { return false }
+            // The next read reports that all events are reported, before the session becomes invalid.
+            if state.life == .ending(hasReadLedger: true) { state.life = .ending(hasReadLedger: false) }
+            return true
+        }
+    }
+
+    /// Gives the delegate the rest of a response whose decision came late, unless the process exits.
+    func afterLateDecision(_ body: () -> Void) {
+        if deliveries.enter() {
+            body()
+            deliveries.leave()
+        }
+        if decided() { scheduleLedgerRead() }
+    }
+}

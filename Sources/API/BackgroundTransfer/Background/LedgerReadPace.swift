@@ -1,0 +1,17 @@
+/// The pace at which a session reads the ledger. Each read locks the ledger for a moment, and many reads in a row would block the agent.
+/// The few reads of one short transfer are not delayed.
+struct LedgerReadPace {
+    /// The average time between two reads in seconds, and the number of reads without a pause.
+    private static let (interval, burst) = (Duration.seconds(0.03), 12.0)
+
+    /// The time at which the budget of all reads so far is used up (the "theoretical arrival time" of the generic cell rate algorithm).
+    private var paid: ContinuousClock.Instant?
+
+    mutating func note(_ look: ContinuousClock.Instant) { paid = max(paid ?? look, look) + Self.interval }
+
+    /// Returns the number of seconds until the next read.
+    func pause(before now: ContinuousClock.Instant) -> Double {
+        guard let paid else { return 0 }
+        return max(0, (now.duration(to: paid) - Self.interval * (Self.burst - 1)) / .seconds(1))
+    }
+}

@@ -1,0 +1,62 @@
+import BackgroundLedger
+import BackgroundNotices
+import BackgroundRuntime
+import Foundation
+import Synchronization
+
+/// The question to the delegate how to show a notification that arrives while a user runs the app.
+///
+/// The notification is durable before the delegate is called. If the delegate does not respond, the notification is shown
+/// unchanged, so a process that ends in between loses nothing.
+struct PresentationDecision: Sendable {
+    let center: UNUserNotificationCenter
+    let request: UNNotificationRequest
+
+    /// Returns `nil` if the delegate is not called now. ``ForegroundWatch`` handles notifications with a trigger.
+    init?(adding request: UNNotificationRequest, _ center: UNUserNotificationCenter) {
+        guard request.trigger == nil, LaunchContext.current == nil, center.delegate != nil else { return nil }
+        self.init(request, center)
+    }
+
+    init(_ request: UNNotificationRequest, _ center: UNUserNotificationCenter) { (self.request, self.center) = (request, center) }
+
+    func answer() async -> NoticePresentation {
+        guard let delegate = center.delegate else { return Self.all }
+        nonisolated(unsafe) let receiver = delegate
+        let notification = UNNotification(date: AppRuntime.shared.now, request: request)
+        return await withCheckedContinuation { continuation in
+            let once = FirstAnswer(continuation)
+            DispatchQueue.global().asyncAfter(deadline: .now() + NoticePresentation.patience) { once.give(Self.all) }
+            DispatchQueue.main.async {
+                receiver.userNotificationCenter(center, willPresent: notification) { once.give(NoticePresentation($0)) }
+            }
+        }
+    }
+
+    private static let all: NoticePresentation = [.badge, .sound, .list, .banner]
+}
+
+extension NoticePresentation {
+    init(_ options: UNNotificationPresentationOptions) {
+        self = []
+        if !options.isDisjoint(with: [.banner, .alert]) { insert(.banner) }
+        if options.contains(.list) { insert(.list) }
+        if options.contains(.sound) { insert(.sound) }
+        if options.contains(.badge) { insert(.badge) }
+    }
+}
+
+/// Accepts the first response. Some delegates call the handler twice, or after the time limit.
+private final class FirstAnswer: Sendable {
+    private let waiting: Mutex<CheckedContinuation<NoticePresentation, Never>?>
+
+    init(_ waiting: CheckedContinuation<NoticePresentation, Never>) { self.waiting = Mutex(waiting) }
+
+    func give(_ options: NoticePresentation) {
+        let first = waiting.withLock { waiting in
+            defer { waiting = nil }
+            return waiting
+        }
+        first?.resume(returning: options)
+    }
+}

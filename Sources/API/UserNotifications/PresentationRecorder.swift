@@ -1,0 +1,60 @@
+import BackgroundLedger
+import BackgroundNotices
+import BackgroundRuntime
+import Foundation
+import Synchronization
+
+/// Records the responses of delegates. Responses that arrive during a write share the next commit, so an app that adds a thousand
+/// notifications does not wait a thousand times for the disk.
+final class PresentationRecorder: Sendable {
+    static var shared: PresentationRecorder { AppRuntime.shared.part { PresentationRecorder() } }
+
+    private struct Answer {
+        let identifier: String
+        let revision: Int
+        let wish: NoticePresentation
+        let whoWaits: CheckedContinuation<Void, Never>
+    }
+
+    private struct State {
+        var answers: [Answer] = []
+        var isWriting = false
+    }
+
+    private let state = Mutex(State())
+
+    /// Returns when the response is on the disk. If the write fails temporarily, returns when ``DurableWrites`` has queued a
+    /// retry.
+    func settle(_ identifier: String, revision: Int, _ wish: NoticePresentation) async {
+        await withCheckedContinuation { whoWaits in
+            let begins = state.withLock { state in
+                state.answers.append(Answer(identifier: identifier, revision: revision, wish: wish, whoWaits: whoWaits))
+                defer { state.isWriting = true }
+                return !state.isWriting
+            }
+            // A task inherits the process that it belongs to.
+            if begins { Task { self.write() } }
+        }
+    }
+
+    private func write() {
+        while let answers = next() {
+            let (meant, now) = (answers.map { ($0.identifier, $0.revision, $0.wish) }, AppRuntime.shared.now)
+            DurableWrites.shared.commit("what is shown of a notification") { transaction in
+                for (identifier, revision, wish) in meant {
+                    try transaction.applyPresentation(identifier, revision: revision, wish, now: now, zone: .current)
+                }
+            }
+            for answer in answers { answer.whoWaits.resume() }
+        }
+    }
+
+    /// Returns `nil` if no response waits.
+    private func next() -> [Answer]? {
+        state.withLock { state in
+            defer { state.answers = [] }
+            state.isWriting = !state.answers.isEmpty
+            return state.answers.isEmpty ? nil : state.answers
+        }
+    }
+}

@@ -1,0 +1,25 @@
+/// A limit for the rate of change notifications. An agent that checks after each of a thousand commits delays the writers: each check
+/// waits for a writer, and a writer waits for each check.
+///
+/// Times are in seconds awake.
+struct NotificationRate {
+    /// The maximum number of notifications in a row. A single launch causes fewer.
+    private static let limit = 10
+    /// The number of seconds without a notification after which a row is over.
+    private static let silence = 0.1
+    /// The maximum number of seconds between two checks while notifications continue.
+    static let longestPause = 1.0
+
+    private var count = 0
+    private var last = -Double.infinity
+
+    /// Records a notification. Returns `true` if the check should wait until no more notifications arrive.
+    mutating func isTooHigh(afterRingAt awake: Double) -> Bool {
+        count = awake - last > Self.silence ? 1 : count + 1
+        last = awake
+        return count > Self.limit
+    }
+
+    /// Records a notification that arrived during a pause.
+    mutating func note(ringAt awake: Double) { last = awake }
+}

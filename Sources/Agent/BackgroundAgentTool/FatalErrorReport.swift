@@ -1,0 +1,45 @@
+import BackgroundNotices
+import ProcessSupport
+import DesktopServices
+import Dispatch
+
+/// Reports an error that cannot be stored in the agent's database (ledger). Without this report, a damaged ledger would end all work
+/// without a message.
+enum FatalErrorReport {
+    /// The maximum number of seconds that a notification server may take to answer.
+    private static let patience = 5.0
+
+    /// Returns the exit code for an error. A restart cannot fix errors with code 65 or 78, so a user unit does not try again.
+    static func exitCode(for error: StoreError, of app: String) -> Int32 {
+        switch error {
+        case .notADatabase:
+            say("\(error)", of: app)
+            return 65
+        case .newerVersion, .unusableFolder: return 78
+        case .cannotCreate, .unsafeFolder: return 73
+        case .readOnly, .busy, .diskFull, .troubled, .failed, .replaced, .unsaved: return 74
+        }
+    }
+
+    /// Shows a notification. Returns when it is on the screen, or when it could not be shown.
+    private static func say(_ text: String, of app: String) {
+        let loop = GLibLoop(name: "desktop")
+        let answered = DispatchSemaphore(value: 0)
+        let presenter = DesktopPresenter(loop: loop, appName: app) { event in
+            switch event {
+            case .presented, .failed: answered.signal()
+            case .activated, .replied, .closed, .withdrawn, .unheard, .serverIs, .serverHasButtons, .doNotDisturb, .serverAnswers,
+                .serverAppeared, .serverVanished, .busLost:
+                break
+            }
+        }
+        presenter.connect()
+        presenter.present(
+            Notice(
+                identifier: "background-agent.ledger", appName: app, desktopEntry: app, iconName: "dialog-warning",
+                title: "\(app) cannot work", body: text))
+        _ = answered.wait(timeout: .now() + patience)
+        presenter.stop()
+        loop.stop()
+    }
+}

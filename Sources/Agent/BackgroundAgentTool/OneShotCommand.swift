@@ -1,0 +1,17 @@
+import BackgroundAgent
+
+/// Commands that other programs, and the agent itself, run with this program. A command prints one result and does not start an agent.
+enum OneShotCommand {
+    /// Prints the result on standard output.
+    ///
+    /// - Returns: The exit code; `nil` if the arguments are not such a command.
+    static func answer(_ arguments: [String]) -> Int32? {
+        switch (arguments.first, arguments.count) {
+        case ("--check", 3) where arguments[1] == "--app": ProgramFile.check(appIdentifier: arguments[2])
+        case ("--examine-notifications", _): DesktopExamination.printNotifications(busAddress: arguments.dropFirst().first)
+        case ("--examine-conditions", 1): DesktopExamination.printConditions()
+        case (PictureReading.option, 2): PictureReading.printPixels(of: arguments[1])
+        default: nil
+        }
+    }
+}

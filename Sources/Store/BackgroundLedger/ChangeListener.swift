@@ -1,0 +1,57 @@
+import ProcessSupport
+import CLinux
+import Foundation
+
+/// A change notification: reports that some process committed to a database, mostly the ledger. The notification is a hint without data. A
+/// notification can arrive without a change (also for the listener's own commits) and slightly before a commit becomes visible. For this
+/// reason, the listener reads inside `BEGIN IMMEDIATE`.
+///
+/// The implementation is inotify on the write-ahead file. No socket, no polling, and nothing that a killed process leaves behind.
+package struct ChangeListener: ~Copyable, Sendable {
+    /// A descriptor that is readable after a change notification. Non-blocking, close-on-exec.
+    package let descriptor: Int32
+
+    /// Creates a change notification for the ledger.
+    package init(_ directories: AppDirectories) throws(StoreError) { try self.init(database: directories.ledger.path) }
+
+    /// Creates a change notification for a database. This process must have opened the database before, because the write-ahead file exists
+    /// only from then on.
+    package init(database: String) throws(StoreError) {
+        let path = database + "-wal"
+        let descriptor = inotify_init1(Int32(IN_NONBLOCK) | Int32(IN_CLOEXEC))
+        guard descriptor >= 0 else {
+            throw .notWatched(path, errno, "inotify: ")
+        }
+        guard inotify_add_watch(descriptor, path, UInt32(IN_MODIFY)) >= 0 else {
+            let number = errno
+            close(descriptor)
+            throw .notWatched(path, number, "cannot watch the write-ahead file: ")
+        }
+        // A database that is removed during a long-lived process also notifies; see ``Ledger/isReplaced``.
+        inotify_add_watch(descriptor, database, UInt32(IN_ATTRIB | IN_MOVE_SELF))
+        // A removed file beside the database also notifies. Attributes are not watched, because SQLite sets them whenever a process opens
+        // the file.
+        let folder = (database as NSString).deletingLastPathComponent
+        inotify_add_watch(descriptor, folder, UInt32(IN_DELETE | IN_MOVED_FROM))
+        // This assignment is last because an initializer that throws after it also runs `deinit`, and a number that is closed twice can
+        // belong to another file by then.
+        self.descriptor = descriptor
+    }
+
+    deinit { close(descriptor) }
+
+    /// Consumes the notifications received up to now. Call this before reading the ledger, never after.
+    package borrowing func drain() { Self.drain(descriptor) }
+
+    /// Consumes the notifications, for a caller that has only the descriptor.
+    ///
+    /// - Returns: `true` if there was a notification.
+    @discardableResult
+    package static func drain(_ descriptor: Int32) -> Bool {
+        withUnsafeTemporaryAllocation(byteCount: 4096, alignment: 8) { buffer in
+            var rang = false
+            while read(descriptor, buffer.baseAddress, buffer.count) > 0 { rang = true }
+            return rang
+        }
+    }
+}

@@ -1,0 +1,20 @@
+import Foundation
+
+/// Reads a file that a passing fault, for example a limit of open files, hides for a moment.
+package enum RetriedFileRead {
+    package struct Unreadable: Error {}
+
+    /// Blocks for about three seconds if the file exists and cannot be read.
+    ///
+    /// - Returns: `nil` if the file does not exist.
+    package static func contents(of url: URL) throws(Unreadable) -> Data? {
+        var pause: UInt32 = 10_000
+        while true {
+            if let data = try? Data(contentsOf: url, options: .mappedIfSafe) { return data }
+            if access(url.path, F_OK) != 0, FileFault(errno).isAbsence { return nil }
+            guard pause < 2_000_000 else { throw Unreadable() }
+            usleep(pause)
+            pause *= 2
+        }
+    }
+}

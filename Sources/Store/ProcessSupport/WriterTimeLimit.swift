@@ -1,0 +1,58 @@
+/// Decides how long a process waits while other processes use the same database.
+///
+/// A process waits for a lock as long as the lock changes hands or the database changes. If one process holds the lock and makes no
+/// progress, waiting ends. The user has to continue or end that process, and a longer wait changes nothing.
+package struct WriterTimeLimit: Sendable {
+    /// The time after which a wait ends in any case. 300 simultaneous commands on two cores need less, even during other work.
+    private static let longest = Duration.seconds(900)
+    /// The time without progress after which a wait ends, even if the holder is at work.
+    private static let longestWithoutMovement = Duration.seconds(60)
+    /// The time without progress after which the holder of the lock is looked up, and the time between two lookups.
+    private static let firstLookupDelay = Duration.seconds(2)
+    private static let lookupInterval = Duration.seconds(1)
+    /// The time without progress after which waiting ends for a holder that is not at work.
+    private static let longestStillness = Duration.seconds(5)
+    /// The time between two checks of the files. Each check costs two system calls.
+    private static let fileCheckInterval = Duration.milliseconds(100)
+
+    package typealias Instant = SuspendingClock.Instant
+
+    private let began: Instant
+    private var writes: [FileIdentity?]
+    private var filesCheckedAt: Instant
+    private var movedAt: Instant
+    private var look: (at: Instant, holder: Int32?)?
+
+    /// - Parameter writes: the current identities of the database files.
+    package init(at now: Instant, writes: [FileIdentity?]) {
+        (began, filesCheckedAt, movedAt, self.writes) = (now, now, now, writes)
+    }
+
+    /// Returns whether waiting longer can help.
+    ///
+    /// - Parameters:
+    ///   - writes: returns the current identities of the database files. Each commit changes one of them.
+    ///   - holder: looks up the holder of the lock, which takes some milliseconds. The argument is the number of the process that held the
+    ///     lock before.
+    package mutating func shouldContinue(
+        at now: Instant, writes: () -> [FileIdentity?], holder: (Int32?) -> RunningProcess?
+    ) -> Bool {
+        if began.duration(to: now) >= Self.longest || movedAt.duration(to: now) >= Self.longestWithoutMovement { return false }
+        guard filesCheckedAt.duration(to: now) >= Self.fileCheckInterval else { return true }
+        filesCheckedAt = now
+        let seen = writes()
+        if seen != self.writes { (self.writes, movedAt, look) = (seen, now, nil) }
+        guard movedAt.duration(to: now) >= Self.firstLookupDelay,
+            look.map({ $0.at.duration(to: now) >= Self.lookupInterval }) ?? true
+        else { return true }
+        let found = holder(look?.holder)
+        if found?.isStopped == true { return false }
+        if let look, look.holder != found?.pid {
+            // The lock changed hands, although nothing was committed.
+            (movedAt, self.look) = (now, nil)
+            return true
+        }
+        look = (at: now, holder: found?.pid)
+        return movedAt.duration(to: now) < Self.longestStillness || found?.isAtWork == true
+    }
+}

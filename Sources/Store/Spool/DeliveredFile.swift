@@ -1,0 +1,23 @@
+import Foundation
+import Glibc
+import ProcessSupport
+
+/// The file of a finished download under a second name, while the end of the download is reported to an app.
+///
+/// The app may move the file. If the app dies before the ledger has recorded the report, the end is reported again with the same file,
+/// because the app moved only the second name. On a file system without hard links the app receives the file itself.
+package struct DeliveredFile {
+    package let url: URL
+    private let name: SpoolCopy?
+
+    package init(_ file: URL, in directories: AppDirectories) {
+        if let name = try? SpoolCopy("told-" + UUID().uuidString.lowercased(), in: directories), link(file.path, name.path) == 0 {
+            (url, self.name) = (URL(fileURLWithPath: name.path, isDirectory: false), name)
+        } else {
+            (url, name) = (file, nil)
+        }
+    }
+
+    /// Removes the second name after the report, if the app did not move it.
+    package func end() { name?.discard() }
+}

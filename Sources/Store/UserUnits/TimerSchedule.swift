@@ -1,0 +1,44 @@
+import Foundation
+import Glibc
+
+/// The time of a timer, in whole seconds, never earlier than the requested time.
+///
+/// A time of day is used for a time within a day. If the time of day is the same on the next day, the text is the same, so the user manager
+/// does not read all its units again. If the clock was ahead and is corrected, the agent checks again after at most a day.
+enum TimerSchedule: Equatable {
+    case once(Date)
+    /// The number of seconds after midnight, UTC.
+    case daily(Int)
+
+    private static let key = "OnCalendar="
+    private static let day = 86_400
+    /// The minimum number of seconds until a time of day, because a time of day that has just passed would mean the next day.
+    private static let margin: TimeInterval = 15
+
+    init(_ instant: Date, now: Date) {
+        let seconds = instant.timeIntervalSince1970.rounded(.up)
+        let isWithinADay = seconds - now.timeIntervalSince1970 < TimeInterval(Self.day)
+        if instant.timeIntervalSince(now) > Self.margin, isWithinADay {
+            self = .daily(Int(seconds) % Self.day)
+        } else {
+            self = .once(Date(timeIntervalSince1970: seconds))
+        }
+    }
+
+    /// The line of the timer's file.
+    var line: String {
+        let time: String
+        switch self {
+        case .once(let instant):
+            var (seconds, parts) = (time_t(instant.timeIntervalSince1970), tm())
+            gmtime_r(&seconds, &parts)
+            let day = "\(parts.tm_year + 1900)-\(Self.two(Int(parts.tm_mon) + 1))-\(Self.two(Int(parts.tm_mday)))"
+            time = "\(day) \(Self.two(Int(parts.tm_hour))):\(Self.two(Int(parts.tm_min))):\(Self.two(Int(parts.tm_sec)))"
+        case .daily(let seconds):
+            time = "*-*-* \(Self.two(seconds / 3_600)):\(Self.two(seconds / 60 % 60)):\(Self.two(seconds % 60))"
+        }
+        return "\(Self.key)\(time) UTC\n"
+    }
+
+    private static func two(_ number: Int) -> String { number < 10 ? "0\(number)" : "\(number)" }
+}

@@ -1,0 +1,79 @@
+import BackgroundRuntime
+import Foundation
+import ProcessSupport
+import StormyWeather
+import UserNotifications
+
+/// A notification that responds to an action of the user.
+package enum ActionNotification {
+    /// `true` if a notification can be shown: there is a session bus here, or the agent knows of one. Elsewhere a notification would wait
+    /// for ever, and the agent with it.
+    package static var hasDesktop: Bool { AppRuntime.shared.knowsDesktop || isOnDesktop }
+
+    /// `true` if there is a session bus here.
+    package static var isOnDesktop: Bool {
+        let environment = ThisProcess.environment
+        if environment["DBUS_SESSION_BUS_ADDRESS"]?.isEmpty == false { return true }
+        return environment["XDG_RUNTIME_DIR"].map { FileManager.default.fileExists(atPath: $0 + "/bus") } ?? false
+    }
+
+    /// Shows a notification through the agent, or directly on the desktop if the agent is not installed or does not respond.
+    ///
+    /// - Throws: the error of the agent if the notification cannot be shown directly either.
+    package static func show(_ title: String, _ body: String) async throws {
+        if case .failure = AgentStarter.findAgent(environment: ThisProcess.environment), showDirectly(title, body) {
+            return
+        }
+        let content = UNMutableNotificationContent()
+        (content.title, content.body) = (title, body)
+        do {
+            // Two notifications at the same time need different identifiers.
+            try await UNUserNotificationCenter.current().add(
+                UNNotificationRequest(identifier: "note-\(UUID().uuidString)", content: content, trigger: nil))
+        } catch {
+            guard showDirectly(title, body) else { throw error }
+        }
+    }
+
+    private static func showDirectly(_ title: String, _ body: String) -> Bool {
+        if case .success(let path) = CompanionProgram.find("file-chooser"),
+            CompanionProgram.trouble(starting: path, ["--tell", title, body]) == nil
+        {
+            return true
+        }
+        // In an incomplete installation, `notify-send` takes the place of `file-chooser`.
+        guard let other = CompanionProgram.findInPath("notify-send") else { return false }
+        return CompanionProgram.trouble(starting: other, ["--", title, body]) == nil
+    }
+}
+
+extension WeatherUnits {
+    /// The units of the user who runs this process.
+    package static var ofPerson: WeatherUnits { WeatherUnits(region: UserLocale.measurementRegion()) }
+}
+
+/// Photos that the user chooses in the desktop's file chooser.
+package enum PhotoChoice {
+    /// The reason why no choice could be made. Cancelling is not a failure.
+    package enum Failure: Error, CustomStringConvertible {
+        case noChooser
+        case tooLate
+
+        package var description: String {
+            switch self {
+            case .noChooser: "No file chooser could be opened. In a terminal: stormy upload FILE"
+            case .tooLate: "No photo was chosen for ten minutes. In a terminal: stormy upload FILE"
+            }
+        }
+    }
+
+    /// Returns the paths of the chosen photos. `nil` if the user chose nothing.
+    package static func ask() async throws -> [String]? {
+        switch await FileChooser.choosePhotos() {
+        case .chosen(let files): files.map(\.path)
+        case .cancelled: nil
+        case .tooLate: throw Failure.tooLate
+        case .unavailable: throw Failure.noChooser
+        }
+    }
+}

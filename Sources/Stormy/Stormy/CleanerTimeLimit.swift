@@ -1,0 +1,32 @@
+/// Decides when to stop waiting for `photo-cleaner`. Pure.
+///
+/// On a busy machine the program waits for a processor, so the limit applies to its processor time. A program that uses no processor time
+/// is stopped, or waits for a disk that does not respond.
+struct CleanerTimeLimit {
+    /// Seconds of processor time for one file: 60 seconds, and a second for each MB. At most ten minutes.
+    static func processorTime(forBytes count: Int64) -> Double { min(600, 60 + Double(max(0, count)) / 1_000_000) }
+
+    /// The number of consecutive looks, one each second, without a change of the processor time. The time of day is not compared, because
+    /// Ctrl-Z can stop both programs.
+    static let longestStandstill = 60
+
+    private let limit: Double
+    /// The processor time at the last look.
+    private var used: Double
+    private var standstill = 0
+
+    /// - Parameter used: The seconds of processor time that the program used before it received the file.
+    init(forBytes count: Int64, used: Double) {
+        (self.limit, self.used) = (used + Self.processorTime(forBytes: count), used)
+    }
+
+    /// Records a look at the program, one second after the last one.
+    ///
+    /// - Parameter used: The seconds of processor time that the program used since its start.
+    /// - Returns: `true` if the program is given up.
+    mutating func isOver(used now: Double) -> Bool {
+        standstill = now > used ? 0 : standstill + 1
+        used = now
+        return now > limit || standstill >= Self.longestStandstill
+    }
+}

@@ -1,0 +1,21 @@
+import ArgumentParser
+import BackgroundCommands
+import Foundation
+import Stormy
+
+/// Notifications of commands that were started from a menu or a file manager, without a terminal.
+enum DesktopCommandNotice {
+    /// Runs `body`. If `isWanted`, an error is also shown as a notification.
+    static func explainingFailures(_ isWanted: Bool, _ body: () async throws -> Void) async throws {
+        do {
+            try await body()
+        } catch let error as ExitCode {
+            // The reason was reported before.
+            throw error
+        } catch {
+            // If the notification cannot be shown, the error is still printed on standard error.
+            if isWanted { try? await ActionNotification.show("Stormy cannot do that", CommandFailure(ofStormy: error).message) }
+            throw error
+        }
+    }
+}

@@ -1,0 +1,47 @@
+import CLinux
+import Foundation
+import Testing
+
+@testable import BackgroundAgent
+
+@Suite(.timeLimit(.minutes(30))) struct NotificationRateTests {
+    @Test func `the rate is too high after ten change notifications in a row`() {
+        var rate = NotificationRate()
+        let row = (0...10).map { rate.isTooHigh(afterRingAt: Double($0) * 0.05) }
+        #expect(row == Array(repeating: false, count: 10) + [true])
+        let next = rate.isTooHigh(afterRingAt: 0.7)
+        #expect(!next, "after a silence a row begins anew")
+    }
+
+    /// Change notifications that arrive during the hold belong to the row.
+    @Test func `change notifications during a hold extend the row`() {
+        var rate = NotificationRate()
+        for ring in 0..<11 { _ = rate.isTooHigh(afterRingAt: Double(ring) * 0.001) }
+        rate.note(ringAt: 0.95)
+        let shouldContinue = rate.isTooHigh(afterRingAt: 1)
+        #expect(shouldContinue)
+    }
+
+    /// Held data causes one turn after a silence. Without data, the hold causes no turn.
+    @Test(arguments: [true, false]) func `a held descriptor causes at most one turn`(_ speaks: Bool) throws {
+        let loop = try EventLoop()
+        let descriptor = eventfd(0, Int32(EFD_NONBLOCK) | Int32(EFD_CLOEXEC))
+        defer { close(descriptor) }
+        try loop.watch(descriptor) { Issue.record("it is held") }
+        nonisolated(unsafe) let ending = loop
+        let post = loop.poster
+        var answers = speaks ? [true, true, false] : [false]
+        var turns = 0
+        loop.hold(descriptor, atMost: 60) {
+            let answer = answers.removeFirst()
+            // Without data, the hold causes no turn that could end the loop.
+            if !speaks { post { ending.stop() } }
+            return answer
+        }
+        loop.run {
+            turns += 1
+            if speaks { loop.stop() }
+        }
+        #expect(answers.isEmpty && turns == 1)
+    }
+}

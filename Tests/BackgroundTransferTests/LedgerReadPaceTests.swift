@@ -1,0 +1,34 @@
+import Testing
+
+@testable import BackgroundTransfer
+
+/// The pace at which a session reads the ledger.
+@Suite struct LedgerReadPaceTests {
+    private let start = ContinuousClock.now
+
+    /// Returns the times of all reads within `seconds`. Each read begins as soon as the pace allows.
+    private func looks(within seconds: Double) -> [Double] {
+        var (pace, time, looks) = (LedgerReadPace(), 0.0, [Double]())
+        while time < seconds {
+            looks.append(time)
+            pace.note(start + .seconds(time))
+            time += pace.pause(before: start + .seconds(time))
+        }
+        return looks
+    }
+
+    @Test func `the reads of a short transfer are not delayed`() { #expect(looks(within: 0.02).allSatisfy { $0 == 0 }) }
+
+    @Test func `many reads are spread over time`() {
+        let count = looks(within: 10).count
+        #expect(count > 300 && count < 360, "\(count)")
+    }
+
+    /// After a pause, the next read may begin immediately.
+    @Test func `reads after a pause are not delayed`() {
+        var pace = LedgerReadPace()
+        for _ in 0..<100 { pace.note(start) }
+        #expect(pace.pause(before: start + .seconds(0.1)) > 1)
+        #expect(pace.pause(before: start + .seconds(10)) == 0)
+    }
+}
