@@ -76,21 +76,21 @@ import Testing
         Row("a Flatpak", survives(.notKept, .notKept, .notKept), says: "Flatpak") { $0.isInFlatpak = true },
         Row("battery", [.wakesSystem: .notKept], says: "on battery") { $0.waking = .hindered(.lowBattery) },
         Row("no capability", [.wakesSystem: .notKept], says: "CAP_WAKE_ALARM") { $0.waking = .notAllowed },
-        Row("no request asked to be woken", [.wakesSystem: .unknown], says: "first one") { $0.waking = .untried },
+        Row("no request asked to be woken", [.wakesSystem: .unknown], says: "The first such request") { $0.waking = .untried },
         Row("no network service", [.networkIsKnown: .notKept], says: "assumes") { $0.knowledge?.network = false },
         Row("no NetworkManager", [.meteredIsKnown: .notKept], says: "counts as unmetered") { $0.knowledge?.metered = false },
         Row("no power service", [.powerIsKnown: .notKept], says: "plugged in") { $0.knowledge?.power = false },
         Row(
             "nobody has looked", [.networkIsKnown: .unknown, .meteredIsKnown: .unknown, .powerIsKnown: .unknown],
-            says: "No agent has looked yet"
+            says: "No agent has checked this yet"
         ) { $0.knowledge = nil },
         Row("no buttons", [.buttonsAreLive: .notKept], says: "no buttons") { $0.buttons = .notShown },
-        Row("no session", [.buttonsAreLive: .notKept], says: "No desktop is known") { $0.buttons = .noSession },
+        Row("no session", [.buttonsAreLive: .notKept], says: "The desktop is not known") { $0.buttons = .noSession },
         Row("no server", [.buttonsAreLive: .notKept], says: "nobody owns the name") {
             $0.buttons = .unreachable("nobody owns the name")
         },
         Row("switched off", [.buttonsAreLive: .notKept], says: "turned off") { $0.buttons = .switchedOff },
-        Row("nobody has asked", [.buttonsAreLive: .unknown], says: "not asked yet") { $0.buttons = .unknown },
+        Row("nobody has asked", [.buttonsAreLive: .unknown], says: "not checked yet") { $0.buttons = .unknown },
     ]
 
     @Test(arguments: rows) func `every desktop has the guarantees of its facts`(_ row: Row) {

@@ -292,7 +292,7 @@ extension EndToEnd {
             try FileManager.default.removeItem(at: home.directories.spool)
             try FileManager.default.removeItem(at: file)
             let said = try home.stormy("transfers")
-            #expect(said.errors.contains("neither the file nor its queued copy is here any more"), "\(said)")
+            #expect(said.errors.contains("the file and its queued copy are missing"), "\(said)")
             #expect(try Ledger(home.directories).read { try $0.notifications() }.map(\.content.title) == ["A photo is lost"])
             #expect(try home.stormy("transfers").errors == "", "said once")
         }

@@ -143,8 +143,8 @@ import Testing
 
     /// A virtual network has no limit for response headers, and closes the connection for a reset. `EndToEnd.Answer` tests both.
     static let badAnswers = [
-        BadAnswer("truncated JSON", "cut off", .json(String(Weather.forecast().prefix(1_500)))),
-        BadAnswer("empty", "cut off", .json("")),
+        BadAnswer("truncated JSON", "is incomplete", .json(String(Weather.forecast().prefix(1_500)))),
+        BadAnswer("empty", "is incomplete", .json("")),
         BadAnswer(
             "a captive portal", "login page", .status(200, headers: ["Content-Type": "text/html"], body: "<html>Log in</html>")),
         BadAnswer("a server error", "status 503", .status(503, body: "later")),
@@ -153,12 +153,12 @@ import Testing
         BadAnswer("too many requests", "17 s", .status(429, headers: ["Retry-After": "17"])),
         BadAnswer("five megabytes", "large", .status(200, body: .pattern(5_000_000))),
         BadAnswer(
-            "only nulls", "no usable hour",
+            "only nulls", "no usable values",
             .json(#"{"utc_offset_seconds":0,"hourly":{"time":[null,null],"weather_code":[null,null]}}"#)),
         BadAnswer(
-            "hours without values", "no usable hour",
+            "hours without values", "no usable values",
             .json(#"{"utc_offset_seconds":0,"hourly":{"time":[1,2],"weather_code":[null,null]}}"#)),
-        BadAnswer("JSON of another kind", "no usable hour", .json(#"{"hello":"world"}"#)),
+        BadAnswer("JSON of another kind", "no usable values", .json(#"{"hello":"world"}"#)),
         BadAnswer("a closed connection", "service.test", .hangUp),
         BadAnswer("a broken length", "service.test", .cutAfter(500, of: .text(Weather.forecast()))),
         BadAnswer("a redirect in a circle", "service.test", .redirect(to: "/v1/forecast")),

@@ -95,7 +95,7 @@ import Testing
             let checked = try await home.stormy("config", "--check")
             #expect(checked.status == 0 && checked.errors.contains("Bergen: \(expected)\n"), "\(checked)")
             let template = try await home.stormy("config").output
-            #expect(template.contains("no forecasts and no official warnings of") && template.contains(": contact = "))
+            #expect(template.contains("official warnings of MET Norway") && template.contains(": contact = "))
 
             try home.configure("[weather]\nbase_url = \"\(VirtualHome.origin)\"\ncontact = \"me@example.org\"\n")
             home.server.route("GET", "/weatherapi/metalerts/*", .json(#"{"features":[]}"#))
@@ -220,7 +220,7 @@ import Testing
             #expect(said.output.contains("Here: calm in the known hours.\n"), "\(said)")
             #expect(
                 said.output.contains(
-                    "  Not known: no service has all values from 10:00 to 16:00 (Europe/Berlin time). A storm in these hours is not seen."
+                    "  Not known: no service has all values from 10:00 to 16:00 (Europe/Berlin time). A storm in these hours is not detected."
                 ))
             let row = try #require(try await home.rows("check").first)
             #expect((row["unknownHours"] as? [Any])?.count == 1 && (row["filledHours"] as? [Any])?.isEmpty == true)
@@ -239,7 +239,7 @@ import Testing
             for arguments in [["check"], ["check", "--offline"]] {
                 let said = try await home.stormy(arguments).output
                 let filled =
-                    "  Values of MET Norway count from 10:00 to 16:00 (Europe/Berlin time), because Open-Meteo lacks values for these hours.\n"
+                    "  Values of MET Norway are used from 10:00 to 16:00 (Europe/Berlin time), because Open-Meteo lacks values for these hours.\n"
                 #expect(said.contains(filled) && said.contains("Forecast of Open-Meteo"), "\(said)")
                 #expect(said.contains(thunder ? ": Open-Meteo and MET Norway." : "Here: calm.\n"), "\(said)")
                 #expect(!said.contains("Not known"))
@@ -251,7 +251,7 @@ import Testing
         try await play("1,1", "contact = \"me@example.org\"\n") { home in
             home.serve(try Self.sixUnknown(home))
             let said = try await home.stormy("check")
-            #expect(said.errors.contains("Not used: MET Norway, for what Open-Meteo does not know: "), "\(said)")
+            #expect(said.errors.contains("Not used: MET Norway, used for values that Open-Meteo does not have: "), "\(said)")
             #expect(said.output.contains("calm in the known hours"), "\(said)")
         }
     }

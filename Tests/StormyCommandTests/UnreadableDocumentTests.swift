@@ -56,7 +56,7 @@ extension WarningDocumentTests {
             serve(home, "/cap/a.xml", text)
             let said = try await home.stormy("check", "--exit-code")
             #expect(said.status == 10 && said.errors.contains("areas that are not known: EMMA_ID FR977"), "\(said)")
-            let remark = "1 of its 1 warnings name a part of their areas by code alone, and may also hold here"
+            let remark = "1 of its 1 warnings have some codes of areas that are not known, and may also be valid here"
             let places = try await home.rows("check")
             for place in places {
                 let answers = place["officialWarnings"] as? [[String: Any]] ?? []

@@ -178,7 +178,7 @@ private final class Seen: Sendable {
             // With this latency no response arrives in time.
             world.driver.network.latency = 1_000_000
             let failed = try await world.end(of: world.asyncOpen(timeout: .milliseconds(200)))
-            #expect(failed.error == "the weather service did not answer within 200 ms")
+            #expect(failed.error == "the weather service did not respond within 200 ms")
             let opened = try await world.end(of: world.autoOpen(timeout: .milliseconds(200)))
             #expect(opened.weather?.outcomes.first?.trouble == failed.error)
             #expect(try world.store.checks().map(\.trouble) == [failed.error])

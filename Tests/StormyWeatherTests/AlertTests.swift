@@ -304,7 +304,7 @@ private func document(
     @Test func `a response with too many elements is not read`() {
         let answer = Data("<feed>\(String(repeating: "<a/>", count: AnswerXML.maximumNodes))</feed>".utf8)
         #expect(throws: WeatherError.tooManyElements) { try MeteoAlarmFeed(reading: answer, status: 200) }
-        #expect(WeatherError.tooManyElements.message == "the answer has more than 1048576 elements")
+        #expect(WeatherError.tooManyElements.message == "the response of the weather service has more than 1048576 XML elements")
     }
 
     // MARK: Lineages

@@ -1,7 +1,6 @@
 import ArgumentParser
 import BackgroundLedger
 import BackgroundRuntime
-import Foundation
 
 // The names that a shell offers when the user presses Tab. They are read, and nothing is created: a completion before the first use of the app
 // offers nothing. An error offers nothing either, because a shell has no place for its message.
@@ -22,7 +21,7 @@ extension CompletionKind {
     }
 
     private static func ledgerNames(_ read: (LedgerTransaction) throws -> [String]) -> [String] {
-        guard FileManager.default.fileExists(atPath: AppRuntime.shared.directories.ledger.path) else { return [] }
+        AppRuntime.shared.makeNoLedger()
         return (try? AppRuntime.shared.ledger().read(read)) ?? []
     }
 }

@@ -172,14 +172,14 @@ extension Configuration {
         # A change takes effect with the next check or command.
 
         [weather]
-        # The weather service that is used first: open-meteo, met-norway, nws (United
-        # States) or bright-sky (Germany). If it does not respond, or if nothing
-        # confirms its forecast of thunder, the next service that covers the place
-        # is used.
+        # The weather service that is used first: open-meteo, met-norway, nws
+        # (United States) or bright-sky (Germany). If it does not respond, or if
+        # nothing confirms its forecast of thunder, the next service that covers
+        # the place is used.
         provider = "open-meteo"
         # An e-mail address that is sent to the services in the User-Agent. MET
-        # Norway requires it: without it Stormy receives no forecasts and no official
-        # warnings of MET Norway. Example: contact = "you@example.org"
+        # Norway requires it: without it Stormy receives no forecasts and no
+        # official warnings of MET Norway. Example: contact = "you@example.org"
         contact = ""
         # Your own servers, instead of all weather services and of the service that
         # finds places by name:
@@ -196,8 +196,8 @@ extension Configuration {
         # At least this amount of rain, in mm per hour.
         rain_mm_per_hour = 20
         # Official warnings of at least this severity: minor, moderate, severe,
-        # extreme, or off. They come from the warning service of the place's country,
-        # if there is one.
+        # extreme, or off. They come from the warning service of the place's
+        # country, if there is one.
         alert_severity = "severe"
 
         [alerts]
@@ -207,11 +207,11 @@ extension Configuration {
         cap_feeds = []
 
         [schedule]
-        # The maximum delay of a check. Each installation has its own constant delay,
-        # so that not all users send requests at the same time.
+        # The maximum delay of a check. Each installation has its own constant
+        # delay, so that not all users send requests at the same time.
         spread_seconds = 120
-        # A check that was missed while the machine was off: "once" (it runs when the
-        # machine is on again) or "skip".
+        # A check that was missed while the machine was off: "once" (it runs when
+        # the machine is on again) or "skip".
         missed = "once"
 
         # Time limits: for a check, for photos that waited for charging, and between
@@ -227,25 +227,25 @@ extension Configuration {
         storms = true
         photos = true
         downloads = true
-        # Hours without notifications, for example "22:00-07:00". A single summary is
-        # shown when they end.
+        # Hours without notifications, for example "22:00-07:00". A single summary
+        # is shown when they end.
         quiet_hours = ""
         # Also shown in these hours: "extreme" storms, all "storms", or "none".
         quiet_passes = "extreme"
 
         [upload]
-        # Photos are uploaded without the location where they were taken. To keep the
-        # location, write this line, or location = "keep" for a single destination.
-        # The options --keep-location and --remove-location of "stormy upload" have
-        # priority over both.
+        # Photos are uploaded without the location where they were taken. To keep
+        # the location, write this line, or location = "keep" for a single
+        # destination. The options --keep-location and --remove-location of
+        # "stormy upload" have priority over both.
         #: keep_location = true
         # The destination that "stormy upload" uses without --to:
         #: default = "home"
 
         # The destinations of photos. Each one is a table, and you choose its name
         # after "destinations.". Every kind may have these lines:
-        #   limit_kbps     the maximum speed of all its uploads together, in kilobits
-        #                  per second
+        #   limit_kbps     the maximum speed of all its uploads together, in
+        #                  kilobits per second
         #   user and password_file, or token_file, if the server requires them
         #   location       "remove" (the default) or "keep"
         #   ca_file        a PEM file with the server's own certificate authority,
@@ -273,7 +273,7 @@ extension Configuration {
         #: url = "https://immich.example.org"
         #: token_file = "~/.config/stormy/api-key"
 
-        # Omit the line "bucket" if the host name of the address contains the bucket.
+        # Omit the line "bucket" if the host name contains the bucket.
         #: [upload.destinations.bucket]
         #: kind = "s3"
         #: url = "https://s3.eu-central-1.amazonaws.com/album/"
