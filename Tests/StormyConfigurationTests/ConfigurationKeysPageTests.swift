@@ -19,7 +19,7 @@ import Testing
         var section = ""
         var rows: [Row] = []
         for line in try String(contentsOf: page, encoding: .utf8).split(separator: "\n") {
-            if let heading = line.wholeMatch(of: /## `\[([\w.]+)\]`/) { section = String(heading.1) }
+            if let heading = line.wholeMatch(of: /## Section ([\w.]+)/) { section = String(heading.1) }
             guard let row = line.prefixMatch(of: /\| `(\w+)` \| [^|]+ \| ([^|]+) \|/) else { continue }
             let value = row.2.hasPrefix("`") ? row.2.trimmingCharacters(in: CharacterSet(charactersIn: "`")) : nil
             rows.append(Row(section: section, key: String(row.1), value: value))
