@@ -69,7 +69,7 @@ public struct WhyCommand: BackgroundCommand {
         if missing > 0, identifier == nil { Output.line("✗ " + TransfersExamination.sentence(missingCopies: missing, in: spool)) }
         guard !rows.isEmpty else { return Output.line("Nothing is pending.") }
         let agent = try await lineOfAgent()
-        // An agent that was just started has now checked network and power.
+        // If the agent was just started, it has now checked network and power.
         if agent != nil { rows = try self.rows() }
         for row in rows {
             Output.line(Output.bold(BackgroundCommands.name(of: row.identifier)))

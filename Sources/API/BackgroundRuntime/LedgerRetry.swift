@@ -13,7 +13,7 @@ package final class LedgerRetry: Sendable {
         var reported: Set<String> = []
     }
 
-    /// A failure after this pause is the first one of another row.
+    /// A failure after this pause begins a new series of failures.
     private static let longestPause = Duration.seconds(10)
 
     private let failures = Mutex<Failures?>(nil)

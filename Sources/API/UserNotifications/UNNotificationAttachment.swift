@@ -11,7 +11,7 @@ public let UNNotificationAttachmentOptionsTypeHintKey = "UNNotificationAttachmen
 public let UNNotificationAttachmentOptionsThumbnailHiddenKey = "UNNotificationAttachmentOptionsThumbnailHiddenKey"
 /// The key of the part of the picture that is shown. Differs from Apple: kept, and without effect.
 public let UNNotificationAttachmentOptionsThumbnailClippingRectKey = "UNNotificationAttachmentOptionsThumbnailClippingRectKey"
-/// The key of the frame of a film that is shown. Differs from Apple: kept, and without effect.
+/// The option key for the frame of a film that is shown. Differs from Apple: kept, and without effect.
 public let UNNotificationAttachmentOptionsThumbnailTimeKey = "UNNotificationAttachmentOptionsThumbnailTimeKey"
 
 /// A file that belongs to a notification: a picture, a sound, a film.

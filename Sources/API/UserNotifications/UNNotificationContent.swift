@@ -66,12 +66,12 @@ open class UNNotificationContent: NSObject, NSCopying, NSMutableCopying, @unchec
     /// The identifier of the content in the app that the notification is about. Differs from Apple: kept for the app, and without
     /// effect.
     open var targetContentIdentifier: String? { fields.target }
-    /// The name of the launch image. Differs from Apple: kept for the app, and without effect.
+    /// The name of the launch image. Differs from Apple: stored, without effect.
     open var launchImageName: String { fields.launchImage }
     /// The importance compared with other notifications of the app, 0 to 1. Differs from Apple: kept for the app, and without
     /// effect.
     open var relevanceScore: Double { fields.relevance }
-    /// The filter criteria. Differs from Apple: kept for the app, and without effect.
+    /// The filter criteria. Differs from Apple: stored, without effect.
     open var filterCriteria: String? { fields.filter }
     /// The argument of a summary. Deprecated by Apple. Kept for the app, and without effect.
     open var summaryArgument: String { fields.summaryArgument }

@@ -52,7 +52,7 @@ package struct Notice: Sendable, Equatable, Codable {
     package var percent: Int?
     /// `true` if the notification was shown before and is shown again. The user is not alerted.
     package var isQuiet = false
-    /// The user is to see it now, also if the notification that it replaces is not on the screen any more.
+    /// `true` if the user is alerted, also if the replaced notification is not on the screen any more.
     package var alerts = false
     /// A hint that is shown if the server has no buttons.
     package var withoutButtons: String?

@@ -58,7 +58,7 @@ package enum NetworkWakeDelay {
     package static func until(resumedAt: Date?, conditions: DesktopConditions, now: Date) -> Date? {
         guard let resumedAt, !conditions.isNetworkAvailable else { return nil }
         let end = resumedAt.addingTimeInterval(patience)
-        // A resume in the future means that the clock was set back since.
+        // If the time of the resume is in the future, the clock was set back.
         return now < end && resumedAt <= now ? end : nil
     }
 }

@@ -77,9 +77,9 @@ package enum StoreError: Error, Sendable, Equatable, CustomStringConvertible {
         case .unsafeFolder(let path):
             "cannot create \(path): the folder belongs to another user, or other users can write to it"
         case .notADatabase(let path):
-            "\(path) is damaged or not a ledger: it was left untouched; move it away to start afresh"
+            "\(path) is damaged, or not a ledger. It was not changed. To start with an empty ledger, move the file away"
         case .newerVersion(let path):
-            "\(path) was written by a newer version: it was left untouched; install that version again"
+            "\(path) was written by a newer version. It was not changed. Install that version again"
         case .readOnly(let path):
             "\(path) cannot be written: \(Self.adviceForUnwritable(path))"
         case .busy(let path):

@@ -7,7 +7,7 @@ extension StormLife {
         package var level: StormSeverity
         /// `true` if an official warning was one of the facts.
         package var isWarned: Bool
-        /// The earliest beginning that alerted.
+        /// The earliest start of the storm in an alert that was shown.
         package var begins: Date
         /// The kinds of the extreme official warnings, in order. `nil` if there were none.
         var extremes: [String]?

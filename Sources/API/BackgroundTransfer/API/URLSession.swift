@@ -129,7 +129,7 @@ open class URLSession: NSObject, @unchecked Sendable {  // because its engine gu
 
     // MARK: Tasks
 
-    /// Tasks of this process and of earlier processes, until the last delegate method of a task has returned.
+    /// The session's tasks, including tasks of earlier processes. A task is in the list until its last delegate method has returned.
     ///
     /// In a background session, the list also has tasks that ended while this process was not running. Their ``URLSessionTask/state`` is
     /// ``URLSessionTask/State/completed``; `resume()` and `cancel()` change nothing.

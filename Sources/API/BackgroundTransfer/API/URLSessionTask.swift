@@ -22,7 +22,7 @@ open class URLSessionTask: NSObject, ProgressReporting, @unchecked Sendable {  /
     public static let defaultPriority: Float = 0.5
     /// A priority below the other tasks of the host.
     public static let lowPriority: Float = 0.25
-    /// A priority above the other tasks of the host.
+    /// A priority at which a task begins before other tasks that send requests to the same host.
     public static let highPriority: Float = 0.75
 
     /// The properties that the app set, and the data that the engine stores for the task.

@@ -77,7 +77,7 @@ open class URLSessionTaskTransactionMetrics: NSObject, @unchecked Sendable {  //
     public let responseEndDate: Date?
     /// The name of the protocol in ALPN: "http/1.1" or "h2".
     public let networkProtocolName: String?
-    /// A Boolean value: the connection used a proxy. Differs from Apple: not known, always `false`.
+    /// A Boolean value: the connection used a proxy. Differs from Apple: always `false`, because it is not measured.
     public let isProxyConnection = false
     /// A Boolean value: the request used the connection of an earlier request.
     public let isReusedConnection: Bool
@@ -103,11 +103,11 @@ open class URLSessionTaskTransactionMetrics: NSObject, @unchecked Sendable {  //
     public let countOfRequestBodyBytesSent: Int64
     /// The number of body bytes before encoding. Differs from Apple: the same as ``countOfRequestBodyBytesSent``.
     public var countOfRequestBodyBytesBeforeEncoding: Int64 { countOfRequestBodyBytesSent }
-    /// A Boolean value: the connection used a mobile-phone network. Differs from Apple: not known, always `false`.
+    /// A Boolean value: the connection used a mobile-phone network. Differs from Apple: always `false`, because it is not measured.
     public let isCellular = false
-    /// A Boolean value: the connection used a network that costs money per byte. Differs from Apple: not known, always `false`.
+    /// A Boolean value: the connection used a network that costs money per byte. Differs from Apple: always `false`, because it is not measured.
     public let isExpensive = false
-    /// A Boolean value: the connection used a metered network. Differs from Apple: not known, always `false`.
+    /// A Boolean value: the connection used a metered network. Differs from Apple: always `false`, because it is not measured.
     public let isConstrained = false
     /// A Boolean value: the connection used several networks. Always `false`, because connections here use one network.
     public let isMultipath = false
