@@ -250,7 +250,9 @@ extension EndToEnd {
             home.environment["STORMY_NO_AGENT"] = nil
             let said = try home.stormy("transfers")
             #expect(
-                said.errors.contains("1 photo for \"private \(nginx.url)photos/ webdav as me\" not sent yet: the destination was changed or removed"),
+                said.errors.contains(
+                    "1 photo for \"private \(nginx.url)photos/ webdav as me\" not sent yet: the destination was changed or removed"
+                ),
                 "\(said)")
             #expect(try home.rows("transfers").isEmpty)
             #expect(
