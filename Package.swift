@@ -10,7 +10,8 @@ let strict: [SwiftSetting] = [
 ]
 
 // The version of this source. `make release` adds the commits after it, and `Packaging/package.py` reads it here.
-let version = Context.environment["STORMY_VERSION"] ?? "0.2.0"
+let released = "0.2.0"
+let version = Context.environment["STORMY_VERSION"].flatMap { $0.isEmpty ? nil : $0 } ?? released
 
 // How `make release` links the installed programs. `Packaging/icu_data.py` makes the object of ICU data. Authors of apps need none of this: an app
 // that builds on this package is linked as its author says.

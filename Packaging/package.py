@@ -34,16 +34,18 @@ def output(*command: str, cwd: str = ROOT) -> str:
 
 def version() -> str:
     """Returns the version from the last tag vX.Y.Z, or from `Package.swift` without a tag. The number of later commits is appended."""
-    tags = subprocess.run(
-        ["git", "describe", "--tags", "--match", "v[0-9]*"], cwd=ROOT, text=True, capture_output=True).stdout.strip()
-    if tags:
-        tag, _, rest = tags[1:].partition("-")
-        return tag + ("+" + rest.replace("-", ".") if rest else "")
     with open(os.path.join(ROOT, "Package.swift")) as file:
-        base = re.search(r'"STORMY_VERSION"\] \?\? "([^"]+)"', file.read())[1]
-    if not os.path.exists(os.path.join(ROOT, ".git")):
+        base = re.search(r'^let released = "([^"]+)"', file.read(), re.M)[1]
+    try:
+        tags = subprocess.run(
+            ["git", "describe", "--tags", "--match", "v[0-9]*"], cwd=ROOT, text=True, capture_output=True).stdout.strip()
+        if tags:
+            tag, _, rest = tags[1:].partition("-")
+            return tag + ("+" + rest.replace("-", ".") if rest else "")
+        return f"{base}+{output('git', 'rev-list', '--count', 'HEAD')}.g{output('git', 'rev-parse', '--short=9', 'HEAD')}"
+    except (OSError, subprocess.CalledProcessError):
+        # A source without its history, or a user to whom git does not show it (`sudo make install`).
         return base
-    return f"{base}+{output('git', 'rev-list', '--count', 'HEAD')}.g{output('git', 'rev-parse', '--short=9', 'HEAD')}"
 
 
 def programs(stage: str) -> list[str]:

@@ -32,7 +32,7 @@ import Testing
 
     @Test(arguments: ["README.md", "CHANGELOG.md", "Sources/Stormy/StormyCommand/Resources/Stormy-Info.plist"])
     func `a page and the manifest name the version of the package`(_ page: String) throws {
-        let version = try #require(try text("Package.swift").firstMatch(of: /"STORMY_VERSION"\] \?\? "([^"]+)"/)).1
+        let version = try #require(try text("Package.swift").firstMatch(of: /let released = "([^"]+)"/)).1
         #expect(try text(page).contains(version), "\(page): \(version)")
     }
 
