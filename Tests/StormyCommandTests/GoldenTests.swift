@@ -142,16 +142,15 @@ import Testing
             ])
     ]
 
+    private static let terminals = [40, 80].map { (columns: Int) in
+        Situation(
+            name: "terminal-of-\(columns)-columns",
+            commands: [["check"], ["status"], ["transfers", "--all"], ["place", "remove", "Mount Everest Base Camp"]],
+            columns: columns, prepare: storm)
+    }
+
     private static let weather: [Situation] = [
         Situation(name: "calm", commands: [["check"], ["status"], ["forecast", "--hours", "6"]], prepare: calm),
-        Situation(
-            name: "terminal-of-40-columns",
-            commands: [["check"], ["status"], ["transfers", "--all"], ["place", "remove", "Mount Everest Base Camp"]],
-            columns: 40, prepare: storm),
-        Situation(
-            name: "terminal-of-80-columns",
-            commands: [["check"], ["status"], ["transfers", "--all"], ["place", "remove", "Mount Everest Base Camp"]],
-            columns: 80, prepare: storm),
         Situation(
             name: "dumb-terminal", commands: [["check"], ["status"], ["forecast", "--hours", "3"]], columns: 60, terminal: "dumb",
             prepare: storm),
@@ -289,5 +288,5 @@ import Testing
             hasAgent: false, prepare: photos),
     ]
 
-    static let situations = empty + schedules + places + weather + uploads + transfers
+    static let situations = empty + schedules + places + terminals + weather + uploads + transfers
 }

@@ -50,6 +50,8 @@ import Testing
         #expect(PhotoDelivery.summary(of: [home]) == "1 photo uploaded to home")
         #expect(PhotoDelivery.summary(of: [sent(.completed, to: nil)]) == "1 photo uploaded")
         #expect(
+            PhotoDelivery.summary(of: [sent(.completed, to: "my home https://h/ webdav as me")]) == "1 photo uploaded to my home")
+        #expect(
             PhotoDelivery.summary(
                 of: Array(repeating: home, count: 66) + [sent(.completed, to: "nas dav://n"), sent(.cancelled, to: nil)])
                 == "66 photos uploaded to home; 1 photo uploaded to nas; 1 photo cancelled")

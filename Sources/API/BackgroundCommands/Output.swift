@@ -4,8 +4,6 @@ import ProcessSupport
 
 /// The output of a command: exactly one JSON document on standard output, or text for the user.
 package enum Output {
-    package static var isTerminal: Bool { Terminal.isTerminal(STDOUT_FILENO) }
-
     package static func usesColor(on descriptor: Int32 = STDOUT_FILENO) -> Bool {
         Terminal.isTerminal(descriptor) && Terminal.understandsSequences && !Terminal.refusesColor
     }
@@ -71,10 +69,9 @@ package enum Output {
     package static func writeNote(_ text: String) -> Bool { writeLine(text, to: STDERR_FILENO) }
 
     private static func writeLine(_ text: String, to descriptor: Int32) -> Bool {
-        let marks = Set([boldMark, loudMark, plainMark].map { Character($0) })
-        var text = withoutControls(text, keeping: [boldMark, loudMark, plainMark])
+        var text = withoutControls(text, keeping: marks)
         if let columns = Terminal.columns(of: descriptor) {
-            text = WordWrap.wrap(text, columns: columns, isInvisible: marks.contains)
+            text = WordWrap.wrap(text, columns: columns) { marks.contains(String($0)) }
         }
         return write(Data((colored(text, on: descriptor) + "\n").utf8), to: descriptor)
     }
@@ -84,6 +81,7 @@ package enum Output {
     private static let boldMark = "\u{F0001}"
     private static let loudMark = "\u{F0002}"
     private static let plainMark = "\u{F0003}"
+    private static let marks = [boldMark, loudMark, plainMark]
 
     package static func bold(_ text: String) -> String { boldMark + withoutControls(text) + plainMark }
 
@@ -147,7 +145,9 @@ package enum Output {
     }
 
     package static func clearScreen() {
-        if isTerminal, Terminal.understandsSequences { write(Data("\u{1B}[H\u{1B}[2J".utf8), to: STDOUT_FILENO) }
+        if Terminal.isTerminal(STDOUT_FILENO), Terminal.understandsSequences {
+            write(Data("\u{1B}[H\u{1B}[2J".utf8), to: STDOUT_FILENO)
+        }
     }
 
     // MARK: Dates

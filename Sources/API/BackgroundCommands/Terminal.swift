@@ -59,17 +59,16 @@ package enum WordWrap {
         return wrapped
     }
 
-    /// Returns the spaces before the next lines. None if they would leave no space for words.
+    /// Returns the spaces before the next lines: the widest margin that leaves space for words.
     private static func margin(
         of line: Substring, _ indentation: Int, atMost limit: Int, _ width: (Substring) -> Int
-    ) -> Substring {
-        var margin = indentation
+    ) -> String {
+        var margins = [0, indentation]
         let text = line.dropFirst(indentation)
         if let gap = text.firstRange(of: "  ") {
             let column = text[gap.lowerBound...].firstIndex { $0 != " " } ?? text.endIndex
-            let second = indentation + width(text[..<column])
-            if second <= limit { margin = second }
+            margins.append(indentation + width(text[..<column]))
         }
-        return Substring(String(repeating: " ", count: margin <= limit ? margin : 0))
+        return String(repeating: " ", count: margins.last { $0 <= limit } ?? 0)
     }
 }

@@ -48,7 +48,7 @@ package struct UnseenNotifications: Sendable {
         guard let unseen = try? current() else { return false }
         let lines = unseen.lines
         for line in lines { Output.line(line) }
-        if Output.isTerminal { unseen.recordListRead() }
+        if Terminal.isTerminal(STDOUT_FILENO) { unseen.recordListRead() }
         return !lines.isEmpty
     }
 

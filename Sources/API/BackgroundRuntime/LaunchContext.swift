@@ -241,23 +241,25 @@ package final class LaunchContext: Sendable {
 
     /// Waits until the delegates have received the events of this launch, because handlers often return early.
     func waitForListeners() async {
+        let listeners = listenersOfLaunch
+        guard !listeners.isEmpty else { return }
         let isInTime = state.withLock { state in
             if state.stop == nil { state.waitsForListeners = true }
             return state.stop == nil
         }
         guard isInTime else { return }
-        for listener in listenersOfLaunch { await listener.waitForAllEvents() }
+        for listener in listeners { await listener.waitForAllEvents() }
     }
 
     /// Ends the deliveries because the time is up. The delegates finish their current call.
     ///
     /// If a delegate has not received all events, the events that it received are recorded now, and the next launch delivers the rest.
-    /// Otherwise, if the time is too short for all events, every launch would begin with the same events. If the delegates have received
+    /// Without this record, a launch with more events than it can deliver in its time would be repeated with the same events. If the
+    /// delegates have received
     /// all events and a handler still works with them, the events are delivered again.
     func endDeliveries() {
         let listeners = listenersOfLaunch
-        let countsNow = state.withLock { $0.waitsForListeners } || listeners.contains { !$0.hasReceivedAll() }
-        guard countsNow, !listeners.isEmpty else { return }
+        guard state.withLock({ $0.waitsForListeners }) || listeners.contains(where: { !$0.hasReceivedAll() }) else { return }
         deliveries.close { for listener in listeners { listener.skipRemainingEvents() } }
         acknowledgeAtOnce()
     }

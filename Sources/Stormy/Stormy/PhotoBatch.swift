@@ -38,7 +38,7 @@ package struct PhotoBatch: Codable, Equatable {
         if photo.state == .completed || photo.state == .failed {
             mark = mark ?? giving
         }
-        let name = photo.path.map { URL(fileURLWithPath: $0).lastPathComponent } ?? "a photo"
+        let name = photo.fileName
         switch photo.state {
         case .completed:
             uploaded.append(name)
@@ -63,7 +63,7 @@ package struct PhotoBatch: Codable, Equatable {
             case (0, 1): "Photo not uploaded"
             case (let done, 0): "\(done) photos uploaded"
             case (0, let failed): "\(failed) photos not uploaded"
-            case (let done, let failed): "\(done) photo\(done == 1 ? "" : "s") uploaded, \(failed) not"
+            case (let done, let failed): "\(PhotoRecord.count(done)) uploaded, \(failed) not"
             }
         let names = uploaded.prefix(3).joined(separator: ", ") + (uploaded.count > 3 ? " and \(uploaded.count - 3) more" : "")
         // The link of a single photo, or the link of the last photo of a batch.

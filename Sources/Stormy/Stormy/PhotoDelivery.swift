@@ -68,21 +68,17 @@ package class PhotoDelivery: EventDelivery, @unchecked Sendable {  // because th
     ///
     /// For example "66 photos uploaded to home; two.jpg not uploaded: The server refused the file (403)."
     package static func summary(of photos: [PhotoRecord]) -> String? {
-        func count(_ number: Int) -> String { number == 1 ? "1 photo" : "\(number) photos" }
         let uploaded = Dictionary(grouping: photos.filter { $0.state == .completed }) { photo in
-            photo.destination.map { String($0.prefix { $0 != " " }) } ?? ""
+            photo.destination.map { PhotoDestination.parts($0).name } ?? ""
         }
         var parts = uploaded.sorted { $0.key < $1.key }.map { name, photos in
-            "\(count(photos.count)) uploaded" + (name.isEmpty ? "" : " to \(name)")
+            "\(PhotoRecord.count(photos.count)) uploaded" + (name.isEmpty ? "" : " to \(name)")
         }
         let failed = photos.filter { $0.state == .failed }
-        parts += failed.prefix(3).map { photo in
-            let name = photo.path.map { URL(fileURLWithPath: $0).lastPathComponent } ?? "a photo"
-            return "\(name) not uploaded" + (photo.message.map { ": \($0)" } ?? "")
-        }
+        parts += failed.prefix(3).map { "\($0.fileName) not uploaded" + ($0.message.map { ": \($0)" } ?? "") }
         if failed.count > 3 { parts.append("\(failed.count - 3) more not uploaded") }
         let cancelled = photos.count { $0.state == .cancelled }
-        if cancelled > 0 { parts.append("\(count(cancelled)) cancelled") }
+        if cancelled > 0 { parts.append("\(PhotoRecord.count(cancelled)) cancelled") }
         return parts.isEmpty ? nil : parts.joined(separator: "; ")
     }
 

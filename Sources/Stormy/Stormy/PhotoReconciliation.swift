@@ -38,12 +38,13 @@ package struct PhotoReconciliation {
             var sentences: [String] = []
             if queuedAgain > 0 {
                 sentences.append(
-                    "\(count(queuedAgain)) queued again, because the agent's database had no transfer for \(them(queuedAgain))")
+                    "\(PhotoRecord.count(queuedAgain)) queued again, because the agent's database had no transfer for \(them(queuedAgain))"
+                )
             }
-            if adopted > 0 { sentences.append("\(count(adopted)) found again: the upload is not complete yet") }
+            if adopted > 0 { sentences.append("\(PhotoRecord.count(adopted)) found again: the upload is not complete yet") }
             for (name, number) in waiting.sorted(by: { $0.key < $1.key }) {
                 sentences.append(
-                    "\(count(number)) for \(name) not sent yet: the destination was changed or removed, or its password cannot be read"
+                    "\(PhotoRecord.count(number)) for \(name) not sent yet: the destination was changed or removed, or its password cannot be read"
                 )
             }
             sentences += failed
@@ -57,7 +58,6 @@ package struct PhotoReconciliation {
             return sentences
         }
 
-        private func count(_ number: Int) -> String { "\(number) photo\(number == 1 ? "" : "s")" }
         private func them(_ number: Int) -> String { number == 1 ? "it" : "them" }
     }
 

@@ -44,6 +44,12 @@ package struct PhotoRecord: Codable, Sendable, Equatable, Identifiable {
 
     /// Returns whether the destination with this name gets the photo. `nil` if that was not written down.
     package func isForDestination(_ name: String) -> Bool? { destination.map { $0.hasPrefix(name + " ") } }
+
+    /// The name of the file, for the user.
+    var fileName: String { path.map { URL(fileURLWithPath: $0).lastPathComponent } ?? "a photo" }
+
+    /// "1 photo", "66 photos".
+    package static func count(_ number: Int) -> String { number == 1 ? "1 photo" : "\(number) photos" }
 }
 
 extension PhotoRecord: StoreRecord {

@@ -123,7 +123,7 @@ package struct PhotoDestination: Sendable, Equatable {
     }
 
     /// Returns the name and the remaining text of an identity.
-    private static func parts(_ identity: String) -> (name: String, rest: Substring) {
+    static func parts(_ identity: String) -> (name: String, rest: Substring) {
         guard let scheme = identity.firstRange(of: "://"), let space = identity[..<scheme.lowerBound].lastIndex(of: " ") else {
             return ("", identity[...])
         }

@@ -29,7 +29,7 @@ extension StormyStore {
         if storms.isEmpty { return [] }
         let names = try placesOfStorms()
         return Dictionary(grouping: storms) { names[$0] }.sorted { ($0.key ?? "") < ($1.key ?? "") }.map { place, photos in
-            "\(photos.count) photo\(photos.count == 1 ? "" : "s") added to the storm\(place.map { " at \($0)" } ?? "")."
+            "\(PhotoRecord.count(photos.count)) added to the storm\(place.map { " at \($0)" } ?? "")."
         }
     }
 }

@@ -62,8 +62,7 @@ struct UploadVerification {
                     detail: failure.message))
         }
         if wanted.isEmpty, !unproven.isEmpty {
-            let count = unproven.count == 1 ? "1 photo" : "\(unproven.count) photos"
-            Output.note("stormy: \(count) cannot be checked: the receipts were removed")
+            Output.note("stormy: \(PhotoRecord.count(unproven.count)) cannot be checked: the receipts were removed")
             problem.note(.unavailable, at: 0)
         } else if wanted.isEmpty, uploads.isEmpty {
             problem.note(CommandFailure(.notFound, "nothing has been uploaded yet"), at: 0)

@@ -96,7 +96,7 @@ struct UploadVerb: AsyncParsableCommand {
         if !json, batch.queued > 0 {
             Output.line(batch.order.location.sentence)
             let rest = batch.order.isHeld ? ", held until there is external power and an unmetered network" : ""
-            Output.line("Queued \(batch.queued) photo\(batch.queued == 1 ? "" : "s") for \(destination.name)\(rest).")
+            Output.line("Queued \(PhotoRecord.count(batch.queued)) for \(destination.name)\(rest).")
             for line in try StormyStore.open().stormsOfPhotos(batch.queuedPhotos) { Output.line(line) }
         }
         if let follower = batch.order.follower, !batch.toFollow.isEmpty {
