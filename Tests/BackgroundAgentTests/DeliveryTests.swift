@@ -202,6 +202,19 @@ import TransferMachines
         #expect(bench.launcher.started.count == 3)
     }
 
+    /// The budget of a launch is too short for all events. The launch acknowledged some events, so the next launch follows at once.
+    @Test func `launches that run out of time do not count as failures if they delivered events`() throws {
+        try endThree()
+        for number in 1...3 {
+            let launch = try bench.onlyLive()
+            #expect(try bench.launch(launch).generation == 1)
+            try hear(launch, acknowledging: 1)
+            try bench.end(launch, .expired)
+            #expect(try bench.launch(launch).outcome == .expired && undelivered == 3 - number)
+        }
+        #expect(try bench.live().isEmpty)
+    }
+
     /// The delegate starts the next transfer as soon as a transfer ends. Some launches start without a pause; later launches
     /// start after growing pauses.
     @Test func `an app that repeats its transfers is launched with growing pauses`() throws {

@@ -45,9 +45,9 @@ import TransferMachines
         let began = ContinuousClock.now
         // The first call has no descriptor to write to.
         waker.wake()
-        _ = queue.wait(milliseconds: 60_000)
+        _ = queue.wait(milliseconds: 600_000)
         waker.wake()
-        _ = queue.wait(milliseconds: 60_000)
-        #expect(began.duration(to: .now) < .seconds(30))
+        _ = queue.wait(milliseconds: 600_000)
+        #expect(began.duration(to: .now) < .seconds(300))
     }
 }
