@@ -63,7 +63,7 @@ import Testing
         let fields = LogField.allCases.map { "| `\($0.rawValue)` | \($0.meaning) |" }
         return
             (["| Event | Message | Fields | Priority |", "|---|---|---|---|"] + messages + [
-                "", "| Field | What it says |", "|---|---|",
+                "", "| Field | Meaning |", "|---|---|",
             ]
             + fields).joined(separator: "\n")
     }

@@ -24,16 +24,15 @@ import Testing
             must be equal to the promise, word for word. `as usual` means that the result is the same as without the cause. `–` means that no process
             of the app runs in this state, so that its time cannot run out and it cannot be ended.
 
-            "told" counts the notifications of a check, and the ends of an upload that the app received. "heard" counts the presses that the app
-            received. "shown" counts the notifications that the server showed. "version" is the version of the file, of two on the server, that the
-            app received.
+            "shown" counts the notifications that the server showed. "reported" counts the ends of an upload that the app received, and
+            "received" counts the presses that the app received. "version" is the version of the file, of two on the server, that the app received.
 
             Written by its test: `WRITE_TABLES=1 swift test --filter MatrixTests`.
 
             """
         for state in MatrixState.allCases {
             let usual = MatrixCell(state, .nothing).promised
-            text += "\n## While \(state.rawValue)\n\n| what happens | promised and seen |\n| --- | --- |\n"
+            text += "\n## While \(state.rawValue)\n\n| event | promised result |\n| --- | --- |\n"
             for cause in MatrixCause.allCases {
                 let cell = MatrixCell(state, cause)
                 let promised = cause != .nothing && cell.promised == usual ? "as usual" : cell.promised

@@ -217,7 +217,7 @@ private enum RehearsalPage {
         for row in explained {
             if work != row["work"] as? String {
                 work = row["work"] as? String ?? ""
-                page += "\n## While \(work)\n\n| what happens | promised | has to be seen |\n| --- | --- | --- |\n"
+                page += "\n## While \(work)\n\n| event | promise | result |\n| --- | --- | --- |\n"
             }
             let sight = (row["expected"] as? [String] ?? []).joined(separator: ", or ")
             page += "| \(row["cause"] as? String ?? "") | \(row["promised"] as? String ?? "") | \(sight) |\n"

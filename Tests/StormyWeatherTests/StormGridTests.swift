@@ -119,7 +119,7 @@ import Testing
             Written by its test: `WRITE_TABLES=1 swift test --filter StormGridTests`. The test checks \(Self.grid.count) kinds of air. No storm is shown below
             the limits without a confirming condition, and every squall above the limits is shown.
 
-            | Air | CAPE, J/kg | Rain, mm/h | Gusts, km/h | Thunder code | Told | Because |
+            | Air | CAPE, J/kg | Rain, mm/h | Gusts, km/h | Thunder code | Result | Reason |
             | --- | --- | --- | --- | --- | --- | --- |
             \(rows.joined(separator: "\n"))
 

@@ -4,11 +4,11 @@ package enum ResumeReport: Codable, Equatable, Sendable, CustomStringConvertible
     package enum Reason: String, Codable, Sendable {
         case noValidator = "no validator"
         case changed = "the file changed"
-        case rangeIgnored = "the server sent the whole file"
+        case rangeIgnored = "the server sent the complete file"
         case badPart = "the server's part does not fit"
         case notSatisfiable = "the server has no such part"
-        case otherAddress = "another address answered"
-        case damaged = "the digest did not hold"
+        case otherAddress = "another address responded"
+        case damaged = "the digest did not match"
         case notResumable = "this request cannot be resumed"
     }
 

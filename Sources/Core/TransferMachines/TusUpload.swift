@@ -255,7 +255,7 @@ struct TusUpload: UploadProtocol {
 
     private func otherwise(_ head: ResponseHead, _ pauses: Pauses) -> UploadOutcome {
         guard head.status == 412 else { return pauses.afterOther(head) }
-        let versions = head["Tus-Version"].map { " (it speaks \(ServerText.line($0)))" } ?? ""
+        let versions = head["Tus-Version"].map { " (the server supports \(ServerText.line($0)))" } ?? ""
         return .fail(head, -1011, "The server does not support tus 1.0.0\(versions).")
     }
 

@@ -241,8 +241,8 @@ extension Rehearsal {
             let place = request.path == part ? "part" : request.path == "/photos/storm.bmp" ? "photo" : "OTHER FILE"
             switch request.method {
             case "PUT": return "\(place) sent"
-            case "MOVE": return "\(place) named" + (request.outcome == .answered ? "" : " without an answer")
-            case "HEAD", "PROPFIND": return "\(place) looked at"
+            case "MOVE": return "\(place) renamed" + (request.outcome == .answered ? "" : " without a response")
+            case "HEAD", "PROPFIND": return "\(place) queried"
             default: return "\(request.method) of the \(place)"
             }
         }

@@ -5,10 +5,10 @@ import Foundation
 /// An event during one kind of work, and the promised result.
 struct Scenario: Sendable {
     enum Work: String, Sendable, CaseIterable {
-        case scheduled = "the next noon is waited for"
-        case check = "a check is waiting for its forecast"
-        case handedOver = "a check has handed its download over"
-        case download = "half of a file is here"
+        case scheduled = "a check waits for noon"
+        case check = "a check waits for its forecast"
+        case handedOver = "the agent continues the download of a check"
+        case download = "half of a file is stored"
         case upload = "half of a photo is sent"
 
         /// The beginning of the names of these scenarios.
@@ -191,13 +191,13 @@ extension Scenario {
             $0.dropConnections()
         },
         Scenario(
-            .check, "server gone", promise: "The check waits for the server and receives the response when the server is back.",
+            .check, "server not reachable", promise: "The check waits for the server and receives the response when the server is back.",
             expects: "check completed; 1 request; 1 storm shown"
         ) {
             try $0.replaceServer($0.serveWholeForecast)
         },
         Scenario(
-            .check, "a page of a log-in portal",
+            .check, "a captive portal responds",
             promise:
                 "Without a forecast no place is reported as calm. The check runs again and shows the storm when a response arrives.",
             // The number of crashes depends on the number of tries before the response.
@@ -213,7 +213,7 @@ extension Scenario {
             try $0.waitForCheck()
         },
         Scenario(
-            .check, "all work is ended", promise: "The check is asked to stop. Nothing runs and no request is sent after that.",
+            .check, "stormy quit", promise: "The check is asked to stop. Nothing runs and no request is sent after that.",
             expects: "check expired; 1 request; 0 storms shown"
         ) {
             try $0.verb("quit")

@@ -152,7 +152,7 @@ extension Scenario {
             $0.go()
         },
         Scenario(
-            .check, "the notification server is gone",
+            .check, "no notification server runs",
             promise: "The notification waits for a server, and is shown when one starts.",
             expects: oneCheck
         ) {
@@ -218,7 +218,7 @@ extension Scenario {
             try $0.logIn()
         },
         Scenario(
-            .upload, "its copy cannot be opened for a moment",
+            .upload, "the queued copy cannot be opened for a moment",
             promise: "The upload waits and shows the reason. Then the photo is sent and stored once.",
             expects: "completed; storm.bmp complete; sent once",
             begin: {
@@ -232,7 +232,7 @@ extension Scenario {
             try $0.control.suspend(61)
         },
         Scenario(
-            .upload, "power is awaited",
+            .upload, "no external power",
             promise: "`--when charging` holds the photo. It is sent when external power is connected.",
             expects: "completed; storm.bmp complete; sent once",
             begin: {

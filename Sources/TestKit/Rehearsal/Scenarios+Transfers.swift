@@ -25,7 +25,7 @@ extension Scenario {
             expects: "completed; version one, complete; then requested the rest"
         ) { $0.dropConnections() },
         Scenario(
-            .download, "server gone",
+            .download, "server not reachable",
             promise: "The download waits for the server and continues after the bytes that are stored durably.",
             expects: "completed; version one, complete; from the new server the rest"
         ) { try $0.replaceServer($0.serveWholeFile) },
@@ -38,7 +38,7 @@ extension Scenario {
             }
         ) { $0.dropConnections() },
         Scenario(
-            .download, "server changed the file and says not so",
+            .download, "server changed the file and kept its ETag",
             promise: "A 206 of another version is refused, and the download starts over.",
             expects: "completed; version two, complete; then requested the rest, the whole",
             begin: {
@@ -55,7 +55,7 @@ extension Scenario {
             }
         ) { $0.dropConnections() },
         Scenario(
-            .download, "the rest begins elsewhere",
+            .download, "the rest has another offset",
             promise: "A range that was not requested is refused, and the download starts over.",
             expects: "completed; version one, complete; then requested the rest, the whole",
             begin: {
@@ -64,7 +64,7 @@ extension Scenario {
             }
         ) { $0.dropConnections() },
         Scenario(
-            .download, "another digest was asked for", promise: "The download fails, and no file gets the name.",
+            .download, "another digest was requested", promise: "The download fails, and no file gets the name.",
             expects: "failed; no file; 1 request",
             begin: {
                 $0.serveFile()
@@ -89,7 +89,7 @@ extension Scenario {
             .download, "cancelled", promise: "No file and no part is left.", expects: "cancelled; no file; 1 request"
         ) { try $0.verb("transfers", "cancel", "all") },
         Scenario(
-            .download, "all work is ended", promise: "The download keeps its part and waits until it is resumed.",
+            .download, "stormy quit", promise: "The download keeps its part and waits until it is resumed.",
             expects: "completed; version one, complete; then requested the rest"
         ) {
             try $0.verb("quit")
@@ -102,7 +102,7 @@ extension Scenario {
         Scenario(
             .upload, "nothing happens",
             promise: "The photo gets its name on the server after its upload was complete and checked.",
-            expects: "completed; storm.bmp complete; sent once; part sent, part looked at, part named, photo looked at",
+            expects: "completed; storm.bmp complete; sent once; part sent, part queried, part renamed, photo queried",
             begin: { try $0.beginUpload(stalls: false) }, also: { $0.seenOfNaming() }
         ) { _ in },
         Scenario(
@@ -122,21 +122,21 @@ extension Scenario {
             expects: "completed; storm.bmp complete; sent twice"
         ) { $0.dropConnections() },
         Scenario(
-            .upload, "server gone", promise: "The upload waits for the server. The server has the photo once.",
+            .upload, "server not reachable", promise: "The upload waits for the server. The server has the photo once.",
             expects: "completed; storm.bmp complete; sent twice"
         ) { try $0.replaceServer { _ in } },
         Scenario(
             .upload, "the last response is lost",
             promise: "The agent asks the server for the result. The server has the photo once.",
-            expects: "completed; storm.bmp complete; sent once; part sent, part looked at, part named without an answer, "
-                + "part looked at, photo looked at, GET of the photo",
+            expects: "completed; storm.bmp complete; sent once; part sent, part queried, part renamed without a response, "
+                + "part queried, photo queried, GET of the photo",
             begin: {
                 $0.photos.loseAnswers(to: "MOVE")
                 try $0.beginUpload(stalls: false)
             }, also: { $0.seenOfNaming() }
         ) { _ in },
         Scenario(
-            .upload, "a log-in page answers",
+            .upload, "a captive portal responds",
             promise: "The upload waits, and the user is notified once. On the right network the photo is sent and stored once.",
             expects: "completed; storm.bmp complete; sent once; 1 notification",
             begin: {
@@ -161,7 +161,7 @@ extension Scenario {
             $0.dropConnections()
         },
         Scenario(
-            .upload, "given again", promise: "The same photo is not uploaded a second time.",
+            .upload, "named a second time", promise: "The same photo is not uploaded a second time.",
             expects: "completed; storm.bmp complete; sent twice"
         ) {
             try $0.beginUpload(stalls: false)
@@ -192,7 +192,7 @@ extension Scenario {
             try $0.verb("transfers", "resume", "all")
         },
         Scenario(
-            .upload, "all work is ended", promise: "The upload waits until it is resumed. Then the server has the photo once.",
+            .upload, "stormy quit", promise: "The upload waits until it is resumed. Then the server has the photo once.",
             expects: "completed; storm.bmp complete; sent twice"
         ) {
             try $0.verb("quit")
@@ -222,7 +222,7 @@ extension Scenario {
             begin: { try $0.beginUpload(behind: "first.jpg", ending: .notFound) }
         ) { _ in },
         Scenario(
-            .upload, "given again before the app heard of its end",
+            .upload, "named again before the app received its end",
             promise: "An upload that ended stays in the list until its result was delivered: the photo is not sent again.",
             expects: "completed; storm.bmp complete; sent twice"
         ) {

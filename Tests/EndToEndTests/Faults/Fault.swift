@@ -101,29 +101,29 @@ extension Fault {
         Fault("nothing is wrong", .whole(file), honest),
         Fault("the connection is cut in the body, once", .whole(file), cut, honest),
         Fault("every connection is cut after 50 kB", .whole(file), .cutAfter(50_000, of: file, etag: "\"v1\"")),
-        Fault("reset before an answer", .whole(file), .resetConnection, honest),
+        Fault("reset before the response", .whole(file), .resetConnection, honest),
         Fault(
-            "reset between head and body", .whole(file),
+            "reset between headers and body", .whole(file),
             ResponseScript([.status(200), .headers(["Content-Length": "300000", "ETag": "\"v1\""]), .reset]), honest),
         Fault("reset in the body", .whole(file), .cutAfter(100_000, of: file, etag: "\"v1\"", by: .reset), honest),
-        Fault("hung up without an answer", .whole(file), .hangUp, honest),
-        Fault("silence instead of an answer", .whole(file), change: { $0.idleTimeout = 2 }, .silence, honest),
+        Fault("closed without a response", .whole(file), .hangUp, honest),
+        Fault("no response", .whole(file), change: { $0.idleTimeout = 2 }, .silence, honest),
         Fault(
-            "silence in the body", .whole(file), change: { $0.idleTimeout = 2 },
+            "no more bytes in the body", .whole(file), change: { $0.idleTimeout = 2 },
             .cutAfter(100_000, of: file, etag: "\"v1\"", by: .stall), honest),
         Fault(
-            "a slow drip", .whole(file.slice(0..<2_000)), change: { $0.idleTimeout = 0.5 },
+            "a slow response", .whole(file.slice(0..<2_000)), change: { $0.idleTimeout = 0.5 },
             ResponseScript([
                 .status(200), .headers(["Content-Length": "2000"]),
                 .drip(file.slice(0..<2_000), chunkSize: 200, interval: 0.1),
             ])),
-        Fault("nobody listens", .waiting(-1004), at: { _ in "http://127.0.0.1:1/" }),
+        Fault("no server at this port", .waiting(-1004), at: { _ in "http://127.0.0.1:1/" }),
         Fault("no such host", .waiting(-1003), at: { _ in "http://nowhere.invalid/" }),
-        Fault("an answer that is not HTTP", .waiting(-1011), ResponseScript([.raw("SSH-2.0-OpenSSH_9.2\r\n"), .cut])),
+        Fault("a response that is not HTTP", .waiting(-1011), ResponseScript([.raw("SSH-2.0-OpenSSH_9.2\r\n"), .cut])),
     ]
 
     private static let ranges: [Fault] = [
-        Fault("206 from another offset than asked", .whole(file), cut, lying(.shiftedStart(-10))),
+        Fault("206 from another offset than requested", .whole(file), cut, lying(.shiftedStart(-10))),
         Fault("206 of another version's ETag", .whole(file), cut, lying(.otherETag("\"v2\""))),
         Fault("206 that claims another total", .whole(file), cut, lying(.wrongTotal(400_000))),
         Fault("206 without Content-Range", .whole(file), cut, lying(.missingContentRange)),
@@ -136,7 +136,7 @@ extension Fault {
             ]), honest),
         Fault("206 to a request without a range", .whole(file), lyingPart, honest),
         Fault("200 to a range", .whole(file), cut, .file(file, etag: "\"v1\"", supportsRange: false)),
-        Fault("416 with the whole length, though bytes are missing", .whole(file), cut, lying(.alwaysUnsatisfiable)),
+        Fault("416 with the complete length, although bytes are missing", .whole(file), cut, lying(.alwaysUnsatisfiable)),
         Fault("416 without Content-Range", .whole(file), cut, lying(.status(416))),
         Fault("412 to a range", .whole(file), cut, lying(.status(412))),
         Fault("304 to a range", .whole(file), cut, lying(.status(304))),
@@ -153,9 +153,9 @@ extension Fault {
         Fault("changed, and If-Range is ignored", .whole(later), cut, lying(.ignoresIfRange, later, etag: "\"v2\"")),
         Fault(
             "only a weak ETag", .whole(file), .cutAfter(100_000, of: file, etag: "W/\"v1\""), .file(file, etag: "W/\"v1\"")),
-        Fault("no validator at all", .whole(file), .cutAfter(100_000, of: file), .file(file)),
+        Fault("no validator", .whole(file), .cutAfter(100_000, of: file), .file(file)),
         Fault(
-            "a coded part of the same ETag", .whole(file), cut,
+            "a compressed part with the same ETag", .whole(file), cut,
             ResponseScript([
                 .status(206),
                 .headers([
@@ -175,11 +175,11 @@ extension Fault {
             "a length that is too small, a digest known", .failed(-1016), change: { $0.expectedSHA256 = fileDigest },
             ResponseScript([.status(200), .headers(["Content-Length": "1000"]), .body(file)], ending: .close)),
         Fault(
-            "a log-in page with 200, a digest known", .waiting(-1010), change: { $0.expectedSHA256 = fileDigest },
+            "a captive portal with 200, a digest known", .waiting(-1010), change: { $0.expectedSHA256 = fileDigest },
             whole(page, ["Content-Type": "text/html"])),
-        Fault("a log-in page with 200, nothing known", .waiting(-1010), whole(page, ["Content-Type": "text/html"])),
+        Fault("a captive portal with 200, nothing known", .waiting(-1010), whole(page, ["Content-Type": "text/html"])),
         Fault(
-            "a log-in page with 200 that names its version", .whole(page),
+            "a captive portal with 200 and an ETag", .whole(page),
             whole(page, ["Content-Type": "text/html", "ETag": "\"1\""])),
         Fault(
             "the right digest announced", .whole(file), whole(file, ["Repr-Digest": "sha-256=:\(base64(fileDigest)):"])),
@@ -195,11 +195,11 @@ extension Fault {
                 ]), .body(later.slice(100_000..<300_000)),
             ]), honest),
         Fault(
-            "compressed though nobody asked", .whole(later), whole(later, ["Content-Encoding": "gzip", "ETag": "\"v1\""])),
+            "compressed without a request for it", .whole(later), whole(later, ["Content-Encoding": "gzip", "ETag": "\"v1\""])),
         Fault("a compressed bomb", .whole(bomb), whole(bomb, ["Content-Encoding": "gzip"])),
-        Fault("more than the caller takes", .failed(-1103), change: { $0.maximumBodyBytes = 1_000 }, honest),
+        Fault("more than the caller accepts", .failed(-1103), change: { $0.maximumBodyBytes = 1_000 }, honest),
         Fault(
-            "more than the caller takes, of unknown length", .failed(-1103), change: { $0.maximumBodyBytes = 1_000 },
+            "more than the caller accepts, of unknown length", .failed(-1103), change: { $0.maximumBodyBytes = 1_000 },
             ResponseScript([.status(200), .headers(["Transfer-Encoding": "chunked"]), .chunked(file), .chunkEnd()])),
         Fault(
             "a length of too many digits", .waiting(-1011),
@@ -226,7 +226,7 @@ extension Fault {
             "503 until a date that has passed", .whole(file),
             .status(503, headers: ["Retry-After": "Sun, 06 Nov 1994 08:49:37 GMT"]), honest),
         Fault("503 to a range, then the rest", .whole(file), cut, .status(503, body: page), honest),
-        Fault("500 for ever", .waiting(-1011), .status(500, body: page)),
+        Fault("500 every time", .waiting(-1011), .status(500, body: page)),
     ]
 
     private static let redirects: [Fault] = [
@@ -234,9 +234,9 @@ extension Fault {
             server.route("GET", "/moved", honest)
             return [.redirect(307, to: "/moved")]
         },
-        Fault("redirected to itself for ever", .waiting(-1007)) { _ in [.redirect(302, to: "?again")] },
+        Fault("redirected to itself every time", .waiting(-1007)) { _ in [.redirect(302, to: "?again")] },
         Fault("redirected to a file of this machine", .failed(-1010), .redirect(302, to: "file:///etc/passwd")),
-        Fault("cut, and redirected elsewhere for the rest", .whole(later)) { server in
+        Fault("cut, and redirected to another address for the rest", .whole(later)) { server in
             server.route("GET", "/elsewhere", .file(later, etag: "\"v1\""))
             return [cut, .redirect(302, to: "/elsewhere")]
         },
@@ -245,10 +245,10 @@ extension Fault {
     private static let floods: [Fault] = [
         Fault("300 kB of headers", .waiting(-1011), .headerFlood(count: 300)),
         Fault(
-            "ten interim answers", .whole(file),
+            "ten interim responses", .whole(file),
             ResponseScript((0..<10).map { .interim(103, ["Link": "</\($0)>"]) } + [.resource(ServedFile(file, etag: "\"v1\""))])),
         Fault(
-            "interim answers without end", .waiting(-1011),
+            "interim responses without end", .waiting(-1011),
             ResponseScript((0..<5_000).map { _ in .interim(103, ["Link": .init(repeating: "x", count: 100)]) } + [.stall])),
     ]
 }

@@ -173,7 +173,7 @@ extension EndToEnd {
 
 extension Fault {
     /// Whether the result is the file of the server. Otherwise the result is another body that the server sent.
-    fileprivate var promisesFile: Bool { !name.hasPrefix("a log-in page") && !name.contains("compressed") }
+    fileprivate var promisesFile: Bool { !name.hasPrefix("a captive portal") && !name.contains("compressed") }
 }
 
 /// Compares the page of faults in the documentation with the results of the test.

@@ -164,17 +164,17 @@ struct UploadFault: Sendable {
         UploadFault(
             "413 too large for the server", of: [.put, .webdav, .multipart, .s3, .nextcloud, .immich], .failed(-1103)
         ) { store, way in store.refuse(status: 413, method: way.method) },
-        UploadFault("413 of a proxy that takes 256 KiB at most", of: [.tus, .resumable], .there) { store, _ in
+        UploadFault("413 of a proxy that accepts at most 256 KiB", of: [.tus, .resumable], .there) { store, _ in
             (store as? TusStore)?.limit(to: 256 << 10)
             (store as? ResumableStore)?.limit(to: 256 << 10)
         },
         // A redirect to another path over http counts as a temporary captive portal. For a form, the photo may already be stored.
         UploadFault(
-            "302 to a page that asks for a login", of: [.put, .webdav, .tus, .resumable, .s3, .nextcloud, .immich], .there
+            "302 to a login page", of: [.put, .webdav, .tus, .resumable, .s3, .nextcloud, .immich], .there
         ) { store, way in
             store.refuse(status: 302, method: way.method, headers: ["Location": "/login"])
         },
-        UploadFault("302 to a page that asks for a login", of: [.multipart], .failed(-1010)) { store, way in
+        UploadFault("302 to a login page", of: [.multipart], .failed(-1010)) { store, way in
             store.refuse(status: 302, method: way.method, headers: ["Location": "/login"])
         },
         UploadFault("cut after half of the bytes", .there) { store, way in
@@ -183,34 +183,34 @@ struct UploadFault: Sendable {
         UploadFault("cut four times, each after a tenth more", .there) { store, way in
             for _ in 0..<4 { store.cutUploads(afterBytes: way.size / 10, method: way.method) }
         },
-        UploadFault("cut in the midst of a piece", of: pieces, .there) { store, way in
+        UploadFault("cut in the middle of a piece", of: pieces, .there) { store, way in
             store.cutUploads(afterBytes: 2 << 20, method: way.method)
         },
         UploadFault(
-            "the answer to the bytes is lost", of: everyWay, { $0 == .multipart ? .thereMaybeTwice : .there }
+            "the response to the bytes is lost", of: everyWay, { $0 == .multipart ? .thereMaybeTwice : .there }
         ) { store, way in store.loseAnswers(to: way.method) },
         UploadFault(
-            "the answer to the last step is lost", of: [.webdav, .nextcloud, .nextcloudChunks, .s3Parts], .there
+            "the response to the last request is lost", of: [.webdav, .nextcloud, .nextcloudChunks, .s3Parts], .there
         ) { store, way in store.loseAnswers(to: way.lastMethod) },
-        UploadFault("the answer to the creation is lost", of: [.tus, .resumable], .there) { store, _ in
+        UploadFault("the response to the creation is lost", of: [.tus, .resumable], .there) { store, _ in
             store.loseAnswers(to: "POST")
         },
-        UploadFault("the answer to the creation is lost", of: [.s3Parts], .there) { store, _ in store.loseAnswers(to: "CREATE") },
-        UploadFault("the answer to the creation is lost", of: [.nextcloud], .there) { store, _ in store.loseAnswers(to: "MKCOL")
+        UploadFault("the response to the creation is lost", of: [.s3Parts], .there) { store, _ in store.loseAnswers(to: "CREATE") },
+        UploadFault("the response to the creation is lost", of: [.nextcloud], .there) { store, _ in store.loseAnswers(to: "MKCOL")
         },
         UploadFault(
-            "says yes and keeps nothing, once", of: [.put, .webdav, .resumable, .s3, .nextcloud, .immich], .there
+            "responds with success and stores nothing, once", of: [.put, .webdav, .resumable, .s3, .nextcloud, .immich], .there
         ) { store, way in store.refuse(status: 201, method: way.method) },
-        UploadFault("says yes and keeps nothing, once", of: [.tus], .there) { store, way in
+        UploadFault("responds with success and stores nothing, once", of: [.tus], .there) { store, way in
             store.refuse(status: 204, method: way.method, headers: ["Upload-Offset": "\(way.size)"])
         },
-        UploadFault("says yes to the last step and does nothing, once", of: [.webdav, .nextcloud], .there) { store, way in
+        UploadFault("responds to the last request with success and does nothing, once", of: [.webdav, .nextcloud], .there) { store, way in
             store.refuse(status: 201, method: way.lastMethod)
         },
-        UploadFault("says yes to a creation without saying where", of: [.tus, .resumable], .failed(-1011)) { store, _ in
+        UploadFault("responds to a creation without an address", of: [.tus, .resumable], .failed(-1011)) { store, _ in
             store.refuse(status: 201, method: "POST")
         },
-        UploadFault("says yes to a creation without saying where", of: [.s3Parts], .failed(-1011)) { store, _ in
+        UploadFault("responds to a creation without an address", of: [.s3Parts], .failed(-1011)) { store, _ in
             store.refuse(status: 200, method: "CREATE")
         },
         UploadFault("409 another offset, once", of: [.tus, .resumable], .there) { store, way in
@@ -219,19 +219,19 @@ struct UploadFault: Sendable {
         UploadFault("460 damaged on the way, once", of: [.tus], .there) { store, way in
             store.refuse(status: 460, method: way.method)
         },
-        UploadFault("410 the place is over", of: [.tus, .resumable], .there) { store, way in
+        UploadFault("410 the upload is no longer there", of: [.tus, .resumable], .there) { store, way in
             store.refuse(status: 410, method: way.method)
         },
-        UploadFault("404 the pieces are over", of: pieces, .there) { store, way in
+        UploadFault("404 the pieces are no longer there", of: pieces, .there) { store, way in
             store.refuse(status: 404, method: way.method)
         },
         UploadFault("another version of the protocol", of: [.tus], .failed(-1011)) { store, _ in
             store.refuse(status: 412, method: "POST", headers: ["Tus-Version": "0.2.2"])
         },
-        UploadFault("a version that nobody knows", of: [.resumable], .failed(-1011)) { store, _ in
+        UploadFault("an unknown version", of: [.resumable], .failed(-1011)) { store, _ in
             store.refuse(status: 400, method: "POST", next: 9)
         },
-        UploadFault("OPTIONS does not get through", of: [.tus], .there) { store, _ in store.refuse(status: 405, method: "OPTIONS")
+        UploadFault("OPTIONS is blocked", of: [.tus], .there) { store, _ in store.refuse(status: 405, method: "OPTIONS")
         },
         UploadFault("a server without MOVE", of: [.webdav], .failed(-1011)) { store, way in
             store.refuse(status: 405, method: way.lastMethod)
@@ -262,13 +262,13 @@ struct UploadFault: Sendable {
         UploadFault("501 a server without conditions", of: [.s3, .s3Parts], .there) { store, _ in
             (store as? S3Store)?.forgetConditions()
         },
-        UploadFault("says yes to the end, and no in its words", of: [.s3Parts], .there) { store, _ in
+        UploadFault("responds with 200 and an error in its body", of: [.s3Parts], .there) { store, _ in
             (store as? S3Store)?.failNextCompletion()
         },
-        UploadFault("409 the folder is gone at the end, once", of: [.nextcloud], .there) { store, way in
+        UploadFault("409 the folder is missing at the end, once", of: [.nextcloud], .there) { store, way in
             store.refuse(status: 409, method: way.lastMethod)
         },
-        UploadFault("does not know the question for duplicates", of: [.immich], .there) { store, _ in
+        UploadFault("does not support the query for duplicates", of: [.immich], .there) { store, _ in
             store.refuse(status: 404, method: "CHECK", next: 2)
         },
     ]

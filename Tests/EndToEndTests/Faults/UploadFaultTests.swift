@@ -146,8 +146,8 @@ extension EndToEnd {
             let message = (record.errorMessage ?? "").replacing(run.destination, with: "NAME")
             let outcome: String
             switch run.fault.promise(run.way) {
-            case .there: outcome = "there, once"
-            case .thereMaybeTwice: outcome = "there, twice: the server cannot be asked"
+            case .there: outcome = "on the server, once"
+            case .thereMaybeTwice: outcome = "on the server, twice: the server cannot be queried"
             case .failed: outcome = "fails: \(message)"
             case .waiting: outcome = "waits and tries again: \(message)"
             }
@@ -162,8 +162,8 @@ extension EndToEnd {
             guard carried > 1 else { return "none" }
             let more = taken - run.way.size
             // The list of parts is not counted as bytes of the photo.
-            guard more > run.way.size / 100 else { return "none that the server had" }
-            return more >= run.way.size ? "all: it had thrown them away" : "\(more * 100 / run.way.size) %"
+            guard more > run.way.size / 100 else { return "none of the bytes that the server had" }
+            return more >= run.way.size ? "all: the server had deleted them" : "\(more * 100 / run.way.size) %"
         }
     }
 }

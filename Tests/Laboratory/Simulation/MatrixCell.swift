@@ -275,25 +275,26 @@ package struct MatrixCell: Sendable {
                     (launch.kind == .appRefresh ? "check " : "delivery ") + (launch.outcome?.rawValue ?? "running")
                 }
                 if state == .checkWaitsForNoon, let first = history.first { words.append("at " + clock(first.startedAt)) }
-                words.append("told \(machine.desktop.history.count)×")
+                words.append("shown \(machine.desktop.history.count)×")
                 if !requests.isEmpty, state != .checkWaitsForNoon { words.append("a request is left") }
                 if transfers.contains(where: { !$0.state.isTerminal }) { words.append("a transfer is left") }
             case .downloadIsQueued, .downloadIsRunning, .downloadIsWaiting, .downloadIsPaused:
                 words.append(transfers.map(\.state.rawValue).joined(separator: ", "))
-                words += app.deliveries.map { told in
-                    let version = MatrixCell.digests.firstIndex(of: told)
-                    return version.map { "version \($0 + 1), whole" } ?? (told.count == 64 ? "OTHER BYTES" : told + " told")
+                words += app.deliveries.map { delivery in
+                    let version = MatrixCell.digests.firstIndex(of: delivery)
+                    let other = delivery.count == 64 ? "OTHER BYTES" : delivery + " reported"
+                    return version.map { "version \($0 + 1), complete" } ?? other
                 }
-                if let transfer = transfers.first, transfer.bytesOnWire > Int64(size) + 100_000 { words.append("begun anew") }
+                if let transfer = transfers.first, transfer.bytesOnWire > Int64(size) + 100_000 { words.append("started again") }
             case .uploadIsQueued, .uploadIsRunning, .uploadAwaitsItsAnswer, .uploadIsWaiting:
                 words.append(transfers.map(\.state.rawValue).joined(separator: ", "))
-                words.append("there \(dav.files.count { dav.contents(of: $0) == photo })×")
+                words.append("on the server \(dav.files.count { dav.contents(of: $0) == photo })×")
                 if dav.files.count > 1 || dav.unfinishedUploads > 0 { words.append("something is left behind") }
-                words.append("told \(app.deliveries.count)×")
+                words.append("reported \(app.deliveries.count)×")
             case .noticeIsPending, .noticeIsBeingShown, .noticeStands, .noticeWasPressed:
                 words.append("shown \(machine.desktop.history.count)×")
                 words.append(notices.first.map(\.state.rawValue) ?? "gone")
-                if state == .noticeWasPressed { words.append("heard \(app.responses)×") }
+                if state == .noticeWasPressed { words.append("received \(app.responses)×") }
             }
             return words.joined(separator: ", ")
         }

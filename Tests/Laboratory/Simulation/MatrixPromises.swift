@@ -1,47 +1,47 @@
 /// The promised result in each cell of the matrix, word for word. In most cells the result is the same as without the event.
 enum MatrixPromises {
     static let usual: [MatrixState: String] = [
-        .checkWaitsForNoon: "check completed, at 12:00, told 1×",
-        .checkIsAsking: "check completed, told 1×",
-        .checkHandedOver: "check expired, delivery completed, told 1×",
-        .answerIsBeingDelivered: "delivery completed, told 1×",
-        .downloadIsQueued: "completed, version 1, whole",
-        .downloadIsRunning: "completed, version 1, whole",
-        .downloadIsWaiting: "completed, version 1, whole",
-        .downloadIsPaused: "completed, version 1, whole",
-        .uploadIsQueued: "completed, there 1×, told 1×",
-        .uploadIsRunning: "completed, there 1×, told 1×",
-        .uploadAwaitsItsAnswer: "completed, there 1×, told 1×",
-        .uploadIsWaiting: "completed, there 1×, told 1×",
+        .checkWaitsForNoon: "check completed, at 12:00, shown 1×",
+        .checkIsAsking: "check completed, shown 1×",
+        .checkHandedOver: "check expired, delivery completed, shown 1×",
+        .answerIsBeingDelivered: "delivery completed, shown 1×",
+        .downloadIsQueued: "completed, version 1, complete",
+        .downloadIsRunning: "completed, version 1, complete",
+        .downloadIsWaiting: "completed, version 1, complete",
+        .downloadIsPaused: "completed, version 1, complete",
+        .uploadIsQueued: "completed, on the server 1×, reported 1×",
+        .uploadIsRunning: "completed, on the server 1×, reported 1×",
+        .uploadAwaitsItsAnswer: "completed, on the server 1×, reported 1×",
+        .uploadIsWaiting: "completed, on the server 1×, reported 1×",
         .noticeIsPending: "shown 1×, delivered",
         .noticeIsBeingShown: "shown 1×, delivered",
         .noticeStands: "shown 1×, delivered",
-        .noticeWasPressed: "shown 1×, closed, heard 1×",
+        .noticeWasPressed: "shown 1×, closed, received 1×",
     ]
 
     static let exceptions: [MatrixState: [MatrixCause: String]] = [
         .checkWaitsForNoon: [
-            .personCancels: "told 0×",
+            .personCancels: "shown 0×",
             // The missed noon runs as soon as possible.
-            .clockIsSteppedForward: "check completed, at 13:00, told 1×",
-            .machineSleeps: "check completed, at 13:00, told 1×",
+            .clockIsSteppedForward: "check completed, at 13:00, shown 1×",
+            .machineSleeps: "check completed, at 13:00, shown 1×",
         ],
         .checkIsAsking: [
             .timeRunsOut: handedOver, .appIsTerminated: handedOver, .logout: handedOver,
             // The response arrives after the time of the check.
             .serverIsGone: handedOver, .diskIsFull: handedOver,
-            .appIsKilled: "check crashed, check completed, told 1×", .bothAreKilled: "check crashed, check completed, told 1×",
-            .personCancels: "check failed, told 0×",
+            .appIsKilled: "check crashed, check completed, shown 1×", .bothAreKilled: "check crashed, check completed, shown 1×",
+            .personCancels: "check failed, shown 0×",
         ],
-        .checkHandedOver: [.personCancels: "check expired, delivery completed, told 0×"],
+        .checkHandedOver: [.personCancels: "check expired, delivery completed, shown 0×"],
         .answerIsBeingDelivered: [
             .timeRunsOut: deliveredAgain, .appIsTerminated: deliveredAgain, .logout: deliveredAgain,
-            .appIsKilled: "delivery crashed, delivery completed, told 1×",
-            .bothAreKilled: "delivery crashed, delivery completed, told 1×",
+            .appIsKilled: "delivery crashed, delivery completed, shown 1×",
+            .bothAreKilled: "delivery crashed, delivery completed, shown 1×",
         ],
-        .downloadIsQueued: [.personCancels: cancelledDownload, .serverChangesTheFile: "completed, version 2, whole"],
+        .downloadIsQueued: [.personCancels: cancelledDownload, .serverChangesTheFile: "completed, version 2, complete"],
         .downloadIsRunning: [.personCancels: cancelledDownload, .serverChangesTheFile: startedOver],
-        .downloadIsWaiting: [.personCancels: cancelledDownload, .serverChangesTheFile: "completed, version 2, whole"],
+        .downloadIsWaiting: [.personCancels: cancelledDownload, .serverChangesTheFile: "completed, version 2, complete"],
         .downloadIsPaused: [.personCancels: cancelledDownload, .serverChangesTheFile: startedOver],
         .uploadIsQueued: [.personCancels: cancelledUpload],
         .uploadIsRunning: [.personCancels: cancelledUpload],
@@ -57,9 +57,9 @@ enum MatrixPromises {
         .noticeStands: [.personCancels: "shown 1×, withdrawn", .notificationServerIsGone: "shown 2×, delivered"],
     ]
 
-    private static let handedOver = "check expired, delivery completed, told 1×"
-    private static let deliveredAgain = "delivery expired, delivery completed, told 1×"
-    private static let cancelledDownload = "cancelled, cancelled told"
-    private static let startedOver = "completed, version 2, whole, begun anew"
-    private static let cancelledUpload = "cancelled, there 0×, told 1×"
+    private static let handedOver = "check expired, delivery completed, shown 1×"
+    private static let deliveredAgain = "delivery expired, delivery completed, shown 1×"
+    private static let cancelledDownload = "cancelled, cancelled reported"
+    private static let startedOver = "completed, version 2, complete, started again"
+    private static let cancelledUpload = "cancelled, on the server 0×, reported 1×"
 }

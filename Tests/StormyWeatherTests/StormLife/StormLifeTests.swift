@@ -236,7 +236,7 @@ private struct Story {
             "dismissed at level extreme, and its warning is cancelled", "the same extreme warning again", dismissedTornado,
             { $0.warn(.dismissed, [flood, Story.warning("tornado 2", "Tornado", .extreme)], cancelled: ["tornado"]) }),
         row(
-            "dismissed at level extreme, and its warning stands", "an extreme warning of another kind", dismissedTornado,
+            "dismissed at level extreme, and its warning is in force", "an extreme warning of another kind", dismissedTornado,
             { $0.warn(.dismissed, [flood, hurricane, tornado]) }),
         row(
             "on the screen, for a warning", "a warning of another hazard", shownWind, { $0.warn(.visible, [wind, flood]) },
@@ -257,20 +257,20 @@ private struct Story {
             "on the screen", "a fresh forecast: below 80 % of the limit", .shown(), { $0.check(59) }, .callOff, .closePhotoRequest
         ),
         row(
-            "waits, never seen", "a fresh forecast: 80 to 100 % of the limit", waiting, { $0.check(62, .waiting) }, .withdraw,
+            "waits, not seen yet", "a fresh forecast: 80 to 100 % of the limit", waiting, { $0.check(62, .waiting) }, .withdraw,
             .closePhotoRequest),
         row(
             "snoozed", "a fresh forecast: below 80 % of the limit", .shown(), { $0.check(59, .snoozed) }, .withdraw,
             .closePhotoRequest),
         row("dismissed", "a fresh forecast: below 80 % of the limit", .shown(), { $0.check(59, .dismissed) }, .closePhotoRequest),
         row(
-            "waits, never seen", "a fresh forecast: below 80 % of the limit", waiting, { $0.check(59, .waiting) }, .withdraw,
+            "waits, not seen yet", "a fresh forecast: below 80 % of the limit", waiting, { $0.check(59, .waiting) }, .withdraw,
             .closePhotoRequest),
         row(
-            "on the screen", "the same, and a warning stands", .shown(), { $0.check(59, warning: .severe) }, .alert,
+            "on the screen", "the same, and a warning is in force", .shown(), { $0.check(59, warning: .severe) }, .alert,
             .openPhotoRequest),
-        row("on the screen", "a forecast of four hours ago: below", .shown(), { $0.check(59, age: 4 * 3600) }, .update),
-        row("on the screen", "a forecast that ends before it: below", .shown(), { $0.check(59, hours: 6) }, .update),
+        row("on the screen", "a forecast that is four hours old: below 80 %", .shown(), { $0.check(59, age: 4 * 3600) }, .update),
+        row("on the screen", "a forecast that ends before it: below 80 %", .shown(), { $0.check(59, hours: 6) }, .update),
         row("on the screen", "a forecast without gusts", .shown(), { $0.check(nil) }, .update),
         row("on the screen", "no data", .shown(), { $0.answer(.visible) }, .update),
         row("called off", "the storm returns", calledOff(), { $0.check(90) }, .alert, .openPhotoRequest),
@@ -278,7 +278,7 @@ private struct Story {
             "called off three times in 24 h", "the storm returns", calledOff(returns: 3), { $0.check(90) }, .showSilently,
             .openPhotoRequest),
         row(
-            "called off three times in 24 h", "it returns at a level never shown", calledOff(returns: 3), { $0.check(110) },
+            "called off three times in 24 h", "it returns at a level that was not shown yet", calledOff(returns: 3), { $0.check(110) },
             .alert, .openPhotoRequest),
         row("called off", "80 to 100 % of the limit", calledOff(), { $0.check(62) }),
         row(
@@ -286,10 +286,10 @@ private struct Story {
             .closePhotoRequest),
         row("dismissed", "its end", .shown(), { ($0.now = noon + 7 * 3600, $0.answer(.dismissed)).1 }, .closePhotoRequest),
         row(
-            "closed under a clock that was ahead", "the clock is right again", ahead,
+            "closed while the clock was ahead", "the clock is right again", ahead,
             { ($0.now = noon, $0.answer(.withdrawn)).1 }, .showSilently, .openPhotoRequest),
         row(
-            "shown, and the process died before it stored that", "the next check", Story.shown().forgotten,
+            "shown, and the process ended before it stored this", "the next check", Story.shown().forgotten,
             { $0.answer(.visible, memory: Story.shown().memory) }, .openPhotoRequest, .update),
         row(
             "withdrawn by `stormy quit` before it was seen", "the next check", waiting, { $0.answer(.unseen) }, .alert,
