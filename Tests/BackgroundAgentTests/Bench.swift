@@ -84,7 +84,7 @@ final class Bench {
             }, post: { [posted] in posted.add($0) })
         host = AgentHost(agent, now: { clocks.value.now })
         try agent.reconcile(version: "1")
-        if knowing { agent.hear(.conditions(conditions.current)) }
+        if knowing { agent.receive(.conditions(conditions.current)) }
         if turning { try turn() }
     }
 
@@ -93,12 +93,12 @@ final class Bench {
     func turn() throws -> Date? {
         let wake = try agent.turn()
         guard !disk.hasThread, posted.hasAny else { return wake }
-        while let event = posted.take() { agent.hear(event) }
+        while let event = posted.take() { agent.receive(event) }
         return try turn()
     }
 
     func hear(_ events: AgentEvent...) throws {
-        for event in events { agent.hear(event) }
+        for event in events { agent.receive(event) }
         try turn()
     }
 

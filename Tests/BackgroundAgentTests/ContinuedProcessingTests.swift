@@ -188,7 +188,7 @@ import Testing
 
     @Test func `a launch of continued processing cannot be simulated`() throws {
         for number in 1...5 { try bench.begin("a\(number)", host: host) }
-        let question = try bench.ledger.write { try $0.ask(.simulateLaunch, "a5", now: bench.now) }
+        let question = try bench.ledger.write { try $0.addControl(.simulateLaunch, "a5", now: bench.now) }
         try bench.turn()
         #expect(try bench.ledger.read { try $0.answer(to: question) }?.hasPrefix("error: a5 runs in the process") == true)
         #expect(bench.launcher.started.isEmpty)

@@ -109,7 +109,7 @@ final class FakePresenter: Presenter {
 
     func showBadge(_ count: Int, desktopEntry: String) { badges.withLock { $0.append(count) } }
 
-    func ask() { questions.withLock { $0 += 1 } }
+    func query() { questions.withLock { $0 += 1 } }
 
     func withdraw(identifier: String, serverID: UInt32, of server: String?) {
         withdrawals.withLock { $0.append("\(identifier) \(serverID)") }

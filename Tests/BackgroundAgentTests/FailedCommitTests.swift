@@ -42,7 +42,7 @@ import TransferMachines
                 zone: { clocks.value.zone }),
             disk: DiskWorker(hasThread: false), watchProcess: { _ in true }, post: { posted.add($0) })
         try agent.reconcile(version: "1")
-        agent.hear(.conditions(FakeConditions().current))
+        agent.receive(.conditions(FakeConditions().current))
         _ = try agent.turn()
         view.setKillHook { [isDiskFull] in $0 == .committing && isDiskFull.isOn }
     }
@@ -72,7 +72,7 @@ import TransferMachines
         try ledger.write { try $0.setResult(.completed, detail: nil, ofLaunch: launch) }
         isDiskFull.isOn = true
         launcher.living = []
-        agent.hear(.launchEnded(launch, .exited(0)))
+        agent.receive(.launchEnded(launch, .exited(0)))
         tryToTurn()
         #expect(try ledger.read { try $0.launch(launch)?.endedAt } == nil)
         #expect(launcher.forgotten.isEmpty)
@@ -98,7 +98,7 @@ import TransferMachines
         #expect(Array("sunny".utf8).withUnsafeBytes { attempt.sink.write($0) })
         isDiskFull.isOn = true
         let end = WireEnd(head: head, failure: failure, bytesSent: 0, bytesReceived: 5)
-        agent.hear(.transport(.ended(attempt.id, end)))
+        agent.receive(.transport(.ended(attempt.id, end)))
         tryToTurn()
         #expect(try ledger.read { try $0.transfer(id)?.state } == .running)
         isDiskFull.isOn = false
@@ -122,7 +122,7 @@ import TransferMachines
         try ledger.write {
             try $0.save(RequestRecord(identifier: "noon", kind: .appRefresh, earliestBegin: nil, submittedAt: Bench.start))
         }
-        agent.hear(.stopRequested)
+        agent.receive(.stopRequested)
         // A stop alone writes nothing, so this turn may succeed. A launch cannot start before the commit succeeds.
         _ = try? agent.turn()
         isDiskFull.isOn = false

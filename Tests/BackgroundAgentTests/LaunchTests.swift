@@ -263,7 +263,7 @@ import Testing
     @Test func `a request can be launched and expired by a simulation`() throws {
         try bench.submit(after: 86_400)
         func ask(_ verb: ControlRecord.Verb, _ argument: String) throws -> String? {
-            let id = try bench.ledger.write { try $0.ask(verb, argument, now: bench.now) }
+            let id = try bench.ledger.write { try $0.addControl(verb, argument, now: bench.now) }
             try bench.turn()
             return try bench.ledger.read { try $0.answer(to: id) }
         }
@@ -328,7 +328,7 @@ import Testing
         let id = try bench.onlyLive()
         try bench.submit("next", after: 3_600, in: id)
         if isQuit {
-            try bench.ledger.write { _ = try $0.ask(.quit, now: bench.now) }
+            try bench.ledger.write { _ = try $0.addControl(.quit, now: bench.now) }
             try bench.turn()
         } else {
             try bench.hear(.stopRequested)
@@ -341,7 +341,7 @@ import Testing
     /// The agent was stopped by a signal, and the process of the quit command has ended.
     @Test func `an abandoned quit does not stop an agent with work`() throws {
         func quit(_ asker: ProcessIdentity) throws -> String? {
-            let question = try bench.ledger.write { try $0.ask(.quit, by: asker, now: bench.now) }
+            let question = try bench.ledger.write { try $0.addControl(.quit, by: asker, now: bench.now) }
             try bench.turn()
             return try bench.ledger.read { try $0.answer(to: question) }
         }
@@ -355,7 +355,7 @@ import Testing
     }
 
     @Test func `the quit command stops the agent and gets a reply`() throws {
-        let question = try bench.ledger.write { try $0.ask(.quit, now: bench.now) }
+        let question = try bench.ledger.write { try $0.addControl(.quit, now: bench.now) }
         try bench.turn()
         #expect(bench.host.hasFinished)
         #expect(try bench.ledger.read { try $0.answer(to: question) } == "stopping")

@@ -383,7 +383,7 @@ import Testing
     /// All work is ended before the server has responded. The agent waits until it can withdraw the notification.
     @Test func `an agent that stops waits until a removed notification is withdrawn`() throws {
         try add()
-        bench.agent.hear(.stopRequested)
+        bench.agent.receive(.stopRequested)
         try retract()
         #expect(!bench.host.hasFinished)
         try presented(7)
@@ -395,7 +395,7 @@ import Testing
 
     @Test func `an agent that stops waits at most 5 seconds for the server`() throws {
         try add()
-        bench.agent.hear(.stopRequested)
+        bench.agent.receive(.stopRequested)
         try retract()
         try bench.pass(4.9)
         #expect(!bench.host.hasFinished)

@@ -17,7 +17,7 @@ import Testing
     @Test func `change notifications during a hold extend the row`() {
         var rate = NotificationRate()
         for ring in 0..<11 { _ = rate.isTooHigh(afterRingAt: Double(ring) * 0.001) }
-        rate.note(ringAt: 0.95)
+        rate.record(ringAt: 0.95)
         let shouldContinue = rate.isTooHigh(afterRingAt: 1)
         #expect(shouldContinue)
     }

@@ -160,7 +160,7 @@ import TransferMachines
         #expect(Array("sunny".utf8).withUnsafeBytes { attempt.sink.write($0) })
         try bench.hear(.transport(.ended(attempt.id, WireEnd(head: head, failure: nil, bytesSent: 0, bytesReceived: 5))))
         while let event = bench.posted.next() {
-            if case .attemptSettled = event { return event }
+            if case .attemptFinished = event { return event }
             try bench.hear(event)
         }
         throw CancellationError()

@@ -228,7 +228,7 @@ import TransferMachines
         try bench.submit()
         try bench.turn()
         let id = try bench.onlyLive()
-        let question = try bench.ledger.write { try $0.ask(.quit, now: bench.now) }
+        let question = try bench.ledger.write { try $0.addControl(.quit, now: bench.now) }
         try bench.startAgent()
         #expect(bench.agent.lifetime.isQuitting)
         #expect(bench.launcher.warned == [id])
@@ -237,7 +237,7 @@ import TransferMachines
 
     @Test func `a quit command of an ended process does not stop a new agent`() throws {
         try bench.submit(after: 3_600)
-        let question = try bench.ledger.write { try $0.ask(.quit, now: bench.now) }
+        let question = try bench.ledger.write { try $0.addControl(.quit, now: bench.now) }
         // The process of the command has ended as well.
         try DatabaseQueue(path: bench.ledger.directories.ledger.path).write {
             try $0.execute(sql: "UPDATE control SET askerPID = 4000001, askerStart = 1")

@@ -299,7 +299,7 @@ import Testing
     @Test func `an agent that stops waits at most 5 seconds for a withdrawal`() throws {
         try add(1)
         try presentAll()
-        bench.agent.hear(.stopRequested)
+        bench.agent.receive(.stopRequested)
         try bench.ledger.write { try $0.withdrawMatching(now: bench.now) { _ in true } }
         try bench.turn()
         try bench.pass(4.9)

@@ -507,7 +507,7 @@ import TransferMachines
         let attempt = try bench.attempt(id)
         let head = ResponseHead(status: 401, headers: [], url: attempt.request.url)
         let end = WireEnd(head: head, failure: nil, bytesSent: 0, bytesReceived: 0)
-        bench.agent.hear(.transport(.ended(attempt.id, end)))
+        bench.agent.receive(.transport(.ended(attempt.id, end)))
         let wake = try #require(try bench.turn())
         #expect(try bench.transfer(id).state == .failed)
         #expect(wake <= bench.now + Lifetime.linger)

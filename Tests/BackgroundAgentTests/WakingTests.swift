@@ -305,12 +305,12 @@ final class FakeSleepManager: SleepManager {
     var isDelayed: Bool { state.withLock { $0.isDelayed } }
     var calls: [Call] { state.withLock { $0.calls } }
 
-    func look() {
+    func query() {
         let machine = state.withLock { state in
             state.calls.append(.look)
             return state.machine
         }
-        tell(.looked(machine))
+        tell(.machineState(machine))
     }
 
     func delaySleep() {

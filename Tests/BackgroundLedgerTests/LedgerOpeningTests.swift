@@ -103,7 +103,7 @@ import Testing
             try $0.execute(sql: "SELECT 1")
         }
         #expect(throws: StoreError.notADatabase(path: path)) { try Ledger(copyOf: test.directories) }
-        guard case .missing = try Ledger.look(test.directories, { _ in }) else {
+        guard case .missing = try Ledger.inspect(test.directories, { _ in }) else {
             Issue.record("a pipe is no ledger")
             return
         }
@@ -127,7 +127,7 @@ import Testing
             for suffix in ["", "-journal"] { try FileManager.default.copyItem(atPath: source + suffix, toPath: ledger + suffix) }
             try database.execute(sql: "ROLLBACK")
         }
-        guard case .ofAnEarlierVersion = try Ledger.look(test.directories, { _ in }) else {
+        guard case .ofAnEarlierVersion = try Ledger.inspect(test.directories, { _ in }) else {
             Issue.record("the file cannot be read")
             return
         }

@@ -131,13 +131,13 @@ import Testing
     // MARK: Questions
 
     @Test func `a question is open until it is answered, and the answer is removed after a day`() throws {
-        let id = try ledger.write { try $0.ask(.simulateLaunch, "a", now: now) }
+        let id = try ledger.write { try $0.addControl(.simulateLaunch, "a", now: now) }
         #expect(try ledger.read { try $0.openQuestions() }.map(\.argument) == ["a"])
         #expect(try ledger.read { try $0.answer(to: id) } == nil)
         try ledger.write { try $0.answer(id, "launched a") }
         #expect(try ledger.read { try $0.openQuestions() }.isEmpty)
         #expect(try ledger.read { try $0.answer(to: id) } == "launched a")
-        _ = try ledger.write { try $0.ask(.quit, now: now + 86_401) }
+        _ = try ledger.write { try $0.addControl(.quit, now: now + 86_401) }
         #expect(try ledger.read { try $0.answer(to: id) } == nil, "of no use after a day")
     }
 

@@ -18,7 +18,7 @@ import Testing
     private var spooled: [String] { (try? FileManager.default.contentsOfDirectory(atPath: test.directories.spool.path)) ?? [] }
 
     private func take(allowsEmpty: Bool = false) throws -> Snapshot {
-        try Snapshot.take(of: source, in: test.directories, allowsEmpty: allowsEmpty)
+        try Snapshot.make(of: source, in: test.directories, allowsEmpty: allowsEmpty)
     }
 
     @Test func `a snapshot is a complete copy that does not depend on the original`() throws {
@@ -40,7 +40,7 @@ import Testing
     @Test func `a copy that cannot be opened is reported with the reason of the system`() throws {
         try Data("a".utf8).write(to: source)
         let error = try #require(throws: Snapshot.Failure.self) {
-            try Snapshot.take(of: source, in: test.directories) { copy in
+            try Snapshot.make(of: source, in: test.directories) { copy in
                 #expect(unlink(copy.path) == 0 && symlink("elsewhere", copy.path) == 0)
                 return true
             }
@@ -58,11 +58,11 @@ import Testing
         #expect(isFree)
         try Data("a".utf8).write(to: source)
         struct Refused: Error {}
-        #expect(throws: Refused.self) { try Snapshot.take(of: source, in: test.directories) { _ in throw Refused() } }
+        #expect(throws: Refused.self) { try Snapshot.make(of: source, in: test.directories) { _ in throw Refused() } }
         #expect(isFree && spooled == [])
         // The check examines the open file, because the name may lead to another file by now.
         #expect(throws: Refused.self) {
-            try Snapshot.take(of: source, in: test.directories) { _ in
+            try Snapshot.make(of: source, in: test.directories) { _ in
                 Issue.record("it was copied")
                 return false
             } checking: { descriptor in
@@ -132,7 +132,7 @@ import Testing
     @Test func `a path below a regular file is reported as missing`() throws {
         try Data("a".utf8).write(to: source)
         let inside = source.appendingPathComponent("b")
-        #expect(throws: Snapshot.Failure.missing(inside.path)) { try Snapshot.take(of: inside, in: test.directories) }
+        #expect(throws: Snapshot.Failure.missing(inside.path)) { try Snapshot.make(of: inside, in: test.directories) }
     }
 
     @Test func `a folder is refused and leaves no copy`() throws {
@@ -148,7 +148,7 @@ import Testing
 
     @Test func `a device is refused`() {
         let null = URL(fileURLWithPath: "/dev/null")
-        #expect(throws: Snapshot.Failure.notAFile("/dev/null")) { try Snapshot.take(of: null, in: test.directories) }
+        #expect(throws: Snapshot.Failure.notAFile("/dev/null")) { try Snapshot.make(of: null, in: test.directories) }
     }
 
     @Test func `an empty file is refused unless empty files are allowed`() throws {

@@ -50,7 +50,7 @@ import Testing
         let eligible = stored.filter { $0.state == .queued && !$0.isSuspended && met.isSuperset(of: $0.needs) }
         for row in eligible.sorted(by: { ($1.priority, $0.id!) < ($0.priority, $1.id!) })
         where room.has(row.host, limit: row.hostLimit) {
-            room.take(row.host)
+            room.insert(row.host)
             wanted.append(row.id!)
         }
         let chosen = try ledger.read { try $0.nextTransfers(met: met, room: TransferRoom(running: running)).map(\.id) }

@@ -206,7 +206,7 @@ import Testing
         let event = try #require(try ledger.read { try $0.undeliveredEvents().first?.id })
         try ledger.write { try $0.eventWasDelivered(event, now: now) }
         #expect(try collectable(at: now) == [id])
-        try ledger.write { try $0.settle(id) }
+        try ledger.write { try $0.filesWereRemoved(id) }
         #expect(try collectable(at: now) == [])
     }
 

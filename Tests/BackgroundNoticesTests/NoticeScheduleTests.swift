@@ -98,15 +98,15 @@ import Testing
     @Test func `missed occurrences are consumed at once`() throws {
         let added = instant("2026-11-26T06:00:00Z")
         var noon = try #require(NoticeSchedule(calendar { $0.hour = 12 }, now: added, zone: berlin))
-        noon.take(now: instant("2026-12-24T20:00:00Z"), zone: berlin)
+        noon.consume(now: instant("2026-12-24T20:00:00Z"), zone: berlin)
         #expect(noon.next == instant("2026-12-25T11:00:00Z"))
         var hourly = try #require(NoticeSchedule(.interval(3_600, repeats: true), now: added, zone: berlin))
-        hourly.take(now: added + 3_600.5, zone: berlin)
+        hourly.consume(now: added + 3_600.5, zone: berlin)
         #expect(hourly.next == added + 7_200, "in its own step")
-        hourly.take(now: added + 10 * 3_600 + 7, zone: berlin)
+        hourly.consume(now: added + 10 * 3_600 + 7, zone: berlin)
         #expect(hourly.next == added + 11 * 3_600)
         var once = try #require(NoticeSchedule(.interval(60, repeats: false), now: added, zone: berlin))
-        once.take(now: added + 60, zone: berlin)
+        once.consume(now: added + 60, zone: berlin)
         #expect(once.next == nil)
         #expect(once.read(now: added - 86_400, zone: .gmt).next == nil)
     }
@@ -115,13 +115,13 @@ import Testing
     @Test func `a clock that is set back does not repeat an occurrence`() throws {
         let noon = instant("2026-11-26T11:00:00Z")
         var schedule = try #require(NoticeSchedule(calendar { $0.hour = 12 }, now: noon - 3_600, zone: berlin))
-        schedule.take(now: noon + 0.2, zone: berlin)
+        schedule.consume(now: noon + 0.2, zone: berlin)
         #expect(schedule.read(now: noon - 1_800, zone: berlin).next == noon + 86_400)
         // A step back of a year means that the clock had been ahead.
         #expect(try #require(schedule.read(now: noon - 365 * 86_400 - 60, zone: berlin).next) < noon - 364 * 86_400)
         // An interval is elapsed time, not local time.
         var hourly = try #require(NoticeSchedule(.interval(3_600, repeats: true), now: noon, zone: berlin))
-        hourly.take(now: noon + 3_600, zone: berlin)
+        hourly.consume(now: noon + 3_600, zone: berlin)
         #expect(hourly.read(now: noon, zone: berlin).next == noon + 3_600)
         for seconds in [0, -1, .nan, .infinity, 1e-9] {
             let next = NoticeTrigger.interval(seconds, repeats: true).next(after: noon, zone: berlin)

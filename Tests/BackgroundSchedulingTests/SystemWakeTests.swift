@@ -45,11 +45,11 @@ import Testing
     private func sleeping(_ machine: MachineState) -> SystemWake {
         var wake = SystemWake()
         #expect(wake.plan(Self.noon, isWorkDone: false, at: Self.at(-60)) == [.look])
-        #expect(wake.hear(.looked(MachineState()), at: Self.at(-60)) == [])
+        #expect(wake.handle(.machineState(MachineState()), at: Self.at(-60)) == [])
         #expect(wake.plan(Self.noon, isWorkDone: false, at: Self.at(-60)) == [.arm(Self.noon), .delaySleep])
-        #expect(wake.hear(.delayed, at: Self.at(-60)) == [])
-        #expect(wake.hear(.falling, at: Self.at(-50)) == [.look])
-        #expect(wake.hear(.looked(machine), at: Self.at(-50)) == [.allowSleep])
+        #expect(wake.handle(.delayed, at: Self.at(-60)) == [])
+        #expect(wake.handle(.falling, at: Self.at(-50)) == [.look])
+        #expect(wake.handle(.machineState(machine), at: Self.at(-50)) == [.allowSleep])
         return wake
     }
 
@@ -58,15 +58,15 @@ import Testing
         var wake = sleeping(closed)
         #expect(wake.tick(at: Self.at(0)) == [.delaySleep, .look])
         #expect(wake.holdsWork)
-        #expect(wake.hear(.looked(closed), at: Self.at(0)) == [])
-        #expect(wake.hear(.delayed, at: Self.at(0)) == [.serve(Self.noon)])
+        #expect(wake.handle(.machineState(closed), at: Self.at(0)) == [])
+        #expect(wake.handle(.delayed, at: Self.at(0)) == [.serve(Self.noon)])
         #expect(!wake.holdsWork)
         let next = Self.noon + 86_400
         #expect(wake.plan(next, isWorkDone: false, at: Self.at(1, awake: 1)) == [.arm(next)])
         #expect(wake.plan(next, isWorkDone: true, at: Self.at(2, awake: 2)) == [.look])
-        #expect(wake.hear(.looked(closed), at: Self.at(2, awake: 2)) == [.allowSleep, .suspend(isWorkDone: true)])
+        #expect(wake.handle(.machineState(closed), at: Self.at(2, awake: 2)) == [.allowSleep, .suspend(isWorkDone: true)])
         #expect(wake.plan(next, isWorkDone: true, at: Self.at(3, awake: 3)) == [])
-        #expect(wake.hear(.falling, at: Self.at(3, awake: 3)) == [])
+        #expect(wake.handle(.falling, at: Self.at(3, awake: 3)) == [])
         #expect(wake.wake(at: Self.at(500, awake: 4)) == [])
         #expect(wake.plan(next, isWorkDone: true, at: Self.at(500, awake: 4)) == [.look])
     }
@@ -76,13 +76,13 @@ import Testing
         let closed = MachineState(isLidClosed: true)
         var wake = sleeping(closed)
         _ = wake.tick(at: Self.at(0))
-        _ = wake.hear(.looked(closed), at: Self.at(0))
-        _ = wake.hear(.delayed, at: Self.at(0))
+        _ = wake.handle(.machineState(closed), at: Self.at(0))
+        _ = wake.handle(.delayed, at: Self.at(0))
         let next = Self.noon + 86_400
         #expect(wake.plan(next, isWorkDone: false, at: Self.at(1, awake: 1)) == [.arm(next)])
         #expect(wake.plan(next, isWorkDone: true, at: Self.at(2, awake: 2)) == [.look])
-        #expect(wake.hear(.falling, at: Self.at(2, awake: 2)) == [])
-        #expect(wake.hear(.looked(MachineState()), at: Self.at(2, awake: 2)) == [.allowSleep])
+        #expect(wake.handle(.falling, at: Self.at(2, awake: 2)) == [])
+        #expect(wake.handle(.machineState(MachineState()), at: Self.at(2, awake: 2)) == [.allowSleep])
         #expect(wake.alarm == next)
         // The next alarm wakes the machine as the first one did.
         #expect(wake.tick(at: Self.at(86_400, awake: 3)) == [.delaySleep, .look])
@@ -93,7 +93,7 @@ import Testing
         #expect(wake.wake(at: Self.at(-20)) == [])
         #expect(wake.alarm == Self.noon)
         #expect(wake.plan(Self.noon, isWorkDone: true, at: Self.at(-20)) == [.look])
-        _ = wake.hear(.looked(MachineState()), at: Self.at(-20))
+        _ = wake.handle(.machineState(MachineState()), at: Self.at(-20))
         #expect(wake.plan(Self.noon, isWorkDone: true, at: Self.at(-20)) == [.delaySleep])
     }
 
@@ -107,9 +107,9 @@ import Testing
     @Test func `a sleep that another program starts waits for the work and is not requested again`() {
         var wake = sleeping(MachineState(isLidClosed: true))
         _ = wake.tick(at: Self.at(0))
-        _ = wake.hear(.delayed, at: Self.at(0))
-        _ = wake.hear(.looked(MachineState(isLidClosed: true)), at: Self.at(0))
-        #expect(wake.hear(.falling, at: Self.at(1, awake: 1)) == [])
+        _ = wake.handle(.delayed, at: Self.at(0))
+        _ = wake.handle(.machineState(MachineState(isLidClosed: true)), at: Self.at(0))
+        #expect(wake.handle(.falling, at: Self.at(1, awake: 1)) == [])
         #expect(wake.plan(nil, isWorkDone: false, at: Self.at(1, awake: 1)) == [])
         #expect(wake.plan(nil, isWorkDone: true, at: Self.at(2, awake: 2)) == [.allowSleep])
     }
@@ -117,7 +117,7 @@ import Testing
     @Test func `no alarm is set without logind`() {
         var wake = SystemWake()
         _ = wake.plan(Self.noon, isWorkDone: false, at: Self.at(-60))
-        _ = wake.hear(.looked(nil), at: Self.at(-60))
+        _ = wake.handle(.machineState(nil), at: Self.at(-60))
         #expect(wake.plan(Self.noon, isWorkDone: false, at: Self.at(-60)) == [])
         #expect(wake.obstacle == .noSleepManager)
         #expect(!wake.needsAgent)
@@ -185,7 +185,7 @@ private struct Trial {
         switch pick(10) {
         case 0, 1, 2: pass(Double(pick(8)))
         case 3: if let alarm { pass(max(alarm.timeIntervalSince(now), 0)) }
-        case 4: follow(wake.hear(.falling, at: moment), "falling")
+        case 4: follow(wake.handle(.falling, at: moment), "falling")
         case 5:
             // The machine slept until its alarm or until the user woke it.
             let end = chance(0.7) ? alarm ?? now + 30 : now + Double(pick(100))
@@ -200,7 +200,7 @@ private struct Trial {
             guard !answers.isEmpty else { return }
             let answer = answers.removeFirst()
             if answer == .delayed { hasLock = true }
-            follow(wake.hear(answer, at: moment), "\(answer)")
+            follow(wake.handle(answer, at: moment), "\(answer)")
         }
     }
 
@@ -226,7 +226,7 @@ private struct Trial {
             case .arm(let date):
                 alarm = date
                 if date != nil, wake.obstacle != nil { complaints.append("an alarm in spite of \(wake.obstacle!)") }
-            case .look: answers.append(.looked(chance(0.05) ? nil : machine))
+            case .look: answers.append(.machineState(chance(0.05) ? nil : machine))
             case .delaySleep:
                 // Responses to an earlier request are not delivered.
                 answers.removeAll(where: Self.isOfLock)
@@ -251,7 +251,7 @@ private struct Trial {
     private static func isOfLock(_ event: SleepEvent) -> Bool {
         switch event {
         case .delayed, .notDelayed: true
-        case .falling, .looked, .notSuspended: false
+        case .falling, .machineState, .notSuspended: false
         }
     }
 

@@ -41,7 +41,7 @@ import Testing
         #expect(!room.has("a", limit: 20) && !room.has("b", limit: 20))
         for host in ["c", "d", "e", "f"] {
             #expect(room.has(host, limit: 6))
-            room.take(host)
+            room.insert(host)
             #expect(!room.has(host, limit: 6))
         }
         #expect(!room.has("g", limit: 6))
@@ -51,7 +51,7 @@ import Testing
         var room = TransferRoom(running: ["a", "a"])
         #expect(room.has("a", limit: 3) && !room.has("a", limit: 2) && room.has("b", limit: 1))
         #expect(room.left == TransferRoom.limit - 2)
-        for number in 0..<room.left { room.take("h\(number)") }
+        for number in 0..<room.left { room.insert("h\(number)") }
         #expect(room.left == 0 && !room.has("new", limit: 6))
     }
 }

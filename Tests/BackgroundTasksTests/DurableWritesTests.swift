@@ -84,12 +84,12 @@ import Testing
         let writes = store.writes(pause: 3_600)
         store.add("a cancel", to: writes)
         #expect(store.written.isEmpty)
-        #expect(writes.settle() == nil)
+        #expect(writes.flush() == nil)
         #expect(store.written == ["a cancel"])
         let busy = Store(refusing: [full, full])
         let waiting = busy.writes(pause: 3_600)
         busy.add("a cancel", to: waiting)
-        #expect(waiting.settle() == full, "then neither is what comes after it")
+        #expect(waiting.flush() == full, "then neither is what comes after it")
     }
 
     @Test func `a write that fails permanently is reported`() async {

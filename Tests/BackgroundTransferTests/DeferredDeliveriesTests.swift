@@ -27,7 +27,7 @@ import Testing
     /// A few pieces are not merged.
     @Test func `adjacent pieces are merged if many pieces wait`() {
         var deferred = DeferredDeliveries()
-        deferred.ask()
+        deferred.waitForDecision()
         for _ in 1..<DeferredDeliveries.mostApart { #expect(deferred.keep(bytes("x")).cost == 1 + Delivery.costOfPiece) }
         let costs = [bytes("a"), bytes("b"), .call {}, bytes("c"), bytes("d")].map { deferred.keep($0).cost }
         #expect(costs == [1 + Delivery.costOfPiece, 1, 0, 1 + Delivery.costOfPiece, 1])
@@ -40,7 +40,7 @@ import Testing
     @Test func `the response headers are delivered before the body that waits for a decision`() {
         var deferred = DeferredDeliveries()
         deferred.hold()
-        deferred.ask()
+        deferred.waitForDecision()
         #expect(deferred.keep(bytes("body")).isKept)
         #expect(deferred.keep(.call {}, isHead: true).isKept)
         #expect(bytes(deferred.release()) == ["call"])
@@ -57,7 +57,7 @@ import Testing
         feed.onRoom { wentOn.withLock { $0 += 1 } }
         let count = 400_000
         let piece = Data(repeating: 1, count: 3)
-        for _ in 0..<count { feed.take(piece) }
+        for _ in 0..<count { feed.receive(piece) }
         #expect(feed.isFull && feed.waitingCount == 3 * count)
         #expect(try await feed.next()?.count == 3 * count)
         #expect(!feed.isFull && wentOn.withLock { $0 } == 1)

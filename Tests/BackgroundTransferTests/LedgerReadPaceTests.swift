@@ -11,7 +11,7 @@ import Testing
         var (pace, time, looks) = (LedgerReadPace(), 0.0, [Double]())
         while time < seconds {
             looks.append(time)
-            pace.note(start + .seconds(time))
+            pace.add(start + .seconds(time))
             time += pace.pause(before: start + .seconds(time))
         }
         return looks
@@ -27,7 +27,7 @@ import Testing
     /// After a pause, the next read may begin immediately.
     @Test func `reads after a pause are not delayed`() {
         var pace = LedgerReadPace()
-        for _ in 0..<100 { pace.note(start) }
+        for _ in 0..<100 { pace.add(start) }
         #expect(pace.pause(before: start + .seconds(0.1)) > 1)
         #expect(pace.pause(before: start + .seconds(10)) == 0)
     }

@@ -195,7 +195,7 @@ extension RealDesktop {
 
         @Test func `an alert closes what an earlier process showed on Plasma`() async throws {
             try await withServer("Plasma") { presenter, server in
-                presenter.ask()
+                presenter.query()
                 _ = try await events.first { $0 == .serverAnswers }
                 let closings = try server.watch("org.freedesktop.Notifications")
                 defer { closings.stop() }
@@ -248,13 +248,13 @@ extension RealDesktop {
         /// Another process showed the notifications and was killed.
         @Test func `buttons of an earlier process are reported`() async throws {
             try await withServer("another") { presenter, server in
-                presenter.ask()
+                presenter.query()
                 _ = try await events.first { $0 == .serverAnswers }
                 for (identifier, number) in [("a", 7), ("b", 8)] as [(String, UInt32)] {
                     presenter.adoptNotification(identifier: identifier, serverID: number, of: known.identity)
                 }
                 presenter.adoptNotification(identifier: "c", serverID: 9, of: "another bus's")
-                presenter.ask()
+                presenter.query()
                 _ = try await events.first { $0 == .serverAnswers }
                 try server.press(9, "photo")
                 try server.press(7, "photo")
@@ -280,7 +280,7 @@ extension RealDesktop {
             async throws
         {
             try await withServer("another", capabilities: ["actions", "body", "inline-reply"]) { presenter, server in
-                presenter.ask()
+                presenter.query()
                 _ = try await events.first { $0 == .serverAnswers }
                 func next() async throws -> PresenterEvent { try await events.first { $0 != .serverAppeared } }
                 let number: UInt32 = isOfThisProcess ? 1 : 7
@@ -318,13 +318,13 @@ extension RealDesktop {
             var identity: String?
             try await withServer(on: bus) { presenter, _ in
                 presenter.connect(busAddress: bus.address)
-                presenter.ask()
+                presenter.query()
                 _ = try await events.first { $0 == .serverAnswers }
                 identity = known.identity
             } after: { presenter, server in
                 presenter.adoptNotification(identifier: "a", serverID: 7, of: identity)
                 presenter.connect(busAddress: bus.address)
-                presenter.ask()
+                presenter.query()
                 _ = try await events.first { $0 == .serverAnswers }
                 try server.press(7, "photo")
                 let heard = try await events.first { if case .activated = $0 { true } else { false } }
@@ -351,7 +351,7 @@ extension RealDesktop {
             _ name: String
         ) async throws {
             try await withServer(name) { presenter, _ in
-                presenter.ask()
+                presenter.query()
                 _ = try await events.first { $0 == .serverAnswers }
                 presenter.adoptNotification(identifier: "a", serverID: 7, of: known.identity)
                 #expect(try await events.first { $0 != .serverAppeared } == .unheard(identifier: "a", serverID: 7))

@@ -27,7 +27,7 @@ import Testing
     }
 
     private func take(_ code: Int, of place: Place, fetchedAt: Date, now: Date) throws {
-        _ = try store.take(
+        _ = try store.storeResponse(
             FetchedForecast(forecast(code, from: now), by: .openMeteo, nil), of: place, fetchedAt: fetchedAt, rule: StormRule(),
             now: now)
     }

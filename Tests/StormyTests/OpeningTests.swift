@@ -227,7 +227,7 @@ private final class Seen: Sendable {
 
     @Test func `each change from another connection is delivered once`() async throws {
         try await play { world in
-            var looks = world.store.looks().makeAsyncIterator()
+            var looks = world.store.contents().makeAsyncIterator()
             #expect(try await looks.next()?.places == [])
             let other = try StormyStore(folder: world.settings.dataFolder)
             for name in ["A", "B"] {
@@ -245,7 +245,7 @@ private final class Seen: Sendable {
             let other = try StormyStore(folder: world.settings.dataFolder)
             for round in 1...100 {
                 async let added: Void = other.addPlaceForTest("A\(round)")
-                for try await look in world.store.looks() where look.places.count == round { break }
+                for try await look in world.store.contents() where look.places.count == round { break }
                 try await added
             }
         }

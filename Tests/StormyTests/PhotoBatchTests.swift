@@ -15,7 +15,7 @@ import Testing
 
     private func words(_ photos: [PhotoRecord], left: Int) -> [String]? {
         var batch = PhotoBatch()
-        for photo in photos { batch.note(photo) }
+        for photo in photos { batch.add(photo) }
         return batch.words(left: left).map { [$0.title, $0.body] }
     }
 
@@ -111,14 +111,14 @@ import Testing
         defer { try? FileManager.default.removeItem(at: folder) }
         let told = Mutex(0)
         let delivery = PhotoDelivery(try StormyStore(folder: folder)) { _ in told.withLock { $0 += 1 } }
-        delivery.noted(photo("a.jpg", .completed), 1)
+        delivery.photoEnded(photo("a.jpg", .completed), 1)
         #expect(told.withLock { $0 } == 0)
-        try await delivery.tell()
+        try await delivery.show()
         #expect(told.withLock { $0 } == 1)
         let late = photo("b.jpg", .completed)
         await withCheckedContinuation { continuation in
             DispatchQueue.global().async {
-                delivery.noted(late, 2)
+                delivery.photoEnded(late, 2)
                 continuation.resume()
             }
         }

@@ -48,7 +48,7 @@ import TransferMachines
         let written = feed(
             [links, WarningFeed.Part(place: nil, entries: [.message(message)], leftOut: 0)],
             dataTime: noon - 1)
-        try store.keep(written)
+        try store.store(written)
         let read = try #require(try store.warningFeed("meteoalarm", "https://a.example/feed"))
         #expect(read.parts.first == links && read.part(of: Self.here) == links && read.parts.count == 2)
         guard case .message(let stored)? = read.part(of: nil)?.entries.first else {
@@ -58,7 +58,7 @@ import TransferMachines
         #expect(stored.identifier == "a" && stored.sent == message.sent && stored.infos.first?.event == "Storm")
         #expect(read.dataTime == written.dataTime && read.changedAt == noon && read.validator == Self.tag)
         #expect(try store.warningFeed("other", "https://a.example/feed") == nil)
-        try store.keep(feed([part([])], tag: nil))
+        try store.store(feed([part([])], tag: nil))
         #expect(try store.warningFeed("meteoalarm", "https://a.example/feed")?.parts == [part([])])
     }
 
@@ -95,7 +95,7 @@ import TransferMachines
 
     @Test func `a list that is too long to store leads to complete requests and counts as changed`() throws {
         let long = feed([part((0..<20_000).map { "https://a.example/a-document-with-a-long-name/\($0)" })])
-        try store.keep(long)
+        try store.store(long)
         let stored = try #require(try store.warningFeed(long.service, long.address))
         #expect(stored.parts.isEmpty && stored.condition(for: [Self.here], now: noon) == nil)
         var next = feed(long.parts, at: 1)
@@ -104,10 +104,10 @@ import TransferMachines
     }
 
     @Test func `a feed that cannot be read or is not requested any more is requested in full`() throws {
-        try store.keep(feed([part(["1"])]))
+        try store.store(feed([part(["1"])]))
         try store.queue.write { try $0.execute(sql: "UPDATE warningFeed SET parts = '[{}]'") }
         #expect(try store.warningFeed("meteoalarm", "https://a.example/feed") == nil)
-        try store.keep(feed([part(["1"])]))
+        try store.store(feed([part(["1"])]))
         try store.prune(now: noon + 29 * 86_400)
         #expect(try store.warningFeed("meteoalarm", "https://a.example/feed") != nil)
         try store.prune(now: noon + 31 * 86_400)
@@ -157,7 +157,7 @@ import TransferMachines
         #expect(try due(links, changedAt: noon + 1, now: noon + 1) == ["timeless"])
         #expect(try due(links, changedAt: noon + 60, now: noon + 1) == [], "a change in the future is a wrong clock")
         // The next check reads the time of the feed from the store.
-        try store.keep(feed([part(["timeless"])]))
+        try store.store(feed([part(["timeless"])]))
         let changedAt = try store.warningFeed("meteoalarm", "https://a.example/feed")?.changedAt
         #expect(try due(links, changedAt: changedAt) == [])
     }

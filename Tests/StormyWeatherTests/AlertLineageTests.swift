@@ -26,7 +26,7 @@ import Testing
     private func standing(_ messages: [AlertMessage], now: Date = .distantFuture) -> Set<String> {
         func seen(_ messages: [AlertMessage]) -> Set<String> {
             var book = AlertBook()
-            for message in messages { book.note(message) }
+            for message in messages { book.add(message) }
             return Set(book.events(at: nil, language: nil, now: now).flatMap(\.infos).map(\.event))
         }
         let found = seen(messages)
@@ -231,16 +231,16 @@ import Testing
 
     @Test func `the content of a document replaces the earlier content`() {
         var book = AlertBook()
-        book.note(message("1", 0, link: "/same"))
-        book.note(message("other", 0, link: "/other"))
-        book.note(message("2", 10, link: "/same"))
+        book.add(message("1", 0, link: "/same"))
+        book.add(message("other", 0, link: "/other"))
+        book.add(message("2", 10, link: "/same"))
         func standing() -> [String] { book.events(at: nil, language: nil).flatMap(\.infos).map(\.event) }
         #expect(Set(standing()) == ["2", "other"])
         #expect(book.events(at: nil, language: nil).contains { $0.messages == ["1", "2"] }, "one event")
         // The messages are stored and read again.
         book = AlertBook(book.messages)
         #expect(Set(standing()) == ["2", "other"])
-        book.note(message("3", 20, .cancel, of: ["2"], link: "/cancel"))
+        book.add(message("3", 20, .cancel, of: ["2"], link: "/cancel"))
         #expect(standing() == ["other"])
         #expect(book.events(at: nil, language: nil).first { $0.messages.contains("1") }?.state == .cancelled)
     }
@@ -248,25 +248,25 @@ import Testing
     @Test func `a document that returns to its earlier content is followed`() {
         var book = AlertBook()
         for name in ["1", "2", "1"] {
-            book.note(message(name, name == "1" ? 0 : 10, link: "/same"))
+            book.add(message(name, name == "1" ? 0 : 10, link: "/same"))
             book = AlertBook(book.messages)
         }
         #expect(book.events(at: nil, language: nil).flatMap(\.infos).map(\.event) == ["1"])
         // The document now has the same identifier with an earlier time, and the present content counts.
         var earlier = message("1", -10, link: "/same")
         earlier.infos[0].event = "now"
-        book.note(earlier)
+        book.add(earlier)
         #expect(book.events(at: nil, language: nil).flatMap(\.infos).map(\.event) == ["now"])
     }
 
     @Test func `a document that becomes a test withdraws its warning until it contains the warning again`() {
         var book = AlertBook()
         let warning = message("1", 0, link: "/same")
-        book.note(warning)
+        book.add(warning)
         book.endEmptyDocuments(["/same"], [], now: noon + 60)
         #expect(book.events(at: nil, language: nil).map(\.state) == [.cancelled])
         book.endEmptyDocuments(["/same"], [], now: noon + 120)
-        book.note(warning)
+        book.add(warning)
         book.endEmptyDocuments([], [warning], now: noon + 180)
         #expect(book.events(at: nil, language: nil).flatMap(\.infos).map(\.event) == ["1"])
     }
@@ -274,7 +274,7 @@ import Testing
     @Test func `a warning at two addresses counts while one of them contains it`() {
         let (first, second) = (message("1", 0, link: "/one"), message("1", 0, link: "/two"))
         var book = AlertBook([first])
-        for message in [message("2", 10, link: "/one"), second] { book.note(message) }
+        for message in [message("2", 10, link: "/one"), second] { book.add(message) }
         #expect(Set(book.events(at: nil, language: nil).flatMap(\.infos).map(\.event)) == ["1", "2"])
     }
 

@@ -508,7 +508,7 @@ private func document(
         var book = AlertBook([message("a", 0)])
         func list(_ messages: [AlertMessage]) {
             let before = book.messages
-            for message in messages { book.note(message) }
+            for message in messages { book.add(message) }
             book.endMissingWarnings(from: messages, before, now: noon)
         }
         list([])
@@ -546,10 +546,10 @@ private func document(
             return message
         }
         var book = AlertBook([drawn("a"), coded("b", .cancel, of: "a"), coded("c", .update, of: "elsewhere"), drawn("far")])
-        book.keep(at: at(50, 10), isAsked: false)
+        book.removeDistant(at: at(50, 10), isAsked: false)
         #expect(book.events(at: at(50, 10), language: nil).map(\.state) == [.cancelled, .standing])
         #expect(Set(book.messages.map(\.identifier)) == ["a", "b", "far"])
-        book.keep(at: at(0, 0), isAsked: false)
+        book.removeDistant(at: at(0, 0), isAsked: false)
         #expect(book.messages.isEmpty)
     }
 
@@ -610,7 +610,7 @@ private final class Desk {
     init(_ rule: StormRule, _ place: Coordinates) { (self.rule, self.place) = (rule, place) }
 
     func look(_ messages: [AlertMessage], at now: Date, forecast: Forecast? = nil) {
-        for message in messages { book.note(message) }
+        for message in messages { book.add(message) }
         let calm = Forecast(
             hours: (0..<30).map {
                 ForecastHour(start: now + Double($0) * 3600, weatherCode: 3, precipitationMM: 0, gustsKMH: 10)

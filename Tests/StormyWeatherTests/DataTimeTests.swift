@@ -47,7 +47,7 @@ private let noon = Date(timeIntervalSince1970: 1_770_465_600)
         var book = AlertBook([warning("a"), warning("b")])
         func list(_ messages: [AlertMessage], isNewer: Bool) -> Int {
             let before = book.messages
-            for message in messages { book.note(message) }
+            for message in messages { book.add(message) }
             return book.endMissingWarnings(from: messages, before, isNewer: isNewer, now: noon)
         }
         func states() -> [AlertEvent.State] {

@@ -52,7 +52,7 @@ private func instant(_ text: String) -> Date { (try? Date(text, strategy: .iso86
         var book = AlertBook()
         for hour in stride(from: 0.0, through: 24 * 30, by: 24) {
             let (now, before) = (instant(sent) + hour * 3600, book.messages)
-            book.note(message)
+            book.add(message)
             book.endMissingWarnings(from: [message], before, now: now)
             book.prune(before: now - 3 * 86_400)
             let events = book.events(at: nil, language: nil, now: now, listedAt: now)
@@ -121,7 +121,7 @@ private func instant(_ text: String) -> Date { (try? Date(text, strategy: .iso86
         }
         var book = AlertBook()
         for hours: Double in [0, 11, 13, 24, 48, 99 * 24] {
-            book.note([message])
+            book.add([message])
             #expect(reasons(book, start + hours * 3600) == ["Hurricane"], "\(hours)")
         }
         #expect(reasons(book, start + 101 * 86_400).isEmpty, "an archive of old warnings")
@@ -138,7 +138,7 @@ private func instant(_ text: String) -> Date { (try? Date(text, strategy: .iso86
         #expect(end() == begins + 2 * 86_400 + 36 * 3600)
         book.assumeUnlistedEnds(by: [])
         #expect(end() == begins + 12 * 3600)
-        book.note(message)
+        book.add(message)
         #expect(end() == begins + 2 * 86_400 + 36 * 3600, "it is listed again")
     }
 

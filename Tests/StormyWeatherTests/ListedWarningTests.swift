@@ -26,7 +26,7 @@ import Testing
     ) -> [String] {
         var book = AlertBook()
         for list in lists {
-            book.note(list, keepsUnlisted: keepsUnlisted, now: now)
+            book.add(list, keepsUnlisted: keepsUnlisted, now: now)
             // The messages are stored and read again.
             book = AlertBook(book.messages)
         }
@@ -93,8 +93,8 @@ import Testing
     @Test func `a document that is a test now leaves the other one with its identifier`() {
         let pair = [message("a", 0, at: "/1"), message("a", 30, at: "/2", "Wind")]
         var book = AlertBook()
-        book.note(pair)
-        book.note([pair[1]])
+        book.add(pair)
+        book.add([pair[1]])
         book.endEmptyDocuments(["/1"], [pair[1]], now: noon + 3600)
         #expect(book.events(at: nil, language: nil).flatMap(\.infos).map(\.event) == ["Wind"])
         book.endEmptyDocuments(["/1", "/2"], [], now: noon + 3600)
@@ -105,7 +105,7 @@ import Testing
         var long = message("a", 0, at: "/2", "Long")
         long.infos[0].until = noon + 90 * 3600
         var book = AlertBook()
-        book.note([message("a", 0, at: "/1"), long])
+        book.add([message("a", 0, at: "/1"), long])
         book.prune(before: noon + 20 * 3600)
         #expect(book.messages.count == 2)
         book.prune(before: noon + 100 * 3600)

@@ -329,7 +329,7 @@ private func document(_ area: String, parameters: String = "", event: String = "
     private func isMeant(_ area: String, at place: Coordinates) throws -> Bool {
         let message = try #require(try CAPDocument.parse(document(area)))
         var book = AlertBook([message])
-        book.keep(at: place, isAsked: false)
+        book.removeDistant(at: place, isAsked: false)
         return book.events(at: place, language: nil).contains { !$0.infos.isEmpty }
     }
 

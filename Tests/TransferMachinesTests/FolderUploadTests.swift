@@ -108,7 +108,7 @@ private func plan(_ kind: UploadKind = .webdav, name: String = "noon 12:00.jpg")
         var machine = UploadMachine(plan: plan(.put))
         _ = play(&machine, [("HEAD \(name)", status)])
         #expect(machine.needsNames == (status != 404))
-        machine.note(taken: ["https://host/dav/\(name)"])
+        machine.setOtherNames(taken: ["https://host/dav/\(name)"])
         #expect(ask(&machine)?.line == (status == 404 ? "HEAD \(next)" : "PUT \(next) body"))
     }
 

@@ -199,7 +199,7 @@ import Testing
             (200, BodyComparison.same, "noon.jpg"), (200, .differs, nil), (403, nil, nil), (200, .impossible, nil),
         ] as [(Int, BodyComparison?, String?)] {
             var talk = Dialogue(Self.plan(.put), resuming: UploadMemory(step: .put))
-            talk.machine.note(taken: [], stored: [name])
+            talk.machine.setOtherNames(taken: [], stored: [name])
             talk.hear(200, ofOurLength)
             talk.hear(status, comparison: comparison)
             #expect(place(talk) == expected, "\(status)")
@@ -213,7 +213,7 @@ import Testing
         talk.hear(404)
         talk.hear(0)
         talk.hear(404)
-        talk.machine.note(taken: [], stored: [name])
+        talk.machine.setOtherNames(taken: [], stored: [name])
         talk.hear(201)
         #expect(talk.lines.last == "PUT \(name) 0+10", "\(talk.lines)")
     }
@@ -222,7 +222,7 @@ import Testing
         var talk = Dialogue(Self.plan(.put))
         talk.hear(405)
         #expect(talk.machine.needsNames)
-        talk.machine.note(taken: [], stored: [name])
+        talk.machine.setOtherNames(taken: [], stored: [name])
         talk.hear(201)
         #expect(talk.lines.last == "PUT \(next) 0+10", "\(talk.lines)")
     }
@@ -409,7 +409,7 @@ import Testing
 
     @Test func `a name that differs in case alone is another upload's`() {
         var talk = Dialogue(Self.plan(.put))
-        talk.machine.note(taken: [name.replacing("noon", with: "NOON")])
+        talk.machine.setOtherNames(taken: [name.replacing("noon", with: "NOON")])
         talk.hear(404)
         #expect(talk.lines == ["HEAD \(next)"], "\(talk.lines)")
     }

@@ -19,7 +19,7 @@ private struct Senders {
 
     mutating func end(_ id: Int) {
         left[id] = nil
-        bucket.leave(id)
+        bucket.remove(id)
     }
 
     mutating func set(_ rate: Int64) { bucket.set(bytesPerSecond: rate, now: now) }
@@ -35,7 +35,7 @@ private struct Senders {
 
     private mutating func send(_ id: Int) {
         while let rest = left[id], rest > 0 {
-            let count = bucket.take(min(rest, 16_384), for: id, now: now)
+            let count = bucket.consume(min(rest, 16_384), for: id, now: now)
             guard count > 0 else { return }
             left[id] = rest - count
             sent[id, default: 0] += count
@@ -96,19 +96,19 @@ private struct Senders {
 
     @Test func `a request that ends gives its turn back`() {
         var bucket = RateBucket<Int>(bytesPerSecond: 4_000, now: 0)
-        let first = [1, 1, 1, 2].map { bucket.take(5_000, for: $0, now: 0) }
+        let first = [1, 1, 1, 2].map { bucket.consume(5_000, for: $0, now: 0) }
         #expect(first == [500, 500, 0, 0] && bucket.nextTurn == 0.125)
         let early = bucket.turns(now: 0.1)
         let turns = bucket.turns(now: 0.125)
         #expect(early == [] && turns == [1])
-        bucket.leave(1)
+        bucket.remove(1)
         let next = bucket.turns(now: 0.125)
-        let taken = bucket.take(300, for: 2, now: 0.125)
+        let taken = bucket.consume(300, for: 2, now: 0.125)
         #expect(next == [2] && taken == 300 && bucket.nextTurn == nil)
-        let none = bucket.take(5_000, for: 3, now: 0.125)
+        let none = bucket.consume(5_000, for: 3, now: 0.125)
         #expect(none == 0 && !bucket.isFull(now: 1))
-        bucket.leave(3)
-        bucket.leave(2)
+        bucket.remove(3)
+        bucket.remove(2)
         #expect(bucket.isFull(now: 1))
     }
 

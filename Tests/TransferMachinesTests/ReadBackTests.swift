@@ -273,7 +273,7 @@ import Testing
         talk.hear(200, ["Content-Length": "10"])
         #expect(talk.outcome == .finished(remoteURL: "https://h/up/noon-abababab.jpg") && talk.machine.proof == .length)
         talk = Dialogue(plan(), resuming: UploadMemory(step: .put))
-        talk.machine.note(taken: [name])
+        talk.machine.setOtherNames(taken: [name])
         talk.hear(200, ["Content-Length": "10"])
         talk.hear(404)
         #expect(talk.lines.last == "HEAD \(next)")

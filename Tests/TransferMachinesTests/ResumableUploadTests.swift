@@ -67,11 +67,12 @@ import Testing
                 status: 104,
                 headers: [HeaderField("Upload-Draft-Interop-Version", version), HeaderField("Location", place)], url: "")
         }
-        #expect(machine.heard(said("7", "/p/1")) == nil, "another version's")
+        #expect(machine.received(said("7", "/p/1")) == nil, "another version's")
         #expect(
-            machine.heard(said("8", "http://h/p/1")) == UploadMemory(step: .ask, place: "https://h/p/1", creations: 1, version: 8)
+            machine.received(said("8", "http://h/p/1"))
+                == UploadMemory(step: .ask, place: "https://h/p/1", creations: 1, version: 8)
         )
-        #expect(machine.heard(said("8", "/p/2")) == nil, "there is one place")
+        #expect(machine.received(said("8", "/p/2")) == nil, "there is one place")
     }
 
     @Test func `the offset of the server decides where the upload continues`() {
@@ -146,7 +147,7 @@ import Testing
         var machine = UploadMachine(plan: plan())
         _ = machine.next()
         let said = [HeaderField("Upload-Draft-Interop-Version", "8"), HeaderField("Location", "/p/1")]
-        _ = machine.heard(ResponseHead(status: 104, headers: said, url: ""))
+        _ = machine.received(ResponseHead(status: 104, headers: said, url: ""))
         let lost = WireEnd(head: nil, failure: .connectionLost, bytesSent: 0, bytesReceived: 0)
         _ = machine.ended(lost, now: Date(timeIntervalSince1970: 0), attemptsWithoutProgress: 0, jitter: 0)
         guard case .send(let request, _, _) = machine.next() else {

@@ -312,7 +312,7 @@ struct Dialogue {
         let next = key.replacing(".jpg", with: "-1.jpg")
         var talk = Dialogue(plan())
         talk.hear(404)
-        talk.machine.note(taken: [key])
+        talk.machine.setOtherNames(taken: [key])
         talk.hear(404)
         #expect(talk.lines.last == "HEAD \(next)")
         #expect(UploadMachine(plan: plan(), resuming: UploadMemory(step: .put)).openName == key)

@@ -98,7 +98,7 @@ import Testing
         #expect(after(.stopped, facts: post).0.phase == .running)
         let (life, commands) = after(.stopped, .agentDied(now: now), facts: post)
         #expect(life.phase == .ended(.failed, at: now) && life.reason?.code == -1005)
-        #expect(commands.contains(.tell))
+        #expect(commands.contains(.reportEnd))
         #expect(after(.stopped, .agentDied(now: now)).0.phase == .queued)
     }
 
@@ -126,12 +126,12 @@ import Testing
         #expect(after(.paused, facts: post).0.phase == .running)
         #expect(after(.suspended, .resumed(now: now), facts: post).0.phase == .running)
         let (life, commands) = after(.proven, .agentDied(now: now), .disproven(now: now), facts: post)
-        #expect(life.phase == .ended(.failed, at: now) && life.reason?.code == -1005 && commands.contains(.tell))
+        #expect(life.phase == .ended(.failed, at: now) && life.reason?.code == -1005 && commands.contains(.reportEnd))
     }
 
     /// No attempt runs while a file gets its name, so no later report would follow.
     @Test func `resume data is reported at once while a file gets its name`() {
-        #expect(after(.proven, .cancelledKeepingPart(token: "t", now: now)).1 == [.tell])
+        #expect(after(.proven, .cancelledKeepingPart(token: "t", now: now)).1 == [.reportEnd])
     }
 
     // MARK: Ends
@@ -154,9 +154,9 @@ import Testing
         let (leaving, first) = after(.cancelledKeepingPart(token: "t", now: now))
         #expect(leaving.kept == .leaving(token: "t", until: week) && first == [])
         let (left, second) = after(.cancelledKeepingPart(token: "t", now: now), .stopped)
-        #expect(left.kept == .part(token: "t", until: week) && second == [.tell])
+        #expect(left.kept == .part(token: "t", until: week) && second == [.reportEnd])
         // Without a running attempt, the resume data is reported at once.
-        #expect(after(.waits(until: week, trouble), .cancelledKeepingPart(token: "t", now: now)).1 == [.tell])
+        #expect(after(.waits(until: week, trouble), .cancelledKeepingPart(token: "t", now: now)).1 == [.reportEnd])
     }
 
     @Test func `a transfer that no app wants is collected`() {
@@ -171,7 +171,7 @@ import Testing
     @Test func `a transfer that is handed over after its end is reported`() {
         var life = Self.begun(adopted: false)
         #expect(life.handle(.ended(.completed, nil, now: now), Self.facts()) == [.forgetSecrets])
-        #expect(life.handle(.adopted(suspended: false), Self.facts()) == [.tell])
+        #expect(life.handle(.adopted(suspended: false), Self.facts()) == [.reportEnd])
     }
 
     // MARK: Generated sequences
@@ -217,7 +217,7 @@ import Testing
         } else if before.hasEnded, life.hasEnded {
             #expect(before.phase == life.phase, "\(place): it ended twice")
         }
-        if commands.contains(.tell) { #expect(life.hasEnded && life.wish == .adopted, "\(place): nobody is to be told") }
+        if commands.contains(.reportEnd) { #expect(life.hasEnded && life.wish == .adopted, "\(place): nobody is to be told") }
         if life.kept != .nothing { #expect(life.hasEnded, "\(place): what is kept of one that runs?") }
         switch life.phase {
         case .running: #expect(!life.isProven, "\(place): proven, and running")

@@ -25,7 +25,7 @@ public struct BackgroundCommands: AsyncParsableCommand {
     public static func runIfAsked(_ arguments: [String]? = nil) {
         let arguments = arguments ?? Array(ThisProcess.arguments.dropFirst())
         guard arguments.first == configuration.commandName, LaunchContext.current == nil else { return }
-        Task { ProcessExit.leave(await run(Array(arguments.dropFirst()))) }
+        Task { ProcessExit.end(await run(Array(arguments.dropFirst()))) }
         dispatchMain()
     }
 

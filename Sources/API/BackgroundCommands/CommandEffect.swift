@@ -2,9 +2,9 @@
 public enum CommandEffect: Sendable {
     /// The command shows something. A ledger is not created for it, and a ledger that cannot be written is copied to memory. An
     /// agent starts if work is left.
-    case looks
+    case reads
     /// The command shows a summary of the background work, and lists the notifications that no desktop could show. Otherwise, the
-    /// effect equals ``looks``.
+    /// effect equals ``reads``.
     case summarizes
     /// The command changes something. An agent starts if work is left.
     case changes
@@ -16,7 +16,7 @@ public enum CommandEffect: Sendable {
     case ends
 
     /// `true` if the command changes nothing.
-    package var changesNothing: Bool { self == .looks || self == .summarizes }
+    package var changesNothing: Bool { self == .reads || self == .summarizes }
     /// `true` if the settings of the app are read before the command.
     package var needsSettings: Bool { self != .installs && self != .examines }
     /// `true` if an agent starts after the command when work is left.

@@ -8,15 +8,15 @@ package struct FirstProblem {
     package init() {}
 
     /// - Parameter position: The position of the item among the arguments, from 0.
-    package mutating func note(_ status: ExitStatus, at position: Int) {
+    package mutating func add(_ status: ExitStatus, at position: Int) {
         if let first, first.position <= position { return }
         first = (position, status)
     }
 
     /// Prints the problem as one line.
-    package mutating func note(_ failure: CommandFailure, at position: Int) {
+    package mutating func report(_ failure: CommandFailure, at position: Int) {
         Output.sentence("\(AppRuntime.programName): \(failure.message)")
-        note(failure.status, at: position)
+        add(failure.status, at: position)
     }
 
     /// - Throws: `ExitCode` if there was a problem. The problems were printed before.

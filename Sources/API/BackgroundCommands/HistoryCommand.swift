@@ -13,7 +13,7 @@ public struct HistoryCommand: BackgroundCommand {
 
     public init() {}
 
-    public var effect: CommandEffect { .looks }
+    public var effect: CommandEffect { .reads }
 
     /// The request, separate from the cause of the launch.
     private struct Asked: Encodable {

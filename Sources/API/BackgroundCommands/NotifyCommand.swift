@@ -34,10 +34,10 @@ public struct NotifyCommand: BackgroundCommand {
             (try transaction.history(limit: 1).last?.id ?? 0, try transaction.lastResponse(to: Self.identifier)?.id ?? 0)
         }
         try add()
-        steps.say("The agent has received the notification.")
+        steps.show("The agent has received the notification.")
         do {
-            try await show(steps)
-            steps.say(
+            try await waitUntilShown(steps)
+            steps.show(
                 "The notification is on the screen. Press its button \"It works\": \(Self.way(server.name)) You have \(timeout) s."
             )
             let outcome = try await outcome(after: lastResponse)
@@ -55,8 +55,8 @@ public struct NotifyCommand: BackgroundCommand {
 
     private func server(_ steps: Steps) throws -> NotificationServerReport {
         let agent = try AgentStarter.findAgent(environment: ThisProcess.environment).get()
-        let app = ExaminedApp.look(verb: Self.configuration.commandName ?? "")
-        let report = try NotificationsExamination.ask(agent, app)
+        let app = ExaminedApp.current(verb: Self.configuration.commandName ?? "")
+        let report = try NotificationsExamination.query(agent, app)
         if report.trouble != nil {
             let finding = NotificationsExamination().row(report, app)
             let help = finding.fix.map { "; this may help: \($0.command)" } ?? ""
@@ -66,7 +66,7 @@ public struct NotifyCommand: BackgroundCommand {
             throw CommandFailure(
                 .unavailable, "\(report.name) \(report.version) shows notifications without buttons")
         }
-        steps.say("\(report.name) \(report.version) shows notifications here.")
+        steps.show("\(report.name) \(report.version) shows notifications here.")
         return report
     }
 
@@ -93,7 +93,7 @@ public struct NotifyCommand: BackgroundCommand {
         }
     }
 
-    private func show(_ steps: Steps) async throws {
+    private func waitUntilShown(_ steps: Steps) async throws {
         let trouble = try await wait(20) { transaction -> String? in
             guard let record = try transaction.notification(Self.identifier) else { return "the notification was withdrawn" }
             return record.life.wasReported && !record.life.isHidden ? "" : record.trouble
@@ -136,15 +136,15 @@ public struct NotifyCommand: BackgroundCommand {
         guard let areDrawn = outcome.provesButtons else { return }
         try AppRuntime.shared.commit { try $0.recordButtons(areDrawn: areDrawn, byServer: server.label) }
         guard !areDrawn else { return }
-        steps.say(
+        steps.show(
             "The button was not pressed: \(server.label) counts as a server without buttons. Notifications show the command to type instead. "
                 + "Press the button in this test to change that.")
     }
 
     private func judge(_ outcome: Outcome, _ steps: Steps) throws {
         switch outcome {
-        case .button: steps.say("You pressed the button, and the agent received the press.")
-        case .notification: steps.say("You pressed the notification itself, and the agent received the press.")
+        case .button: steps.show("You pressed the button, and the agent received the press.")
+        case .notification: steps.show("You pressed the notification itself, and the agent received the press.")
         case .dismissed:
             throw CommandFailure(.tryAgain, "the notification was closed without a press, by you or by the server")
         case .expired:
@@ -163,7 +163,7 @@ public struct NotifyCommand: BackgroundCommand {
                 .unavailable,
                 "the app was launched for the press and ended as \(outcome.map(\.rawValue) ?? "not yet ended"): see `history`")
         }
-        steps.say("The app was launched for the press and completed.")
+        steps.show("The app was launched for the press and completed.")
     }
 
     private static func launch(after last: Int64, _ transaction: LedgerTransaction) throws -> LaunchRecord? {
@@ -211,7 +211,7 @@ public struct NotifyCommand: BackgroundCommand {
 private final class Steps {
     private let start = ContinuousClock.now
 
-    func say(_ text: String) {
+    func show(_ text: String) {
         let time = (ContinuousClock.now - start) / .seconds(1)
         Output.line("\(String(format: "%7.2f", time)) s  \(text)")
     }

@@ -42,7 +42,7 @@ public struct QuitCommand: BackgroundCommand {
                 try transaction.deleteAllRequests(), try pauseTransfers(transaction), try withdrawNotifications(transaction),
                 // Launches that a dead agent left behind need a new agent, which warns them and waits.
                 try isRunning || transaction.liveLaunches().contains { $0.kind != .continuedProcessing }
-                    ? transaction.ask(.quit, now: AppRuntime.shared.now) : nil
+                    ? transaction.addControl(.quit, now: AppRuntime.shared.now) : nil
             )
         }
         AutostartEntry(directories: runtime.directories).remove()

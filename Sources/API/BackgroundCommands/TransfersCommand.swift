@@ -17,7 +17,7 @@ public struct TransfersCommand: BackgroundCommand {
 
     public init() {}
 
-    public var effect: CommandEffect { action == nil ? .looks : .changes }
+    public var effect: CommandEffect { action == nil ? .reads : .changes }
 
     /// - Throws: an error that describes invalid arguments.
     public func validate() throws {
@@ -55,7 +55,7 @@ public struct TransfersCommand: BackgroundCommand {
             if let number = BackgroundTransfers.number(of: id), known.contains(number) { continue }
             failures[position] = CommandFailure(.notFound, "no transfer has the id \(id)")
         }
-        changes.say(after: action, counts: !json, ids, failures, &problem)
+        changes.printChanges(after: action, counts: !json, ids, failures, &problem)
         return problem
     }
 }
@@ -78,7 +78,7 @@ extension BackgroundTransfers.Changes {
     ///   - failures: Arguments that no transfer has as its identifier, by their positions.
     ///   - photos: The number of photos without a transfer that the action changed.
     ///   - problem: Records the named transfers that the action did not change.
-    package func say(
+    package func printChanges(
         after action: BackgroundTransfers.Action, counts: Bool, photos: Int = 0, _ ids: [String],
         _ failures: [Int: CommandFailure], _ problem: inout FirstProblem
     ) {
@@ -88,20 +88,20 @@ extension BackgroundTransfers.Changes {
         }
         for id in letFinish {
             Output.note("\(id): not paused, because the server may have received it already. It continues")
-            problem.note(.tryAgain, at: ids.firstIndex(of: String(id)) ?? ids.firstIndex(of: "all") ?? 0)
+            problem.add(.tryAgain, at: ids.firstIndex(of: String(id)) ?? ids.firstIndex(of: "all") ?? 0)
         }
         for id in withoutCopy {
             guard let position = ids.firstIndex(of: String(id)) ?? ids.firstIndex(of: "all") else { continue }
             let failure = CommandFailure(
                 .unavailable, "\(id) was not retried, because its queued copy is missing: upload the file again")
             // With "all", one message for each transfer.
-            if ids[position] == "all" { problem.note(failure, at: position) } else { failures[position] = failure }
+            if ids[position] == "all" { problem.report(failure, at: position) } else { failures[position] = failure }
         }
         for id in ended {
             guard let position = ids.firstIndex(of: String(id)) else { continue }
             failures[position] = CommandFailure(.unavailable, "\(id) has ended: \(action.rawValue) does not apply to it")
         }
-        for (position, failure) in failures.sorted(by: { $0.key < $1.key }) { problem.note(failure, at: position) }
+        for (position, failure) in failures.sorted(by: { $0.key < $1.key }) { problem.report(failure, at: position) }
         guard counts else { return }
         if changed.isEmpty, photos == 0 {
             if ids.contains("all") { Output.note("No transfer was changed: there is nothing to \(action.rawValue).") }

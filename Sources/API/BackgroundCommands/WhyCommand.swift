@@ -17,7 +17,7 @@ public struct WhyCommand: BackgroundCommand {
 
     public init() {}
 
-    public var effect: CommandEffect { .looks }
+    public var effect: CommandEffect { .reads }
 
     private struct Condition: Encodable {
         let name: ConditionVerdict.Name

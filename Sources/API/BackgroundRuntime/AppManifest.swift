@@ -146,7 +146,7 @@ package struct AppManifest: Sendable, Equatable {
             return try RetriedFileRead.contents(of: url)
         } catch {
             StandardError.write("\(name): \(url.path) cannot be read\n")
-            ProcessExit.leave(75)
+            ProcessExit.end(75)
         }
     }
 

@@ -87,7 +87,7 @@ extension AppRuntime {
 extension AppRuntime {
     /// Ends a process that a user started.
     package static func exitAfterPendingWork() {
-        whenNothingIsLost(.ofThisProcess, UnsavedWork.current) { ProcessExit.leave(0) }
+        whenNothingIsLost(.ofThisProcess, UnsavedWork.current) { ProcessExit.end(0) }
     }
 
     /// Calls an action when the delivery under way is complete, and everything that the app began is durable.
@@ -96,7 +96,7 @@ extension AppRuntime {
     ) {
         deliveries.close {
             beginnings.whenNone {
-                if let error = DurableWrites.shared.settle() { AppRuntime.shared.report("not recorded: \(error)") }
+                if let error = DurableWrites.shared.flush() { AppRuntime.shared.report("not recorded: \(error)") }
                 // A commit that has begun is completed first.
                 (try? AppRuntime.shared.ledger())?.waitForWrites()
                 action()

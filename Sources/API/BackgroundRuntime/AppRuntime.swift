@@ -316,7 +316,7 @@ package final class AppRuntime: Sendable {
     ) throws(StoreError) -> Value {
         try UnsavedWork.current.run { () throws(StoreError) -> Value in
             // A cancel that still waits must not remove a later request.
-            if let error = DurableWrites.shared.settle() { throw error }
+            if let error = DurableWrites.shared.flush() { throw error }
             let value = try write(usesReserve: usesReserve, body)
             beforeStart(value)
             startAgent()

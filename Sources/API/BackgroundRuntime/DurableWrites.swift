@@ -65,7 +65,7 @@ package final class DurableWrites: Sendable {
         let write = Waiting(
             name: name, startsAgent: startsAgent, body: body, since: ContinuousClock.now)
         // Earlier writes go first, to keep the order of the calls.
-        let error = settle() ?? attempt(write)
+        let error = flush() ?? attempt(write)
         guard let error else { return }
         guard error.isPassing else { return report("\(name) could not be recorded: \(error)") }
         let isFirst = waiting.withLock { waiting in
@@ -82,7 +82,7 @@ package final class DurableWrites: Sendable {
     /// Retries the waiting writes. Call it before a write that must come after them.
     ///
     /// - Returns: the reason that a write still waits, or `nil` if nothing waits.
-    package func settle() -> StoreError? {
+    package func flush() -> StoreError? {
         if waiting.withLock({ $0.isEmpty }) { return nil }
         return working.withLock { _ in
             while let write = waiting.withLock({ $0.first }) {
@@ -107,7 +107,7 @@ package final class DurableWrites: Sendable {
 
     private func tryAgain(after pause: Double, _ calls: OutstandingCalls) {
         queue.asyncAfter(deadline: .now() + pause) { [self] in
-            if settle() != nil { tryAgain(after: min(pause * 2, Self.longestPause), calls) } else { calls.leave() }
+            if flush() != nil { tryAgain(after: min(pause * 2, Self.longestPause), calls) } else { calls.leave() }
         }
     }
 }

@@ -113,8 +113,8 @@ package final class LaunchContext: Sendable {
     }
 
     /// Ends the process. On a test host, ends only its replacement.
-    func leave(_ code: Int32) {
-        guard let role else { ProcessExit.leave(code) }
+    func endProcess(_ code: Int32) {
+        guard let role else { ProcessExit.end(code) }
         role.runtime.part { HostedLaunches() }.remove(self)
         if !isDead { role.leave(code) }
     }
@@ -298,7 +298,7 @@ package final class LaunchContext: Sendable {
         KillPoint.reach(.beforeResult)
         do {
             // The handler's requests are written first. Without them, this launch has no result and is retried.
-            if let error = DurableWrites.shared.settle() { throw error }
+            if let error = DurableWrites.shared.flush() { throw error }
             AppRuntime.shared.writeDefaults()
             try AppRuntime.shared.ledger().write { transaction in
                 // Deliveries are acknowledged only if the handler completed. Interrupted work is delivered again.
@@ -307,7 +307,7 @@ package final class LaunchContext: Sendable {
             }
         } catch {
             StandardError.write("the result of launch \(id) could not be recorded: \(error)\n")
-            return leave(74)
+            return endProcess(74)
         }
         KillPoint.reach(.afterResult)
         exitWhenIdle(mayContinue: result == .completed)
@@ -327,7 +327,7 @@ package final class LaunchContext: Sendable {
             // The launch is retried anyway, but the history does not show the reason.
             AppRuntime.shared.report("\(error)")
         }
-        leave(78)
+        endProcess(78)
     }
 
     // MARK: After the result
@@ -371,7 +371,7 @@ package final class LaunchContext: Sendable {
     /// Ends the process after all deliveries and writes. A request after the result counts like a request before it. If a delegate never
     /// returns, the agent ends the process with the time of the launch.
     private func exitAfterPendingWork() {
-        guard !isDead else { return leave(0) }
-        AppRuntime.whenNothingIsLost(deliveries, beginnings) { [self] in leave(0) }
+        guard !isDead else { return endProcess(0) }
+        AppRuntime.whenNothingIsLost(deliveries, beginnings) { [self] in endProcess(0) }
     }
 }

@@ -28,7 +28,7 @@ package final class LaunchHandlers: Sendable {
             record = try context.begin()
         } catch {
             StandardError.write("launch \(context.id) cannot begin: \(error)\n")
-            context.leave(74)
+            context.endProcess(74)
             return nil
         }
         let handlers = handlers.withLock { $0[record.kind] ?? [] }

@@ -192,13 +192,13 @@ open class BGTaskScheduler: NSObject, @unchecked Sendable {  // because a subcla
     /// - Returns: the agent's response, as a sentence.
     /// - Throws: ``BGTaskScheduler/Error/unavailable``, also if no agent responds.
     public func simulateLaunch(forTaskWithIdentifier identifier: String) async throws -> String {
-        try await ask(.simulateLaunch, identifier)
+        try await send(.simulateLaunch, identifier)
     }
 
     /// Ends the time of the running launch now.
     /// - Throws: ``BGTaskScheduler/Error/unavailable``, also if no agent responds.
     public func simulateExpiration(forTaskWithIdentifier identifier: String) async throws -> String {
-        try await ask(.simulateExpire, identifier)
+        try await send(.simulateExpire, identifier)
     }
 
     /// Stops the time limit of the launch while the user chooses something, for example a file. The maximum is 10 minutes. Beyond
@@ -221,8 +221,8 @@ open class BGTaskScheduler: NSObject, @unchecked Sendable {  // because a subcla
     /// host.
     package static var now: Date { AppRuntime.isOnTestHost ? AppRuntime.shared.now : ThisProcess.now }
 
-    private func ask(_ verb: ControlRecord.Verb, _ argument: String) async throws -> String {
-        let id = try storing { try $0.ask(verb, argument, now: AppRuntime.shared.now) }
+    private func send(_ verb: ControlRecord.Verb, _ argument: String) async throws -> String {
+        let id = try storing { try $0.addControl(verb, argument, now: AppRuntime.shared.now) }
         do {
             return try await AppRuntime.shared.waitForAgent { try $0.answer(to: id) }
         } catch let error as NoAgent {

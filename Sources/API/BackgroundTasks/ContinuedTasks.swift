@@ -40,7 +40,7 @@ final class ContinuedTasks: Sendable {
     /// Watches every commit from now on. Once per process.
     func listen() throws(StoreError) {
         guard state.withLock({ $0.token == nil }) else { return }
-        let token = try AppRuntime.shared.onCommit { [queue] in queue.async { ContinuedTasks.shared.look() } }
+        let token = try AppRuntime.shared.onCommit { [queue] in queue.async { ContinuedTasks.shared.update() } }
         state.withLock { $0.token = token }
     }
 
@@ -52,13 +52,13 @@ final class ContinuedTasks: Sendable {
         }
         if isFirst { tickSoon() }
         // The task may have ended already, before this process was marked as busy.
-        queue.async { self.look() }
+        queue.async { self.update() }
     }
 
     /// Looks for launches that waited for a handler, because a handler was registered.
     func handlersChanged() {
         guard state.withLock({ $0.token != nil }) else { return }
-        queue.async { self.look() }
+        queue.async { self.update() }
     }
 
     /// Returns when everything that this process requested has ended. Returns at once if it requested nothing.
@@ -103,12 +103,12 @@ final class ContinuedTasks: Sendable {
 
     // MARK: On the queue
 
-    private func look() {
+    private func update() {
         let seen = try? AppRuntime.shared.ledger().readAfterRing { transaction in
             (launches: try transaction.liveLaunches(), isIdle: try Self.isIdle(transaction))
         }
         guard let (launches, isIdle) = seen else {
-            retry.failed { self.queue.async { self.look() } }
+            retry.failed { self.queue.async { self.update() } }
             return
         }
         retry.succeeded()

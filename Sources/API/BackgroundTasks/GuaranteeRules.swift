@@ -21,20 +21,20 @@ private enum Starter {
     /// The next login, or the app's next command.
     case login
     /// Only the app's next command starts the agent.
-    case nobody(why: String, help: String? = nil)
+    case none(why: String, help: String? = nil)
 }
 
 extension DesktopFacts {
     /// The starter of the agent after it was killed.
     fileprivate var starterAfterKill: Starter {
-        guard hasAgent else { return .nobody(why: "The program background-agent is not installed: no background work runs.") }
+        guard hasAgent else { return .none(why: "The program background-agent is not installed: no background work runs.") }
         guard !isInFlatpak else {
-            return .nobody(why: "In a Flatpak only the app starts the agent: work continues at the app's next start.")
+            return .none(why: "In a Flatpak only the app starts the agent: work continues at the app's next start.")
         }
         switch entry {
         case .none(workIsLeft: false): return hasUserManager ? .userManager : .login
         case .none(workIsLeft: true):
-            return .nobody(why: "No login starts the agent: work continues with the app's next command.", help: installCommand)
+            return .none(why: "No login starts the agent: work continues with the app's next command.", help: installCommand)
         case .userUnit(let standing): return starter(standing) ?? (hasUserManager ? .userManager : .login)
         // An agent that no unit started is not restarted by a unit.
         case .xdgAutostart(let standing): return starter(standing) ?? .login
@@ -44,7 +44,7 @@ extension DesktopFacts {
     /// The starter of the agent at a login, or at boot.
     fileprivate var starterAtLogin: Starter {
         guard case .userUnit(.isNotEnabled) = entry else { return starterAfterKill }
-        return .nobody(why: "The agent's unit is not enabled: no login starts it.", help: installCommand)
+        return .none(why: "The agent's unit is not enabled: no login starts it.", help: installCommand)
     }
 
     /// Returns `nil` if the entry works.
@@ -53,8 +53,8 @@ extension DesktopFacts {
         // Another copy is also an agent. A unit that is not enabled still restarts a running agent.
         case .asItShouldBe, .starts, .isNotEnabled, .lacksSocket: nil
         case .startsNothing:
-            .nobody(why: "The login entry of the agent names a program that does not exist.", help: installCommand)
-        case .isMasked: .nobody(why: "The agent's unit is masked: the user manager does not start it.")
+            .none(why: "The login entry of the agent names a program that does not exist.", help: installCommand)
+        case .isMasked: .none(why: "The agent's unit is masked: the user manager does not start it.")
         }
     }
 }
@@ -72,7 +72,7 @@ extension BackgroundGuarantees.Guarantee {
                 help: enableLingering)
         case .login:
             Self(.survivesLogout, .keptFromNextLogin, "A logout may end the agent; the next login to the desktop starts it.")
-        case .nobody(let why, let help): Self(.survivesLogout, .notKept, why, help: help)
+        case .none(let why, let help): Self(.survivesLogout, .notKept, why, help: help)
         }
     }
 
@@ -85,7 +85,7 @@ extension BackgroundGuarantees.Guarantee {
                 .survivesReboot, .keptFromNextLogin, "The user manager starts the agent at the next login.",
                 help: enableLingering)
         case .login: Self(.survivesReboot, .keptFromNextLogin, "The next login to the desktop starts the agent.")
-        case .nobody(let why, let help): Self(.survivesReboot, .notKept, why, help: help)
+        case .none(let why, let help): Self(.survivesReboot, .notKept, why, help: help)
         }
     }
 
@@ -99,7 +99,7 @@ extension BackgroundGuarantees.Guarantee {
             Self(
                 .survivesForceQuit, .keptFromNextLogin,
                 "The agent starts a killed app again; the app's next command or the next login starts a killed agent.")
-        case .nobody(let why, let help): Self(.survivesForceQuit, .notKept, why, help: help)
+        case .none(let why, let help): Self(.survivesForceQuit, .notKept, why, help: help)
         }
     }
 

@@ -67,12 +67,16 @@ final class ForegroundWatch: Sendable {
         var next: Date?
         for record in coming where !record.isAgents && record.willBeShown {
             guard let due = record.schedule?.next, due > now else { continue }
-            if due.timeIntervalSince(now) <= lead { ask(center, record.identifier, due) } else { next = min(next ?? due, due) }
+            if due.timeIntervalSince(now) <= lead {
+                requestDecision(center, record.identifier, due)
+            } else {
+                next = min(next ?? due, due)
+            }
         }
         return min(next.map { max($0.timeIntervalSince(now) - lead, 0.01) } ?? longestSleep, longestSleep)
     }
 
-    private static func ask(_ center: UNUserNotificationCenter, _ identifier: String, _ due: Date) {
+    private static func requestDecision(_ center: UNUserNotificationCenter, _ identifier: String, _ due: Date) {
         let now = AppRuntime.shared.now
         let held: NotificationRecord?
         do {
@@ -86,7 +90,7 @@ final class ForegroundWatch: Sendable {
         Task {
             try? await Task.sleep(for: .seconds(max(0, due.timeIntervalSince(AppRuntime.shared.now))))
             let wish = await PresentationDecision(UNNotificationRequest(held), center).answer()
-            await PresentationRecorder.shared.settle(identifier, revision: held.revision, wish)
+            await PresentationRecorder.shared.record(identifier, revision: held.revision, wish)
             calls.leave()
         }
     }

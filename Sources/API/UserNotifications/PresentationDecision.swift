@@ -26,9 +26,9 @@ struct PresentationDecision: Sendable {
         let notification = UNNotification(date: AppRuntime.shared.now, request: request)
         return await withCheckedContinuation { continuation in
             let once = FirstAnswer(continuation)
-            DispatchQueue.global().asyncAfter(deadline: .now() + NoticePresentation.patience) { once.give(Self.all) }
+            DispatchQueue.global().asyncAfter(deadline: .now() + NoticePresentation.patience) { once.resume(Self.all) }
             DispatchQueue.main.async {
-                receiver.userNotificationCenter(center, willPresent: notification) { once.give(NoticePresentation($0)) }
+                receiver.userNotificationCenter(center, willPresent: notification) { once.resume(NoticePresentation($0)) }
             }
         }
     }
@@ -52,7 +52,7 @@ private final class FirstAnswer: Sendable {
 
     init(_ waiting: CheckedContinuation<NoticePresentation, Never>) { self.waiting = Mutex(waiting) }
 
-    func give(_ options: NoticePresentation) {
+    func resume(_ options: NoticePresentation) {
         let first = waiting.withLock { waiting in
             defer { waiting = nil }
             return waiting

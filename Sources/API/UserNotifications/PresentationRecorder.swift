@@ -25,7 +25,7 @@ final class PresentationRecorder: Sendable {
 
     /// Returns when the response is on the disk. If the write fails temporarily, returns when ``DurableWrites`` has queued a
     /// retry.
-    func settle(_ identifier: String, revision: Int, _ wish: NoticePresentation) async {
+    func record(_ identifier: String, revision: Int, _ wish: NoticePresentation) async {
         await withCheckedContinuation { whoWaits in
             let begins = state.withLock { state in
                 state.answers.append(Answer(identifier: identifier, revision: revision, wish: wish, whoWaits: whoWaits))

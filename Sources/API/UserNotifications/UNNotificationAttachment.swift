@@ -35,7 +35,7 @@ public final class UNNotificationAttachment: NSObject, @unchecked Sendable {  //
     /// - Throws: ``UNError``: `attachmentInvalidURL`, `attachmentUnrecognizedType`, `attachmentInvalidFileSize`,
     ///   `attachmentCorrupt`.
     public init(identifier: String, url: URL, options: [AnyHashable: Any]? = nil) throws {
-        let (head, size) = try AttachmentFile.look(at: url)
+        let (head, size) = try AttachmentFile.readHead(at: url)
         let hint = options?[UNNotificationAttachmentOptionsTypeHintKey] as? String
         let promised = AttachmentFile.Kind.all.first { $0.type == hint || $0.endings.contains(url.pathExtension.lowercased()) }
         guard let kind = AttachmentFile.Kind.all.first(where: { $0.begins(head) }) else {
@@ -61,7 +61,7 @@ public final class UNNotificationAttachment: NSObject, @unchecked Sendable {  //
     /// Returns a separate copy of the file. The copy is deleted with its last reference unless it is kept.
     func taken() throws(UNError) -> (attachment: NoticeAttachment, copy: Snapshot) {
         do throws(Snapshot.Failure) {
-            let copy = try Snapshot.take(of: url, in: AppRuntime.shared.directories, prefix: AppDirectories.attachmentPrefix)
+            let copy = try Snapshot.make(of: url, in: AppRuntime.shared.directories, prefix: AppDirectories.attachmentPrefix)
             return (NoticeAttachment(identifier: identifier, type: type, file: copy.name, sha256: copy.sha256), copy)
         } catch {
             switch error {
@@ -117,7 +117,7 @@ private enum AttachmentFile {
     }
 
     /// Returns the first bytes and the size of the file. A pipe or a device is not opened.
-    static func look(at url: URL) throws -> (head: [UInt8], size: Int64) {
+    static func readHead(at url: URL) throws -> (head: [UInt8], size: Int64) {
         guard url.isFileURL else { throw UNError(.attachmentInvalidURL, "\(url): is not the URL of a file") }
         guard let attributes = try? FileManager.default.attributesOfItem(atPath: url.resolvingSymlinksInPath().path) else {
             throw UNError(.attachmentInvalidURL, "\(url.path): no such file")

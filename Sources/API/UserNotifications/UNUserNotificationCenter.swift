@@ -76,7 +76,7 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
         let question = PresentationDecision(adding: request, self)
         let revision = try addNow(request, asks: question != nil)
         guard let question, let revision else { return }
-        await PresentationRecorder.shared.settle(request.identifier, revision: revision, await question.answer())
+        await PresentationRecorder.shared.record(request.identifier, revision: revision, await question.answer())
     }
 
     /// Adds a notification and calls the handler before this method returns, with the error or `nil`.
@@ -96,7 +96,7 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
         let calls = OutstandingCalls.shared
         calls.enter()
         Task {
-            await PresentationRecorder.shared.settle(request.identifier, revision: revision, await question.answer())
+            await PresentationRecorder.shared.record(request.identifier, revision: revision, await question.answer())
             calls.leave()
         }
     }
@@ -253,7 +253,7 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
             return try Set(identifiers).compactMap { try transaction.notification($0) }.filter(isWanted)
         }
         // Without a match nothing is written, because a write sends a change notification and starts an agent.
-        if DurableWrites.shared.settle() == nil, let found = try? AppRuntime.shared.ledger().read(wanted), found.isEmpty {
+        if DurableWrites.shared.flush() == nil, let found = try? AppRuntime.shared.ledger().read(wanted), found.isEmpty {
             return
         }
         let now = AppRuntime.shared.now

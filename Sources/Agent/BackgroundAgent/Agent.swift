@@ -24,11 +24,11 @@ package final class Agent {
     private let post: @Sendable (AgentEvent) -> Void
 
     private var parts: AgentParts
-    private var heard: [AgentEvent] = []
+    private var receivedEvents: [AgentEvent] = []
 
     /// - Parameters:
     ///   - watchProcess: watches a process, whose end is sent as `.processEnded`; returns `false` if the process has already ended.
-    ///   - post: posts an event to the thread that runs this agent, which passes it to ``hear(_:)``.
+    ///   - post: posts an event to the thread that runs this agent, which passes it to ``receive(_:)``.
     ///   - random: returns a number from 0 up to 1.
     ///   - log: receives the log entries instead of the journal and standard error.
     package init(
@@ -63,7 +63,7 @@ package final class Agent {
             return true
         } catch {
             log.write(.agentStays, (.reason, error))
-            parts.activation.note(refusal: error, at: ClockReading(of: host, zone: parts.time.zone))
+            parts.activation.record(refusal: error, at: ClockReading(of: host, zone: parts.time.zone))
             continueWork()
             return false
         }
@@ -77,12 +77,12 @@ package final class Agent {
 
     // MARK: Events
 
-    package func hear(_ event: AgentEvent) { heard.append(event) }
+    package func receive(_ event: AgentEvent) { receivedEvents.append(event) }
 
     /// Returns `true` if events were received, or another process committed since the last pass. The agent's own commits also cause change
     /// notifications; with many small transfers most notifications come from them.
     package func hasNews() throws(StoreError) -> Bool {
-        guard heard.isEmpty else { return true }
+        guard receivedEvents.isEmpty else { return true }
         return parts.passScope.isNews(try ledger.readAfterRing { try $0.foreignVersion() })
     }
 
@@ -90,7 +90,7 @@ package final class Agent {
 
     /// Takes over what an earlier agent left: adopts, reports or removes it. Called first by a new agent.
     package func reconcile(version: String) throws(StoreError) {
-        let inheritance = try Inheritance.take(from: ledger, version: version, now: host.now())
+        let inheritance = try Inheritance.read(from: ledger, version: version, now: host.now())
         for effect in inheritance.effects { perform(effect) }
         for launch in inheritance.launches {
             guard let id = launch.id else { continue }
@@ -98,12 +98,12 @@ package final class Agent {
             // The process started, but its identity was not committed: the process writes its identity when it begins.
             case (true, nil) where launch.pid == nil: parts.launches.awaitIdentity(of: id)
             // An earlier version recorded only the process id, which may belong to another process by now.
-            case (true, nil): parts.launches.leave(id)
+            case (true, nil): parts.launches.markUnwatched(id)
             case (true, let process?): perform(.adoptLaunch(id, process))
-            case (false, _): hear(.launchEnded(id, .unknown))
+            case (false, _): receive(.launchEnded(id, .unknown))
             }
         }
-        try inheritance.settle(ledger)
+        try inheritance.finish(ledger)
         perform(.removeOrphans)
     }
 
@@ -116,12 +116,12 @@ package final class Agent {
         // earlier part of a pass may have to handle rows that a later part wrote.
         var isFollowUp = false
         for _ in 0..<100 {
-            let look = try look()
+            let look = try runPass()
             wake = look.wake
-            let isDueAgain = parts.passScope.note(look.effects)
+            let isDueAgain = parts.passScope.record(look.effects)
             for effect in look.effects { perform(effect) }
             // An effect may make other work due (for example a launch that cannot start).
-            guard heard.isEmpty, !isDueAgain else {
+            guard receivedEvents.isEmpty, !isDueAgain else {
                 isFollowUp = false
                 continue
             }
@@ -130,8 +130,8 @@ package final class Agent {
             isFollowUp = true
         }
         // Events are left: return at once to handle them.
-        guard heard.isEmpty else { return host.now() }
-        return parts.passScope.settle(wake, now: host.now())
+        guard receivedEvents.isEmpty else { return host.now() }
+        return parts.passScope.nextWake(wake, now: host.now())
     }
 
     private struct PassOutcome {
@@ -144,9 +144,9 @@ package final class Agent {
     }
 
     /// Runs one pass: slow operations before the transaction, decisions inside it, log entries after it.
-    private func look() throws(StoreError) -> PassOutcome {
-        let (events, hasLinked) = parts.attempts.settle(heard.withoutLateProgress)
-        heard = events
+    private func runPass() throws(StoreError) -> PassOutcome {
+        let (events, hasLinked) = parts.attempts.finishEnded(receivedEvents.withoutLateProgress)
+        receivedEvents = events
         if hasLinked, let trouble = FileName.sync(folder: ledger.directories.spool.path, disk.calls) {
             log.write(.folderNotSynced, (.reason, trouble.why))
         }
@@ -170,7 +170,7 @@ package final class Agent {
             let look = PassOutcome(effects: pass.effects, wake: pass.wake, hasChanged: hasChanged, hadNews: hadNews)
             return (next, look, pass.entries)
         }
-        (parts, heard) = (next, [])
+        (parts, receivedEvents) = (next, [])
         for entry in entries { log.write(entry) }
         return look
     }
@@ -180,7 +180,7 @@ package final class Agent {
         do throws(StoreError) {
             return try ledger.write(body)
         } catch {
-            heard = heard.withLatestProgressOnly
+            receivedEvents = receivedEvents.withLatestProgressOnly
             let now = parts.time.undisturbed(ClockReading(of: host, zone: parts.time.zone))
             for effect in parts.launches.superviseUnrecorded(now: now) { perform(effect) }
             throw error
@@ -196,21 +196,21 @@ package final class Agent {
         case .adoptLaunch(let id, let process):
             switch launcher.adopt(id, process) {
             case .watched: log.write(.launchAdopted, (.launch, id), (.pid, process.pid))
-            case .outOfReach: parts.launches.leave(id)
-            case .gone: hear(.launchEnded(id, .unknown))
+            case .outOfReach: parts.launches.markUnwatched(id)
+            case .gone: receive(.launchEnded(id, .unknown))
             }
         case .warnLaunch(let id): launcher.warn(id)
         case .killLaunch(let id): launcher.kill(id)
-        case .endLaunch(let id): hear(.launchEnded(id, .unknown))
+        case .endLaunch(let id): receive(.launchEnded(id, .unknown))
         case .forgetLaunch(let id): launcher.forget(id)
         case .startAttempt(let id): startAttempt(id)
         case .stopAttempt(let id):
             guard let attempt = parts.attempts.stop(id) else { return }
             ports.transport.cancel(attempt)
-            hear(.attemptStopped(attempt))
+            receive(.attemptStopped(attempt))
         case .checkProof(let id, let expectation):
             let proof = FileProof(expectation, disk.calls) { [post] in post(.proofChecked(id, $0)) }
-            disk.take(proof, .more)
+            disk.enqueue(proof, .more)
             if !disk.hasThread { disk.catchUp() }
         case .placeFile(let id, let part, let whole, let sight): placeFile(id, part, whole, sight)
         case .tidyServer(let request, let attempt): ports.transport.start(attempt, request, source: nil, sink: AnswerSink())
@@ -225,11 +225,12 @@ package final class Agent {
         case .adoptNotification(let identifier, let number, let server):
             ports.presenter.adoptNotification(identifier: identifier, serverID: number, of: server)
         case .showBadge(let count): ports.presenter.showBadge(count, desktopEntry: ledger.directories.appIdentifier)
-        case .askServer: ports.presenter.ask()
-        case .watchProcess(let process): if !watchProcess(process) { hear(.processEnded(process)) }
+        case .askServer: ports.presenter.query()
+        case .watchProcess(let process): if !watchProcess(process) { receive(.processEnded(process)) }
         case .sessionChanged(let session): ports.sessionChanged(session)
         case .armAlarm(let instant): armAlarm(at: instant)
-        case .lookAtMachine: if let manager = ports.sleepManager { manager.look() } else { hear(.sleepEvent(.looked(nil))) }
+        case .lookAtMachine:
+            if let manager = ports.sleepManager { manager.query() } else { receive(.sleepEvent(.machineState(nil))) }
         case .delaySleep: ports.sleepManager?.delaySleep()
         case .allowSleep: ports.sleepManager?.allowSleep()
         case .suspendMachine: ports.sleepManager?.suspend()
@@ -237,17 +238,17 @@ package final class Agent {
     }
 
     private func armAlarm(at instant: Date?) {
-        guard let clock = ports.wakeClock else { return hear(.alarmRefused(WakeRefusal("nothing here sets an alarm"))) }
-        do throws(WakeRefusal) { try clock.arm(at: instant) } catch { hear(.alarmRefused(error)) }
+        guard let clock = ports.wakeClock else { return receive(.alarmRefused(WakeRefusal("nothing here sets an alarm"))) }
+        do throws(WakeRefusal) { try clock.arm(at: instant) } catch { receive(.alarmRefused(error)) }
     }
 
     private func startLaunch(_ id: Int64) {
         KillPoint.reach(.launchCommitted)
         do {
-            hear(.launchStarted(id, try launcher.start(id)))
+            receive(.launchStarted(id, try launcher.start(id)))
         } catch {
-            if let missing = error as? AppIsMissing { hear(.appIsMissing(missing)) }
-            hear(.launchFailed(id, reason: "\(error)"))
+            if let missing = error as? AppIsMissing { receive(.appIsMissing(missing)) }
+            receive(.launchFailed(id, reason: "\(error)"))
         }
     }
 
@@ -255,7 +256,7 @@ package final class Agent {
         switch parts.attempts.start(id, disk: disk, now: host.now(), post: post) {
         case .attempt(let attempt, let wire):
             ports.transport.start(attempt.id, wire.request, source: wire.source, sink: wire.sink)
-        case .withoutSource(let attempt, let trouble): hear(.attemptWithoutSource(attempt, trouble))
+        case .withoutSource(let attempt, let trouble): receive(.attemptWithoutSource(attempt, trouble))
         case nil: break
         }
     }
@@ -265,18 +266,18 @@ package final class Agent {
         do throws(StoreError) {
             let transfer = try ledger.read { try $0.transfer(id) }
             // If the transfer was cancelled in the meantime, its file must not appear.
-            guard let transfer, transfer.state == .running, transfer.isFinishing else { return hear(.filePlaced(id, nil)) }
+            guard let transfer, transfer.state == .running, transfer.isFinishing else { return receive(.filePlaced(id, nil)) }
             let isTheOne = transfer.replacedFile.map { $0 == FileIdentity(whole.path)?.text } ?? true
             mayReplace = transfer.destination == nil || transfer.mayReplace && isTheOne
             let folder = transfer.partPlace(in: ledger.directories.spool)?.seenFolder
-            if let trouble = FileTrouble.otherFolder(of: whole, folder) { return hear(.filePlaced(id, .failed(trouble))) }
+            if let trouble = FileTrouble.otherFolder(of: whole, folder) { return receive(.filePlaced(id, .failed(trouble))) }
         } catch {
-            return hear(.filePlaced(id, .failed(FileTrouble(why: "\(error)", isPassing: true))))
+            return receive(.filePlaced(id, .failed(FileTrouble(why: "\(error)", isPassing: true))))
         }
         KillPoint.reach(.transferPlacing, id)
         var giving =
             FileName.objection(to: part, whole, sight, disk.calls)
-            ?? FileName.give(part, whole, replacing: mayReplace, disk.calls)
+            ?? FileName.rename(part, whole, replacing: mayReplace, disk.calls)
         // Another file may have got the part's name in between.
         if giving == .given, let placed = FileVersion.named(whole.path, disk.calls), !placed.isStill(sight.ofContent) {
             giving = .changed
@@ -286,6 +287,6 @@ package final class Agent {
             giving = .failed(trouble)
         }
         KillPoint.reach(.transferPlaced, id)
-        hear(.filePlaced(id, giving))
+        receive(.filePlaced(id, giving))
     }
 }

@@ -29,7 +29,7 @@ package enum AgentEvent: Sendable {
     /// A download continues at an offset, or all its received bytes are durable. Other processes should see this.
     case attemptMoved(AttemptID)
     /// A download's attempt ended. Its received bytes are durable, and a complete file is hashed.
-    case attemptSettled(AttemptID, WireEnd)
+    case attemptFinished(AttemptID, WireEnd)
     /// The file to upload cannot be opened.
     case attemptWithoutSource(AttemptID, FileTrouble)
     /// The agent stopped an attempt, and its part is durable.
@@ -48,7 +48,7 @@ package enum AgentEvent: Sendable {
     /// `true` for transferred bytes and for settled attempts, which make no other work due.
     var isOfTransport: Bool {
         switch self {
-        case .transport, .attemptSettled: true
+        case .transport, .attemptFinished: true
         case .presenter, .conditions, .timeChanged, .zoneChanged, .resumed, .sleepEvent, .alarmRang, .alarmRefused,
             .launchStarted, .launchFailed, .launchEnded, .processEnded, .attemptMoved, .attemptWithoutSource, .attemptStopped,
             .proofChecked, .filePlaced, .filesChanged, .appIsMissing, .stopRequested:
@@ -60,7 +60,7 @@ package enum AgentEvent: Sendable {
         switch self {
         case .timeChanged, .zoneChanged, .resumed: true
         case .transport, .presenter, .conditions, .sleepEvent, .alarmRang, .alarmRefused, .launchStarted, .launchFailed,
-            .launchEnded, .processEnded, .attemptMoved, .attemptSettled, .attemptWithoutSource, .attemptStopped, .proofChecked,
+            .launchEnded, .processEnded, .attemptMoved, .attemptFinished, .attemptWithoutSource, .attemptStopped, .proofChecked,
             .filePlaced, .filesChanged, .appIsMissing, .stopRequested:
             false
         }

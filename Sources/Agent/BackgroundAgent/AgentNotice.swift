@@ -83,7 +83,7 @@ extension AgentNotice {
 }
 
 extension Pass {
-    mutating func tell(_ notice: AgentNotice) throws {
+    mutating func show(_ notice: AgentNotice) throws {
         if let known = try transaction.notification(notice.identifier), !known.life.isWithdrawn,
             abs(now.timeIntervalSince(known.deliveredAt ?? now)) < AgentNotice.silence
         {

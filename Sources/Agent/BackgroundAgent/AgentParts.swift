@@ -34,7 +34,7 @@ struct AgentParts {
         try noticeNewerVersion(&pass)
         // Before any time budget is checked: a clock that jumped must not end a budget.
         try checkClocks(&pass)
-        for event in heard { try note(event, &pass) }
+        for event in heard { try handle(event, &pass) }
         if try watchedProcesses.readSessionEnvironment(&pass) { planner.tryAgain() }
         // A command may begin or end a launch, which is then supervised below.
         try answerQuestions(&pass)
@@ -76,7 +76,7 @@ struct AgentParts {
     /// this is the usual case.
     mutating func planTransfers(_ heard: [AgentEvent], _ pass: inout Pass) throws {
         try checkClocks(&pass)
-        for event in heard { try note(event, &pass) }
+        for event in heard { try handle(event, &pass) }
         if lifetime.beginsWork {
             try planAttempts(&pass)
             try Deliveries.plan(&pass, moving: attempts.movingSessions)
@@ -95,10 +95,10 @@ struct AgentParts {
 
     // MARK: Events
 
-    private mutating func note(_ event: AgentEvent, _ pass: inout Pass) throws {
+    private mutating func handle(_ event: AgentEvent, _ pass: inout Pass) throws {
         switch event {
-        case .transport(let event): try attempts.note(event, &pass)
-        case .attemptSettled(let attempt, let end): try attempts.handleAttemptEnd(of: attempt, end, &pass)
+        case .transport(let event): try attempts.handle(event, &pass)
+        case .attemptFinished(let attempt, let end): try attempts.handleAttemptEnd(of: attempt, end, &pass)
         case .attemptMoved(let attempt): try attempts.recordMovedDownload(of: attempt, &pass)
         case .attemptStopped(let attempt): try attempts.handleAttemptStop(of: attempt, &pass)
         case .attemptWithoutSource(let attempt, let trouble): try attempts.failMissingSource(of: attempt, trouble, &pass)
@@ -107,33 +107,33 @@ struct AgentParts {
         case .filePlaced(let id, let giving): try attempts.handlePlacedFile(id, giving, &pass)
         case .presenter(let event):
             if event == .busLost { watchedProcesses.handleBusLoss() }
-            try planner.note(event, &pass, &launches)
+            try planner.handle(event, &pass, &launches)
         case .conditions(let desktop):
-            try conditions.note(desktop, pass)
+            try conditions.update(desktop, pass)
             // Any change of the network is a reason to try again at once, even if the network stays "available".
             if desktop.isNetworkAvailable { try attempts.retryUnreached(&pass) }
             wakes.handlePowerChange()
         case .timeChanged: time.handleTimeJump(pass)
         case .zoneChanged: time.handleZoneChange()
         case .resumed: try handleWake(&pass)
-        case .sleepEvent(let event): try wakes.note(event, &pass)
+        case .sleepEvent(let event): try wakes.handle(event, &pass)
         // The clocks show the same.
         case .alarmRang: break
-        case .alarmRefused(let refusal): wakes.note(refusal)
+        case .alarmRefused(let refusal): wakes.record(refusal)
         case .launchStarted(let id, let process):
-            try launches.note(started: id, process, &pass)
+            try launches.record(started: id, process, &pass)
             try pass.retract(AgentNotice.reportsMissingApp)
-        case .launchFailed(let id, let reason): try launches.note(failed: id, reason, &pass)
-        case .launchEnded(let id, let end): launches.note(ended: id, end)
-        case .processEnded(let process): watchedProcesses.note(ended: process)
-        case .appIsMissing(let missing): try pass.tell(AgentNotice(missing))
+        case .launchFailed(let id, let reason): try launches.record(failed: id, reason, &pass)
+        case .launchEnded(let id, let end): launches.record(ended: id, end)
+        case .processEnded(let process): watchedProcesses.record(ended: process)
+        case .appIsMissing(let missing): try pass.show(AgentNotice(missing))
         case .filesChanged: try pass.transaction.applyAppChange(now: pass.now, in: pass.zone)
         case .stopRequested: try quit(forGood: false, &pass)
         }
     }
 
     private mutating func checkClocks(_ pass: inout Pass) throws {
-        let change = try time.look(&pass)
+        let change = try time.check(&pass)
         if change.shift != 0 {
             launches.shift(by: change.shift)
             // An error about a certificate's dates was found at another time.
@@ -154,7 +154,7 @@ struct AgentParts {
         let ended = try launches.endFinishedLaunches(&pass)
         guard !ended.isEmpty else { return }
         cleanup.scheduleOrphanRemoval(pass.moment)
-        try planner.note(ended: ended, &pass)
+        try planner.removeProgress(ended: ended, &pass)
     }
 
     private mutating func noticeNewerVersion(_ pass: inout Pass) throws {

@@ -11,7 +11,7 @@ struct Inheritance {
     private(set) var effects: [AgentEffect] = []
     private var hasShownProgress = false
 
-    static func take(from ledger: Ledger, version: String, now: Date) throws(StoreError) -> Inheritance {
+    static func read(from ledger: Ledger, version: String, now: Date) throws(StoreError) -> Inheritance {
         let directories = ledger.directories
         return try ledger.write { transaction in
             var left = Inheritance()
@@ -59,7 +59,7 @@ struct Inheritance {
     }
 
     /// Called after the effects: the withdrawn progress notifications have left the screen.
-    func settle(_ ledger: Ledger) throws(StoreError) {
+    func finish(_ ledger: Ledger) throws(StoreError) {
         if hasShownProgress { try ledger.write { try $0.forgetEndedProgressNotices() } }
     }
 }
@@ -101,15 +101,15 @@ extension AppDirectories {
             let isMarkedOld = foundOld > putAside && foundOld <= now
             switch (isOld, isMarkedOld) {
             case (true, true): if now - foundOld > Self.weekOfDoubt { unlink(path) }
-            case (true, false): Self.note(path, putAside: putAside, foundOld: now)
-            case (false, _): if foundOld != putAside { Self.note(path, putAside: putAside, foundOld: putAside) }
+            case (true, false): Self.log(path, putAside: putAside, foundOld: now)
+            case (false, _): if foundOld != putAside { Self.log(path, putAside: putAside, foundOld: putAside) }
             }
         }
     }
 
     private static let weekOfDoubt = 7 * 86_400
 
-    private static func note(_ path: String, putAside: Int, foundOld: Int) {
+    private static func log(_ path: String, putAside: Int, foundOld: Int) {
         let times = [timespec(tv_sec: foundOld, tv_nsec: 0), timespec(tv_sec: putAside, tv_nsec: 0)]
         utimensat(AT_FDCWD, path, times, AT_SYMLINK_NOFOLLOW)
     }

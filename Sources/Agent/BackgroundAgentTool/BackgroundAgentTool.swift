@@ -19,7 +19,7 @@ package enum BackgroundAgentTool {
 
         """
 
-    package static func run() -> Never { ProcessExit.leave(main(Array(ThisProcess.arguments.dropFirst()))) }
+    package static func run() -> Never { ProcessExit.end(main(Array(ThisProcess.arguments.dropFirst()))) }
 
     /// Returns the exit code. 0: complete, or an agent already runs. 64: usage. 65: a damaged store. 69: a rehearsal without its simulated
     /// host. 73 or 74: a store error. 75 or 76: a new start is needed and failed. 78: a store of a newer version, or a folder that cannot

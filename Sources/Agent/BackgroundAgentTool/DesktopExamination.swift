@@ -38,7 +38,7 @@ enum DesktopExamination {
         conditions.isLowPowerMode = conditions.isLowPowerMode || DesktopConditionsMonitor.isPowerSaved
         return ConditionsReport(
             conditions: conditions, hearsOfSleep: DesktopConditionsMonitor.hearsOfSleep,
-            machine: LogindSleep.look(on: loop))
+            machine: LogindSleep.query(on: loop))
     }
 
     private static func notifications(_ address: String?) -> NotificationServerReport {

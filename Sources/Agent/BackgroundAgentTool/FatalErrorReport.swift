@@ -13,7 +13,7 @@ enum FatalErrorReport {
     static func exitCode(for error: StoreError, of app: String) -> Int32 {
         switch error {
         case .notADatabase:
-            say("\(error)", of: app)
+            show("\(error)", of: app)
             return 65
         case .newerVersion, .unusableFolder: return 78
         case .cannotCreate, .unsafeFolder: return 73
@@ -22,7 +22,7 @@ enum FatalErrorReport {
     }
 
     /// Shows a notification. Returns when it is on the screen, or when it could not be shown.
-    private static func say(_ text: String, of app: String) {
+    private static func show(_ text: String, of app: String) {
         let loop = GLibLoop(name: "desktop")
         let answered = DispatchSemaphore(value: 0)
         let presenter = DesktopPresenter(loop: loop, appName: app) { event in

@@ -13,7 +13,7 @@ final class RehearsalDesk: ConditionsSource, Presenter {
     private struct State {
         var machine: RehearsedHost
         var nextID: UInt32 = 1
-        var tell: @Sendable (AgentEvent) -> Void = { _ in }
+        var post: @Sendable (AgentEvent) -> Void = { _ in }
     }
 
     private let state: Mutex<State>
@@ -62,14 +62,14 @@ final class RehearsalDesk: ConditionsSource, Presenter {
 
     /// Sets the receiver of events, and sends the present conditions.
     func begin(_ tell: @escaping @Sendable (AgentEvent) -> Void) {
-        state.withLock { $0.tell = tell }
+        state.withLock { $0.post = tell }
         tell(.conditions(current))
     }
 
     private func become(_ next: RehearsedHost) {
         let (before, tell) = state.withLock { state in
             defer { state.machine = next }
-            return (state.machine, state.tell)
+            return (state.machine, state.post)
         }
         DiskWorker.shared.calls.fail(by: next.fileFault)
         if next.conditions != before.conditions { tell(.conditions(next.conditions)) }
@@ -96,22 +96,22 @@ final class RehearsalDesk: ConditionsSource, Presenter {
     func present(_ notice: Notice, replacing serverID: UInt32?, of server: String?) {
         let (event, tell) = state.withLock { state -> (PresenterEvent, @Sendable (AgentEvent) -> Void) in
             guard state.machine.hasNotificationServer else {
-                return (.failed(identifier: notice.identifier, .noServer("it left the bus")), state.tell)
+                return (.failed(identifier: notice.identifier, .noServer("it left the bus")), state.post)
             }
             let number = serverID ?? state.nextID
             if serverID == nil { state.nextID += 1 }
-            return (.presented(identifier: notice.identifier, serverID: number), state.tell)
+            return (.presented(identifier: notice.identifier, serverID: number), state.post)
         }
         tell(.presenter(event))
     }
 
     // Not needed here: this server reports to every process, and always answers.
     func adoptNotification(identifier: String, serverID: UInt32, of server: String?) {}
-    func ask() {}
+    func query() {}
     func showBadge(_ count: Int, desktopEntry: String) {}
 
     func withdraw(identifier: String, serverID: UInt32, of server: String?) {
-        let tell = state.withLock { $0.tell }
+        let tell = state.withLock { $0.post }
         tell(.presenter(.closed(identifier: identifier, serverID: serverID, .closedByCall)))
         tell(.presenter(.withdrawn(identifier: identifier, serverID: serverID)))
     }

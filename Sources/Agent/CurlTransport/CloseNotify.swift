@@ -14,16 +14,16 @@ enum CloseNotify {
 
         fileprivate init(_ connection: UInt) {
             self.connection = connection
-            CloseNotify.heard.withLock { $0[connection] = false }
+            CloseNotify.received.withLock { $0[connection] = false }
         }
 
-        deinit { CloseNotify.heard.withLock { _ = $0.removeValue(forKey: connection) } }
+        deinit { CloseNotify.received.withLock { _ = $0.removeValue(forKey: connection) } }
 
-        var wasReceived: Bool { CloseNotify.heard.withLock { $0[connection] == true } }
+        var wasReceived: Bool { CloseNotify.received.withLock { $0[connection] == true } }
     }
 
     /// The watched connections, by address. In HTTP/1 a connection carries one response at a time.
-    private static let heard = Mutex<[UInt: Bool]>([:])
+    private static let received = Mutex<[UInt: Bool]>([:])
 
     /// Sets the callback.
     ///
@@ -33,7 +33,7 @@ enum CloseNotify {
         SSL_CTX_set_info_callback(context.map { OpaquePointer($0) }) { connection, event, value in
             guard event == SSL_CB_READ_ALERT, value & 0xFF == SSL_AD_CLOSE_NOTIFY else { return }
             let connection = UInt(bitPattern: connection)
-            CloseNotify.heard.withLock { heard in if heard[connection] != nil { heard[connection] = true } }
+            CloseNotify.received.withLock { heard in if heard[connection] != nil { heard[connection] = true } }
         }
     }
 

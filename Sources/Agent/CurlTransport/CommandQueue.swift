@@ -61,7 +61,7 @@ final class CommandQueue: Sendable {
     func wait(milliseconds: Int32) -> CURLMcode { waker.wait(multi, milliseconds: milliseconds) }
 
     /// Returns all commands so far, and whether to stop after them.
-    func take() -> (commands: [TransportCommand], isStopping: Bool) {
+    func drain() -> (commands: [TransportCommand], isStopping: Bool) {
         state.withLock { state in
             defer { state.commands.removeAll() }
             return (state.commands, state.isStopping)

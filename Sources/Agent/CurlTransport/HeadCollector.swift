@@ -32,7 +32,7 @@ struct HeadCollector {
     }
 
     /// Handles a line, including its line end, as libcurl passes it.
-    mutating func take(_ line: UnsafeRawBufferPointer) -> Step {
+    mutating func add(_ line: UnsafeRawBufferPointer) -> Step {
         bytes += line.count
         guard bytes <= Self.maximumBytes else { return .refused("more than \(Self.maximumBytes) bytes of headers") }
         // Trailers follow the headers and are not used here.

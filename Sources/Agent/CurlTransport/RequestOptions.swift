@@ -167,11 +167,11 @@ struct RequestOptions {
             let buffer = UnsafeRawBufferPointer(start: bytes, count: size * count)
             let attempt = RunningAttempt.from(context)
             if attempt.pausesForSink() { return Int(CURL_WRITEFUNC_PAUSE) }
-            return attempt.take(body: buffer) ? size * count : Int(CURL_WRITEFUNC_ERROR)
+            return attempt.receive(body: buffer) ? size * count : Int(CURL_WRITEFUNC_ERROR)
         }
         _ = clibcurl_set_data_callback(easy, CURLOPT_HEADERFUNCTION) { bytes, size, count, context in
             let buffer = UnsafeRawBufferPointer(start: bytes, count: size * count)
-            return RunningAttempt.from(context).take(headerLine: buffer) ? size * count : Int(CURL_WRITEFUNC_ERROR)
+            return RunningAttempt.from(context).receive(headerLine: buffer) ? size * count : Int(CURL_WRITEFUNC_ERROR)
         }
         _ = clibcurl_set_data_callback(easy, CURLOPT_READFUNCTION) { bytes, size, count, context in
             let buffer = UnsafeMutableRawBufferPointer(start: bytes, count: size * count)

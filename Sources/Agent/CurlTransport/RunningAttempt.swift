@@ -96,7 +96,7 @@ final class RunningAttempt {
     var isCutWithoutCloseNotify: Bool { closeNotify.map { !$0.wasReceived } ?? false }
 
     func end(_ failure: WireFailure?) -> WireEnd {
-        sharedRate?.bucket.leave(id)
+        sharedRate?.bucket.remove(id)
         var end = WireEnd(head: head, failure: failure, bytesSent: sent, bytesReceived: received)
         end.wasRedirected = hasSeenRedirect
         end.timing = TransferTiming.read(easy)
@@ -122,7 +122,7 @@ final class RunningAttempt {
         guard let sharedRate, let source else { return false }
         let left = source.byteCount < 0 ? count : Int(min(Int64(count), source.byteCount - sourceOffset))
         guard left > 0 else { return false }
-        allowance = sharedRate.bucket.take(left, for: id, now: monotonicSeconds())
+        allowance = sharedRate.bucket.consume(left, for: id, now: monotonicSeconds())
         if allowance == 0 { isPaused = true }
         return allowance == 0
     }
@@ -139,16 +139,16 @@ final class RunningAttempt {
     func connected() { lastActivity = monotonicSeconds() }
 
     /// Handles a header line. `false` stops the transfer.
-    func take(headerLine line: UnsafeRawBufferPointer) -> Bool {
+    func receive(headerLine line: UnsafeRawBufferPointer) -> Bool {
         lastActivity = monotonicSeconds()
-        switch collector.take(line) {
+        switch collector.add(line) {
         case .more:
             return true
         case .passing(let redirect):
             // The time limit continues over a redirect: the redirect's body or the next connection may stall.
             if let redirect {
                 hasSeenRedirect = true
-                leave(for: redirect)
+                removeHeaders(for: redirect)
             }
             return true
         case .resumption(let headers):
@@ -173,7 +173,7 @@ final class RunningAttempt {
         }
     }
 
-    func take(body: UnsafeRawBufferPointer) -> Bool {
+    func receive(body: UnsafeRawBufferPointer) -> Bool {
         recordArrival(Int64(body.count))
         if let limit = request.maximumBodyBytes, received + Int64(body.count) > limit {
             return stopped(.bodyTooLarge)
@@ -184,7 +184,7 @@ final class RunningAttempt {
     }
 
     /// Removes the app's headers before a redirect to another server. libcurl removes only the headers that it knows to be secret.
-    private func leave(for place: String) {
+    private func removeHeaders(for place: String) {
         guard harmlessHeaders == nil else { return }
         // An address that cannot be parsed counts as another server, to be safe.
         if let base = URL(string: address), let target = URL(string: place, relativeTo: base)?.absoluteURL {
@@ -228,7 +228,7 @@ final class RunningAttempt {
             return nil
         }
         sourceOffset += Int64(count)
-        if sourceOffset == source.byteCount { sharedRate?.bucket.leave(id) }
+        if sourceOffset == source.byteCount { sharedRate?.bucket.remove(id) }
         return count
     }
 

@@ -29,7 +29,7 @@ final class TransferLoop {
 
     func run() {
         while true {
-            let (commands, isStopping) = queue.take()
+            let (commands, isStopping) = queue.drain()
             for command in commands { perform(command) }
             if isStopping { break }
             resumeRateLimited()

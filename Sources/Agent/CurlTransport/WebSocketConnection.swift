@@ -82,7 +82,7 @@ package final class WebSocketConnection: Sendable {
     package func took(_ message: WebSocketMachine.Message) { inbox.took(message) }
 
     /// Pauses or continues the reading.
-    package func hold(_ isHeld: Bool) { inbox.hold(isHeld) }
+    package func setHeld(_ isHeld: Bool) { inbox.setHeld(isHeld) }
 
     package func limit(messageSize: Int) { inbox.limit(messageSize: messageSize) }
 }
@@ -146,7 +146,7 @@ final class WebSocketInbox: Sendable {
         }
     }
 
-    func hold(_ isHeld: Bool) {
+    func setHeld(_ isHeld: Bool) {
         change { state in
             defer { state.isHeld = isHeld }
             return state.isHeld != isHeld
@@ -163,7 +163,7 @@ final class WebSocketInbox: Sendable {
     // MARK: On the thread
 
     /// Returns all commands so far, and the maximum message size.
-    func take() -> (commands: [Command], maximumMessageSize: Int) {
+    func drain() -> (commands: [Command], maximumMessageSize: Int) {
         state.withLock { state in
             defer { state.commands = [] }
             return (state.commands, state.maximumMessageSize)

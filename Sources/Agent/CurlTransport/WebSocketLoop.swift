@@ -88,7 +88,7 @@ final class WebSocketLoop {
     // MARK: Commands
 
     private func readCommands() -> WebSocketEnd? {
-        let (commands, size) = inbox.take()
+        let (commands, size) = inbox.drain()
         machine.maximumMessageSize = size
         for command in commands {
             if case .cancel = command { return .cancelled }

@@ -9,7 +9,7 @@ package struct BusName {
 
     /// The connection that owns the name; `nil` if the name has no owner.
     package var owner: String? {
-        guard let reply = ask("GetNameOwner") else { return nil }
+        guard let reply = query("GetNameOwner") else { return nil }
         defer { g_variant_unref(reply) }
         return GVariantReading.strings(reply, ofType: "(s)")?.first
     }
@@ -22,14 +22,14 @@ package struct BusName {
 
     /// The process id of the owner.
     package var process: Int32? {
-        guard let reply = ask("GetConnectionUnixProcessID") else { return nil }
+        guard let reply = query("GetConnectionUnixProcessID") else { return nil }
         defer { g_variant_unref(reply) }
         guard GVariantReading.type(of: reply) == "(u)", let number = g_variant_get_child_value(reply, 0) else { return nil }
         defer { g_variant_unref(number) }
         return Int32(exactly: g_variant_get_uint32(number))
     }
 
-    private func ask(_ question: String) -> OpaquePointer? {
+    private func query(_ question: String) -> OpaquePointer? {
         // The call takes ownership of the argument.
         var name = [g_variant_new_string(name)]
         return g_dbus_connection_call_sync(

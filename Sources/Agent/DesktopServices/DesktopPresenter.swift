@@ -63,8 +63,8 @@ package final class DesktopPresenter: Presenter {
         loop.perform { [desk] in desk.showBadge(count, desktopEntry: desktopEntry) }
     }
 
-    package func ask() {
-        loop.perform { [desk] in desk.ask() }
+    package func query() {
+        loop.perform { [desk] in desk.query() }
     }
 
     /// Queries the notification server; starts the server if the bus can do that.

@@ -50,7 +50,7 @@ final class LibnotifyDesk: @unchecked Sendable {  // because it is used on the l
             }
         } onSignal: { [weak self] order in
             let desk = self
-            perform { desk?.hear(desk?.messages?.drainSignals(upTo: order) ?? []) }
+            perform { desk?.handle(desk?.messages?.drainSignals(upTo: order) ?? []) }
         }
         bus.onLost = { [unowned self] in
             release()
@@ -90,7 +90,7 @@ final class LibnotifyDesk: @unchecked Sendable {  // because it is used on the l
             let old = giver == identity ? serverID ?? 0 : 0
             var target = shown[notice.identifier] ?? ShownNotice(identifier: notice.identifier, serverID: old)
             if notice.alerts, server.hidesReplacements, target.serverID != 0 {
-                hear(messages?.drainSignals(about: target.serverID) ?? [])
+                handle(messages?.drainSignals(about: target.serverID) ?? [])
                 // If the agent dies after the closing, the next agent shows the notification again.
                 removeAdopted(notice.identifier)
                 shown[notice.identifier] = nil
@@ -123,7 +123,7 @@ final class LibnotifyDesk: @unchecked Sendable {  // because it is used on the l
             throw error
         }
         // The server sent these signals before its reply: they are about the content that is replaced.
-        if target.serverID != 0 { hear(messages?.drainSignalsBeforeReply(about: target.serverID) ?? []) }
+        if target.serverID != 0 { handle(messages?.drainSignalsBeforeReply(about: target.serverID) ?? []) }
         target.recordServerNumber(as: number)
     }
 
@@ -200,7 +200,7 @@ final class LibnotifyDesk: @unchecked Sendable {  // because it is used on the l
     }
 
     /// Queries the server again. A server that does not respond blocks the loop's thread until GLib's timeout.
-    func ask() {
+    func query() {
         server = nil
         guard (try? currentServer(mayStart: false)) != nil else { return }
         handler(.serverAnswers)
@@ -243,12 +243,12 @@ final class LibnotifyDesk: @unchecked Sendable {  // because it is used on the l
     }
 
     /// Handles signals in the order of their arrival.
-    private func hear(_ signals: [ServerSignal]) {
+    private func handle(_ signals: [ServerSignal]) {
         // A number from a server that was replaced may now belong to another notification.
-        for signal in signals where identity?.hasSuffix(" " + signal.sender) ?? true { hear(signal) }
+        for signal in signals where identity?.hasSuffix(" " + signal.sender) ?? true { handle(signal) }
     }
 
-    private func hear(_ signal: ServerSignal) {
+    private func handle(_ signal: ServerSignal) {
         let number = signal.number
         let target = shown.values.first { $0.serverID == number }
         guard let identifier = target?.identifier ?? adoptedNotifications[number] else { return }

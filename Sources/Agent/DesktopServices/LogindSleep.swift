@@ -19,20 +19,20 @@ package final class LogindSleep: SleepManager {
         desk = SleepDesk(appName: appName, handler: handler)
     }
 
-    package func look() { loop.perform { [desk] in desk.look() } }
+    package func query() { loop.perform { [desk] in desk.query() } }
     package func delaySleep() { loop.perform { [desk] in desk.delaySleep() } }
     package func allowSleep() { loop.perform { [desk] in desk.allowSleep() } }
     package func suspend() { loop.perform { [desk] in desk.suspend() } }
 
     /// Returns the machine's present state, for a caller that needs it once. Waits for the response, which takes some seconds at most.
-    package static func look(on loop: GLibLoop) -> MachineState? {
+    package static func query(on loop: GLibLoop) -> MachineState? {
         let answered = DispatchSemaphore(value: 0)
         nonisolated(unsafe) var seen: MachineState?
         let sleep = LogindSleep(loop: loop, appName: "doctor") { event in
-            if case .looked(let machine) = event { seen = machine }
+            if case .machineState(let machine) = event { seen = machine }
             answered.signal()
         }
-        sleep.look()
+        sleep.query()
         guard answered.wait(timeout: .now() + .milliseconds(3 * Int(SleepDesk.patience) + 1_000)) == .success else { return nil }
         return seen
     }
@@ -67,10 +67,10 @@ private final class SleepDesk: @unchecked Sendable {  // because every member bu
     // MARK: Looking
 
     /// Sends three queries, one after the other. A missing reply is ignored, except the reply of logind's manager, which is required.
-    func look() {
+    func query() {
         var machine = MachineState()
         properties(of: Self.login, Self.managerPath, Self.manager) { [self] manager in
-            guard let manager else { return handler(.looked(nil)) }
+            guard let manager else { return handler(.machineState(nil)) }
             let isDocked = SleepProperty.boolean("Docked", in: manager) ?? false
             machine.isLidClosed = !isDocked && (SleepProperty.boolean("LidClosed", in: manager) ?? false)
             machine.isIdle = SleepProperty.boolean("IdleHint", in: manager) ?? false
@@ -87,19 +87,19 @@ private final class SleepDesk: @unchecked Sendable {  // because every member bu
         properties(of: power, "/org/freedesktop/UPower", power) { [self] answer in
             guard let isOnBattery = answer.flatMap({ SleepProperty.boolean("OnBattery", in: $0) }) else {
                 let supplies = PowerSupply.read(from: "/sys/class/power_supply")
-                return tell(seen, !PowerSupply.isOnExternalPower(supplies), PowerSupply.batteryPercent(supplies))
+                return report(seen, !PowerSupply.isOnExternalPower(supplies), PowerSupply.batteryPercent(supplies))
             }
             properties(of: power, "/org/freedesktop/UPower/devices/DisplayDevice", power + ".Device") { [self] device in
                 let isThere = device.flatMap { SleepProperty.boolean("IsPresent", in: $0) } ?? false
-                tell(seen, isOnBattery, isThere ? device.flatMap { SleepProperty.number("Percentage", in: $0) } : nil)
+                report(seen, isOnBattery, isThere ? device.flatMap { SleepProperty.number("Percentage", in: $0) } : nil)
             }
         }
     }
 
-    private func tell(_ seen: MachineState, _ isOnBattery: Bool, _ percent: Double?) {
+    private func report(_ seen: MachineState, _ isOnBattery: Bool, _ percent: Double?) {
         var machine = seen
         (machine.isOnBattery, machine.batteryPercent) = (isOnBattery, percent)
-        handler(.looked(machine))
+        handler(.machineState(machine))
     }
 
     // MARK: Delaying
@@ -206,9 +206,9 @@ private final class SleepCall {
         let words: String
     }
 
-    private let tell: (Result<Reply, Trouble>) -> Void
+    private let completion: (Result<Reply, Trouble>) -> Void
 
-    init(_ tell: @escaping (Result<Reply, Trouble>) -> Void) { self.tell = tell }
+    init(_ tell: @escaping (Result<Reply, Trouble>) -> Void) { self.completion = tell }
 
     func finish(_ connection: OpaquePointer, _ result: OpaquePointer?) {
         var error: UnsafeMutablePointer<GError>?
@@ -218,13 +218,13 @@ private final class SleepCall {
             let name = g_dbus_error_get_remote_error(error)
             defer { g_free(name) }
             let words = error.map { String(cString: $0.pointee.message) } ?? "no answer"
-            return tell(.failure(Trouble(name: name.map { String(cString: $0) }, words: words)))
+            return completion(.failure(Trouble(name: name.map { String(cString: $0) }, words: words)))
         }
         defer {
             g_variant_unref(answer)
             if let files { g_object_unref(files) }
         }
-        tell(.success(Reply(value: answer, files: files)))
+        completion(.success(Reply(value: answer, files: files)))
     }
 }
 

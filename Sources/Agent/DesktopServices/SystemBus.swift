@@ -34,7 +34,7 @@ final class SystemBus {
 
     /// Returns `true` if a process owns the name on the system bus. Queries the bus and waits for the reply.
     static func hasOwner(_ name: String) -> Bool {
-        let answer = ask("org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus", "NameHasOwner", [name], "(b)")
+        let answer = call("org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus", "NameHasOwner", [name], "(b)")
         guard let answer else { return false }
         defer { g_variant_unref(answer) }
         return g_variant_get_boolean(answer) != 0
@@ -45,7 +45,7 @@ final class SystemBus {
         let name = "net.hadess.PowerProfiles"
         guard hasOwner(name) else { return nil }
         let words = [name, "ActiveProfile"]
-        guard let boxed = ask(name, "/net/hadess/PowerProfiles", "org.freedesktop.DBus.Properties", "Get", words, "(v)") else {
+        guard let boxed = call(name, "/net/hadess/PowerProfiles", "org.freedesktop.DBus.Properties", "Get", words, "(v)") else {
             return nil
         }
         defer { g_variant_unref(boxed) }
@@ -55,7 +55,7 @@ final class SystemBus {
     }
 
     /// Calls a method with text arguments and returns its value of `type`, which the caller releases.
-    private static func ask(
+    private static func call(
         _ name: String, _ path: String, _ interface: String, _ method: String, _ words: [String], _ type: String
     ) -> OpaquePointer? {
         guard case .open(let connection) = SystemBusConnection.open() else { return nil }

@@ -172,10 +172,10 @@ package struct NoticeLife: Equatable, Sendable {
         case .answerLost: if phase == .presenting { phase = .pending }
         case .closed(let id, let now):
             if leavingID == id { leavingID = nil }
-            if serverID == id { leave(.closed, now) }
+            if serverID == id { leftScreen(.closed, now) }
         case .expired(let id, let now):
             if leavingID == id { leavingID = nil }
-            if serverID == id { leave(.expired, now) }
+            if serverID == id { leftScreen(.expired, now) }
         case .withdrawn(let id): if leavingID == id { leavingID = nil }
         case .gathered(let summary, let now): gather(summary, now)
         case .released: if phase == .gathered { (phase, summary) = (.pending, nil) }
@@ -240,13 +240,13 @@ package struct NoticeLife: Equatable, Sendable {
         case .presenting where isShownAgain: end(.closed, now)
         // The number belongs to other content by now, which stays.
         case .presenting: return []
-        default: leave(.closed, now)
+        default: leftScreen(.closed, now)
         }
         return withdraw(id)
     }
 
     /// Applies that the notification left the screen. New content that was not shown yet stays pending.
-    private mutating func leave(_ last: Phase, _ now: Date) {
+    private mutating func leftScreen(_ last: Phase, _ now: Date) {
         switch phase {
         case .delivered: end(last, now)
         case .pending: if isShownAgain { end(last, now) } else { serverID = nil }

@@ -162,7 +162,7 @@ package protocol Presenter: Sendable {
     /// Shows a number on the app's icon, if a dock or a panel supports that; 0 removes the number.
     func showBadge(_ count: Int, desktopEntry: String)
     /// Sends a request to the server that shows nothing. The presenter reports `serverAnswers` when the server responds.
-    func ask()
+    func query()
 }
 
 extension Presenter {

@@ -144,7 +144,7 @@ package struct NoticeSchedule: Codable, Equatable, Sendable {
     }
 
     /// Consumes the due instant. The next instant is after it and after now. Missed instants count as one.
-    package mutating func take(now: Date, zone: TimeZone) {
+    package mutating func consume(now: Date, zone: TimeZone) {
         guard let due = next else { return }
         guard trigger.repeats else { return next = nil }
         anchor = max(due, now)

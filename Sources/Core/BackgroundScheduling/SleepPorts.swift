@@ -20,8 +20,8 @@ package struct WakeRefusal: Error, Equatable, CustomStringConvertible, Sendable 
 
 /// The service that suspends the machine, for example logind. The calls do not block; responses arrive as ``SleepEvent``s.
 package protocol SleepManager: Sendable {
-    /// Requests the state of the machine. The response is ``SleepEvent/looked(_:)``.
-    func look()
+    /// Requests the state of the machine. The response is ``SleepEvent/machineState(_:)``.
+    func query()
     /// Takes the lock that delays a sleep. The response is ``SleepEvent/delayed`` or ``SleepEvent/notDelayed(isUnderWay:)``.
     func delaySleep()
     /// Releases that lock, also if the response to its request is still to come.
@@ -35,7 +35,7 @@ package enum SleepEvent: Sendable, Equatable {
     /// The machine is about to sleep. The sleep begins when every lock is released, and at the latest some seconds later.
     case falling
     /// The state of the machine; `nil` if no service manages sleep here.
-    case looked(MachineState?)
+    case machineState(MachineState?)
     /// The lock is held.
     case delayed
     /// - isUnderWay: `true` if a sleep has not ended yet. The lock is available after its end.

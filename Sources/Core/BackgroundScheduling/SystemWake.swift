@@ -69,7 +69,7 @@ package struct SystemWake: Sendable, Equatable {
     }
 
     private enum Lock: Sendable, Equatable {
-        case none, asked, held, refused
+        case none, requested, held, refused
         /// The lock is available when the current sleep has ended.
         case awaited
 
@@ -77,7 +77,7 @@ package struct SystemWake: Sendable, Equatable {
     }
 
     private enum MachineReading: Sendable, Equatable {
-        case none, asked
+        case none, requested
         case known(MachineState?)
 
         var machine: MachineState? { if case .known(let look) = self { look } else { nil } }
@@ -148,18 +148,18 @@ package struct SystemWake: Sendable, Equatable {
 
     // MARK: Events
 
-    package mutating func hear(_ event: SleepEvent, at moment: ClockReading) -> [Command] {
+    package mutating func handle(_ event: SleepEvent, at moment: ClockReading) -> [Command] {
         switch event {
         case .falling: return fall()
-        case .looked(let machine):
+        case .machineState(let machine):
             look = .known(machine)
             return seen(machine, at: moment)
         case .delayed:
-            guard lock == .asked else { return [.allowSleep] }
+            guard lock == .requested else { return [.allowSleep] }
             lock = .held
             return proceed()
         case .notDelayed(let isUnderWay):
-            guard lock == .asked else { return [] }
+            guard lock == .requested else { return [] }
             if case .woken = state, isUnderWay { lock = .awaited } else { lock = .refused }
             return proceed()
         case .notSuspended:
@@ -169,7 +169,7 @@ package struct SystemWake: Sendable, Equatable {
     }
 
     /// Records that the alarm could not be set.
-    package mutating func hear(refusal why: String) {
+    package mutating func record(refusal why: String) {
         refusal = why
         armed = nil
     }
@@ -198,7 +198,7 @@ package struct SystemWake: Sendable, Equatable {
             return commands
         case .woken(let wake):
             if lock == .awaited {
-                lock = .asked
+                lock = .requested
                 return [.delaySleep]
             }
             // Another program suspended the machine and woke it.
@@ -221,7 +221,7 @@ package struct SystemWake: Sendable, Equatable {
         case .woken(let wake):
             guard moment.awake >= wake.since + Self.answerTime, wake.step == .preparing else { return [] }
             if !lock.isAnswered { lock = .refused }
-            if look == .asked { look = .known(nil) }
+            if look == .requested { look = .known(nil) }
             return proceed()
         }
     }
@@ -253,15 +253,15 @@ package struct SystemWake: Sendable, Equatable {
         guard wanted != nil, refusal == nil else { return setAlarmOnly() }
         switch look {
         case .none:
-            look = .asked
+            look = .requested
             return [.look]
-        case .asked: return []
+        case .requested: return []
         case .known: break
         }
         guard obstacle == nil else { return setAlarmOnly() }
         var commands = setAlarm()
         if lock == .none {
-            lock = .asked
+            lock = .requested
             commands.append(.delaySleep)
         }
         return commands
@@ -291,7 +291,7 @@ package struct SystemWake: Sendable, Equatable {
         switch state {
         case .awake:
             guard armed != nil else { return [] }
-            (state, look) = (.falling, .asked)
+            (state, look) = (.falling, .requested)
             return [.look]
         case .woken(var wake):
             wake.isSleepAwaited = true
@@ -330,9 +330,9 @@ package struct SystemWake: Sendable, Equatable {
             return []
         }
         state = .woken(Wake(instant: instant, since: moment.awake, before: before))
-        look = .asked
+        look = .requested
         guard lock != .held else { return [.look] }
-        lock = .asked
+        lock = .requested
         return [.delaySleep, .look]
     }
 
@@ -357,7 +357,7 @@ package struct SystemWake: Sendable, Equatable {
         }
         var wake = wake
         wake.step = .deciding(since: moment.awake, isWorkDone: isWorkDone)
-        (state, look) = (.woken(wake), .asked)
+        (state, look) = (.woken(wake), .requested)
         return [.look]
     }
 

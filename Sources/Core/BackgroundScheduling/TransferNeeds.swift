@@ -54,7 +54,7 @@ package struct TransferRoom: Sendable, Equatable {
 
     /// - Parameter running: The host of each attempt that runs.
     package init(running: [String]) {
-        for host in running { take(host) }
+        for host in running { insert(host) }
     }
 
     /// The number of attempts that may still begin.
@@ -69,7 +69,7 @@ package struct TransferRoom: Sendable, Equatable {
     /// Limits the attempts at a host, whatever the transfers allow; 0 for none.
     package mutating func restrict(_ host: String, to limit: Int) { restricted[host] = limit }
 
-    package mutating func take(_ host: String) {
+    package mutating func insert(_ host: String) {
         hosts[host, default: 0] += 1
         count += 1
     }

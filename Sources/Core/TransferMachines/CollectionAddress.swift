@@ -127,7 +127,7 @@ struct NameSearch: Sendable {
     // MARK: A name that no file has
 
     /// The method of the request for a name that no file has.
-    var methodForNobody: String { asksByGet ? "GET" : "HEAD" }
+    var methodForFreeName: String { asksByGet ? "GET" : "HEAD" }
 
     /// The meaning of the response for a name that no file has.
     enum Finding {
@@ -140,7 +140,7 @@ struct NameSearch: Sendable {
         /// sends nothing before that.
         case waits(UploadOutcome)
         /// The server responded to every address with success, and does so no longer. The names are checked again.
-        case beginsAnew
+        case startsOver
     }
 
     mutating func finding(_ head: ResponseHead, of plan: UploadPlan, _ pauses: Pauses) -> Finding {
@@ -157,7 +157,7 @@ struct NameSearch: Sendable {
             return .waits(.retry(after: after, trouble))
         }
         defer { (asksByGet, hasWaited) = (false, false) }
-        if hasWaited { return .beginsAnew }
+        if hasWaited { return .startsOver }
         distrustsHead = asksByGet
         return asksByGet ? .headIsNoAnswer : .namesAreTaken
     }

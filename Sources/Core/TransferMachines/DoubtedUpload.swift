@@ -11,7 +11,7 @@ struct DoubtedUpload: UploadProtocol {
     private enum State: Equatable {
         case sending
         /// The response may come from a captive portal.
-        case asking(after: Answer)
+        case querying(after: Answer)
         /// The request for a name that no server has was answered with a page.
         case waiting
     }
@@ -36,15 +36,16 @@ struct DoubtedUpload: UploadProtocol {
             state = .sending
             return
         }
-        state = memory?.place.map { .asking(after: .stored(at: PublicAddress.of(plan.collectionURL), leading: $0)) } ?? .waiting
+        state = memory?.place.map { .querying(after: .stored(at: PublicAddress.of(plan.collectionURL), leading: $0)) } ?? .waiting
     }
 
     func next() -> UploadCommand {
         switch state {
         case .sending: return rules.next()
-        case .asking, .waiting:
+        case .querying, .waiting:
             var memory = UploadMemory(step: .check)
-            if case .asking(after: .stored(_, leading: let place?)) = state, plan.collectionURL.lowercased().hasPrefix("https:") {
+            if case .querying(after: .stored(_, leading: let place?)) = state, plan.collectionURL.lowercased().hasPrefix("https:")
+            {
                 memory.place = place
             }
             return .send(plan.bare("GET", plan.addressOfNothing), .none, persistFirst: memory)
@@ -59,14 +60,14 @@ struct DoubtedUpload: UploadProtocol {
             switch outcome {
             case .finished(let url) where head.isUnencrypted ? suspects : head.isRedirect:
                 let place = head.isRedirect ? CommonAnswer.place(head) : nil
-                state = .asking(after: .stored(at: url, leading: place))
+                state = .querying(after: .stored(at: url, leading: place))
             // The server may still have received the file, and a form that is sent again is stored twice.
             case .retry where suspects && (300..<400).contains(head.status), .fail where suspects && head.mayLeadToALogIn:
-                state = .asking(after: .led(to: CommonAnswer.place(head)))
+                state = .querying(after: .led(to: CommonAnswer.place(head)))
             default: return outcome
             }
             return .continue
-        case .asking(let answer):
+        case .querying(let answer):
             let leadsEverybody = leadsEverybody(head, after: answer)
             if head.isOfAPortalForEveryName || leadsEverybody && head.isUnencrypted {
                 state = .waiting

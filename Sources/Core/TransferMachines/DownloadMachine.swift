@@ -7,7 +7,7 @@ import Foundation
 package struct DownloadMachine: Equatable, Sendable {
     private enum State: Equatable, Sendable {
         case idle
-        case asked(from: Int64)
+        case requested(from: Int64)
         case taking(ResponseHead, from: Int64, total: Int64?)
         case refused(ResponseHead, Refusal)
     }
@@ -62,7 +62,7 @@ package struct DownloadMachine: Equatable, Sendable {
             wire.headers.append(HeaderField("Range", "bytes=\(offset)-"))
             wire.headers.append(HeaderField("If-Range", validator.ifRange))
             report = .resumed(at: offset)
-            state = .asked(from: offset)
+            state = .requested(from: offset)
             return wire
         }
         if let partial, partial.durableBytes > 0 {
@@ -71,14 +71,14 @@ package struct DownloadMachine: Equatable, Sendable {
         } else if case .resumed = report {
             report = .fresh
         }
-        state = .asked(from: 0)
+        state = .requested(from: 0)
         return wire
     }
 
     /// Handles the final response headers. The caller has to commit `partial` before the first byte is written.
     /// - Parameter now: The date of receipt, with which a `Last-Modified` counts if the server sends no `Date`.
     package mutating func received(_ head: ResponseHead, now: Date? = nil) -> BodyDisposition {
-        guard case .asked(let from) = state else { return .discard }
+        guard case .requested(let from) = state else { return .discard }
         if mayRetry(status: head.status) { return refuse(head, .retryableStatus) }
         if mayBeOfAPortal(head) || head.status == 511 && request.isIdempotent && policy.suspicionDelay != nil {
             return refuse(head, .portal)
@@ -115,7 +115,7 @@ package struct DownloadMachine: Equatable, Sendable {
         state = .idle
         if end.failure == .cancelled { return .fail(TransferTrouble(.cancelled)) }
         switch ending {
-        case .idle, .asked:
+        case .idle, .requested:
             return afterFailure(
                 end.failure ?? .badAnswer("no headers"), bytesLost: false, attemptsWithoutProgress, jitter)
         case .refused(let head, let refusal):

@@ -15,7 +15,7 @@ struct FolderUpload: UploadProtocol {
         /// MKCOL of one level: up until a parent exists, then down again.
         case makingFolder(Int, level: Int, goingDown: Bool, why: Reason = .missing)
         /// HEAD for the temporary name after a PUT without a response, because the file may be complete.
-        case lookingForBody(Int, foldersMade: Bool)
+        case queryingBody(Int, foldersMade: Bool)
         /// GET the temporary file, which has the right length. A server that reserves the length may have lost the rest of the body.
         case readingBody(Int, ReadBack, foldersMade: Bool)
         /// HEAD for the file that was PUT, whose length must be right. `mayBeAnothers` if the server did not confirm that the PUT made a
@@ -26,10 +26,10 @@ struct FolderUpload: UploadProtocol {
         /// MOVE to the final name.
         case moving(Int)
         /// HEAD for the temporary name after a MOVE without a clear success. `wasRefused` if the server responded with 412.
-        case lookingForTemporary(Int, wasRefused: Bool)
+        case queryingTemporary(Int, wasRefused: Bool)
         /// HEAD for the final name, which may be ours already. `wasRefused` if the server responded with 412, and a WebDAV upload has its
         /// temporary file.
-        case lookingForTarget(Int, wasRefused: Bool)
+        case queryingTarget(Int, wasRefused: Bool)
         /// HEAD for the final name after a MOVE that succeeded, to confirm that the file is there.
         case confirming(Int)
     }
@@ -74,7 +74,7 @@ struct FolderUpload: UploadProtocol {
     /// `true` if the name may be occupied, by this file or by another file. The file is then sent to a name that no other file has.
     var isMarked: Bool
 
-    mutating func note(taken: Set<String>, stored: Set<String>) {
+    mutating func setOtherNames(taken: Set<String>, stored: Set<String>) {
         self.taken = Set(taken.map(CollectionAddress.folded))
         self.stored = Set(stored.map(CollectionAddress.folded))
         guard plan.order.method == .put, case .sendingBody(let index, let foldersMade) = state else { return }
@@ -110,10 +110,10 @@ struct FolderUpload: UploadProtocol {
             // The file may have been sent, so the server is checked before the file is sent again.
             state =
                 plan.order.method == .webdav
-                ? .lookingForBody(name, foldersMade: false) : .lookingForTarget(name, wasRefused: false)
+                ? .queryingBody(name, foldersMade: false) : .queryingTarget(name, wasRefused: false)
         case .check: state = .checkingBody(name, mayBeAnothers: true)
         // A MOVE that got a response leaves no temporary file.
-        case .move: state = saved?.isStored == false ? .confirming(name) : .lookingForTemporary(name, wasRefused: false)
+        case .move: state = saved?.isStored == false ? .confirming(name) : .queryingTemporary(name, wasRefused: false)
         // Steps of other protocols, which have no meaning here.
         case .create, .ask, .append: state = .choosingName(0, isStored: false)
         }
@@ -127,14 +127,14 @@ struct FolderUpload: UploadProtocol {
             return send("HEAD", address.file(finalName(index)), saving: .chooseName, index, isStored: isStored)
         case .doubting(let index, let isStored):
             let url = address.file(forbidden.replaced(in: plan.nobodysName))
-            return send(search.methodForNobody, url, saving: .chooseName, index, isStored: isStored)
+            return send(search.methodForFreeName, url, saving: .chooseName, index, isStored: isStored)
         case .sendingBody(let index, _):
             let isDirect = plan.order.method == .put
             let url = address.file(isDirect ? finalName(index) : temporaryName)
             // Under a name that no other file has, the file is sent until it is complete. An interrupted PUT may have left a part there.
             let condition = isDirect && !isMarked ? [HeaderField("If-None-Match", "*")] : []
             return send("PUT", url, condition, withBody: true, saving: .put, index, isStored: false)
-        case .lookingForBody(let index, _):
+        case .queryingBody(let index, _):
             return send("HEAD", address.file(temporaryName), [NameDoubt.wantedDigest], saving: .put, index, isStored: false)
         case .readingBody(let index, let question, _):
             let request = plan.request("GET", address.file(temporaryName), question.headers)
@@ -155,9 +155,9 @@ struct FolderUpload: UploadProtocol {
                 HeaderField("Destination", destination(address.publicFile(finalName(index)))), HeaderField("Overwrite", "F"),
             ]
             return send("MOVE", address.file(temporaryName), headers, saving: .move, index, isStored: true)
-        case .lookingForTemporary(let index, _):
+        case .queryingTemporary(let index, _):
             return send("HEAD", address.file(temporaryName), saving: .move, index, isStored: true)
-        case .lookingForTarget(let index, _):
+        case .queryingTarget(let index, _):
             let url = address.file(finalName(index))
             guard plan.order.method == .put else { return send("HEAD", url, saving: .move, index, isStored: true) }
             return send("HEAD", url, [NameDoubt.wantedDigest], saving: .put, index, isStored: false)
@@ -193,8 +193,8 @@ struct FolderUpload: UploadProtocol {
             return afterBodyCheck(head, index, mayBeAnothers: mayBeAnothers, pauses)
         case .confirming(let index) where NameDoubt.isRefusedCheck(head): return afterConfirmation(head, index, pauses)
         case .doubting(let index, let isStored): return afterDoubt(head, index, isStored: isStored, pauses)
-        case .choosingName, .sendingBody, .makingFolder, .lookingForBody, .checkingBody, .moving, .lookingForTemporary,
-            .lookingForTarget, .confirming:
+        case .choosingName, .sendingBody, .makingFolder, .queryingBody, .checkingBody, .moving, .queryingTemporary,
+            .queryingTarget, .confirming:
             break
         }
         if case .makingFolder(let index, let level, let goingDown, let why) = state, head.status == 403 {
@@ -223,7 +223,7 @@ struct FolderUpload: UploadProtocol {
             return afterDoubt(head, index, isStored: isStored, pauses)
         case .sendingBody(let index, let foldersMade):
             return afterPut(head, index, foldersMade: foldersMade)
-        case .lookingForBody(let index, let foldersMade):
+        case .queryingBody(let index, let foldersMade):
             return afterBodySearch(head, index, foldersMade: foldersMade)
         case .makingFolder(let index, let level, let goingDown, let why):
             return afterFolder(head, index, level: level, goingDown: goingDown, why)
@@ -235,9 +235,9 @@ struct FolderUpload: UploadProtocol {
             return afterBodyReadBack(head, end.comparison, index, question, foldersMade: foldersMade, pauses)
         case .moving(let index):
             return afterMove(head, index, pauses)
-        case .lookingForTemporary(let index, let wasRefused):
+        case .queryingTemporary(let index, let wasRefused):
             return afterTemporaryCheck(head, index, wasRefused: wasRefused)
-        case .lookingForTarget(let index, let wasRefused):
+        case .queryingTarget(let index, let wasRefused):
             return afterTargetCheck(head, index, wasRefused: wasRefused, pauses)
         case .confirming(let index):
             return afterConfirmation(head, index, pauses)
@@ -248,10 +248,10 @@ struct FolderUpload: UploadProtocol {
         guard plan.order.method == .put, let address else { return nil }
         switch state {
         case .sendingBody(let index, _), .checkingBody(let index, _), .readingBack(let index, _, _),
-            .lookingForTarget(let index, _):
+            .queryingTarget(let index, _):
             return address.publicFile(finalName(index))
         case .choosingName(let index, _) where doubt.isOpen: return address.publicFile(finalName(index))
-        case .choosingName, .doubting, .lookingForBody, .readingBody, .makingFolder, .moving, .lookingForTemporary, .confirming:
+        case .choosingName, .doubting, .queryingBody, .readingBody, .makingFolder, .moving, .queryingTemporary, .confirming:
             return nil
         }
     }
@@ -283,18 +283,18 @@ struct FolderUpload: UploadProtocol {
     var stage: Int64 {
         switch state {
         case .choosingName(_, let isStored), .doubting(_, let isStored), .readingBack(_, _, let isStored): isStored ? 1 : 0
-        case .sendingBody, .lookingForBody, .readingBody, .makingFolder, .checkingBody: 0
-        case .lookingForTarget: plan.order.method == .webdav ? 1 : 0
-        case .moving, .lookingForTemporary, .confirming: 1
+        case .sendingBody, .queryingBody, .readingBody, .makingFolder, .checkingBody: 0
+        case .queryingTarget: plan.order.method == .webdav ? 1 : 0
+        case .moving, .queryingTemporary, .confirming: 1
         }
     }
 
     var nameIndex: Int {
         switch state {
-        case .choosingName(let index, _), .doubting(let index, _), .sendingBody(let index, _), .lookingForBody(let index, _),
+        case .choosingName(let index, _), .doubting(let index, _), .sendingBody(let index, _), .queryingBody(let index, _),
             .readingBody(let index, _, _),
             .makingFolder(let index, _, _, _), .checkingBody(let index, _), .readingBack(let index, _, _), .moving(let index),
-            .lookingForTemporary(let index, _), .lookingForTarget(let index, _), .confirming(let index):
+            .queryingTemporary(let index, _), .queryingTarget(let index, _), .confirming(let index):
             index
         }
     }
@@ -309,12 +309,12 @@ struct FolderUpload: UploadProtocol {
             return plan.request("DELETE", address.file(finalName(index)), condition)
         }
         switch state {
-        case .sendingBody, .lookingForBody, .readingBody, .checkingBody, .moving, .lookingForTemporary,
-            .lookingForTarget(_, wasRefused: true):
+        case .sendingBody, .queryingBody, .readingBody, .checkingBody, .moving, .queryingTemporary,
+            .queryingTarget(_, wasRefused: true):
             return plan.request("DELETE", address.file(temporaryName))
         case .choosingName(_, let isStored), .doubting(_, let isStored), .readingBack(_, _, let isStored):
             return isStored ? plan.request("DELETE", address.file(temporaryName)) : nil
-        case .makingFolder, .lookingForTarget, .confirming: return nil
+        case .makingFolder, .queryingTarget, .confirming: return nil
         }
     }
 

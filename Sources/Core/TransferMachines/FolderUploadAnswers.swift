@@ -8,13 +8,13 @@ extension FolderUpload {
         switch state {
         case .moving(let index):
             doubt.open()
-            state = .lookingForTemporary(index, wasRefused: false)
+            state = .queryingTemporary(index, wasRefused: false)
         case .sendingBody(let index, _) where plan.order.method == .put:
             doubt.open()
-            state = .lookingForTarget(index, wasRefused: false)
-        case .sendingBody(let index, let foldersMade): state = .lookingForBody(index, foldersMade: foldersMade)
-        case .choosingName, .doubting, .lookingForBody, .readingBody, .makingFolder, .checkingBody, .readingBack,
-            .lookingForTemporary, .lookingForTarget, .confirming:
+            state = .queryingTarget(index, wasRefused: false)
+        case .sendingBody(let index, let foldersMade): state = .queryingBody(index, foldersMade: foldersMade)
+        case .choosingName, .doubting, .queryingBody, .readingBody, .makingFolder, .checkingBody, .readingBack,
+            .queryingTemporary, .queryingTarget, .confirming:
             break
         }
     }
@@ -35,8 +35,8 @@ extension FolderUpload {
             guard forbidden.read(head, end.body, for: finalName(index)) else { return false }
             doubt.close()
             state = .choosingName(0, isStored: true)
-        case .sendingBody, .choosingName, .doubting, .makingFolder, .lookingForBody, .readingBody, .checkingBody, .readingBack,
-            .lookingForTemporary, .lookingForTarget, .confirming:
+        case .sendingBody, .choosingName, .doubting, .makingFolder, .queryingBody, .readingBody, .checkingBody, .readingBack,
+            .queryingTemporary, .queryingTarget, .confirming:
             return false
         }
         return true
@@ -107,7 +107,7 @@ extension FolderUpload {
         case .waits(let outcome):
             state = .doubting(0, isStored: isStored)
             return outcome
-        case .beginsAnew: state = .choosingName(0, isStored: isStored)
+        case .startsOver: state = .choosingName(0, isStored: isStored)
         }
         return .continue
     }
@@ -131,12 +131,12 @@ extension FolderUpload {
             pauses.policy.suspicionDelay != nil
         else { return nil }
         switch state {
-        case .lookingForBody, .checkingBody, .lookingForTemporary, .lookingForTarget, .confirming:
+        case .queryingBody, .checkingBody, .queryingTemporary, .queryingTarget, .confirming:
             return head.contentLength == plan.order.byteCount ? nil : pauses.page(head)
         // Servers respond to a rename with 201 or 204, and may add a page to a 201.
         case .moving(let index) where head.status == 200:
             doubt.open()
-            state = .lookingForTemporary(index, wasRefused: false)
+            state = .queryingTemporary(index, wasRefused: false)
             return pauses.page(head)
         case .choosingName, .doubting, .sendingBody, .makingFolder, .readingBack, .readingBody, .moving: return nil
         }
@@ -166,7 +166,7 @@ extension FolderUpload {
         case 412 where plan.order.method == .put && cannotAsk: return afterRefusedName(index, isStored: false)
         // The file is another file, or ours: the server carried out an earlier PUT late, or a proxy sent the PUT twice.
         case 412 where plan.order.method == .put:
-            state = .lookingForTarget(index, wasRefused: true)
+            state = .queryingTarget(index, wasRefused: true)
             return .continue
         default:
             if plan.order.method == .put { state = .choosingName(index, isStored: false) }
@@ -243,7 +243,7 @@ extension FolderUpload {
             return pauses.retry(head, NameDoubt.kept(length, of: plan))
         case .missing:
             return lost(
-                plan.order.method == .put ? .lookingForTarget(index, wasRefused: false) : .sendingBody(index, foldersMade: false),
+                plan.order.method == .put ? .queryingTarget(index, wasRefused: false) : .sendingBody(index, foldersMade: false),
                 head, NameDoubt.notShown, pauses)
         case .other: return refused(head)
         }
@@ -274,20 +274,20 @@ extension FolderUpload {
             return .continue
         // nginx responds like that to a Destination with another host or scheme.
         case 400 where changeDestination():
-            state = .lookingForTemporary(index, wasRefused: false)
+            state = .queryingTemporary(index, wasRefused: false)
             return pauses.retry(head)
         case 405, 501: return .fail(head, -1011, "The server cannot rename files (MOVE): use a plain PUT upload.")
         case 412, 404, 410:
             // 412 may also be the response to a second copy of a MOVE whose first copy was carried out.
             if head.status != 412 { doubt.open() }
-            state = .lookingForTemporary(index, wasRefused: head.status == 412)
+            state = .queryingTemporary(index, wasRefused: head.status == 412)
             return .continue
         case 409:
             state = .choosingName(index, isStored: false)
             return pauses.retry(head, "The folder was removed from the server.")
         case 202, 207:
             doubt.open()
-            state = .lookingForTemporary(index, wasRefused: false)
+            state = .queryingTemporary(index, wasRefused: false)
             return pauses.retry(head)
         default: return refused(head)
         }
@@ -308,7 +308,7 @@ extension FolderUpload {
         case .again(let outcome): return outcome
         case .otherLength(let length): return afterCut(length, head, index, pauses)
         case .missing:
-            state = .lookingForTemporary(index, wasRefused: false)
+            state = .queryingTemporary(index, wasRefused: false)
             return pauses.retry(head, NameDoubt.notShown)
         case .other: return refused(head)
         }
@@ -323,7 +323,7 @@ extension FolderUpload {
             }
             return moveAgain(index, wasRefused: wasRefused)
         case .absent:
-            state = .lookingForTarget(index, wasRefused: false)
+            state = .queryingTarget(index, wasRefused: false)
             return .continue
         case .unknown: return moveAgain(index, wasRefused: wasRefused)
         case .refused: return refused(head)
@@ -335,7 +335,7 @@ extension FolderUpload {
             state = .moving(index)
         } else if doubt.isOpen, !cannotAsk {
             // A server that copies the file and removes the temporary file later shows both.
-            state = .lookingForTarget(index, wasRefused: true)
+            state = .queryingTarget(index, wasRefused: true)
         } else {
             return afterRefusedName(index, isStored: true)
         }

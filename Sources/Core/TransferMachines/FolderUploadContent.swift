@@ -86,7 +86,7 @@ extension FolderUpload {
             return .continue
         case .changed(let outcome):
             let mayBeLate = plan.order.method == .put && doubt.isOpen
-            state = mayBeLate ? .lookingForTarget(index, wasRefused: false) : .choosingName(index, isStored: isStored)
+            state = mayBeLate ? .queryingTarget(index, wasRefused: false) : .choosingName(index, isStored: isStored)
             return outcome
         case .again(let outcome): return outcome
         }
@@ -105,7 +105,7 @@ extension FolderUpload {
         case .another: state = .sendingBody(index, foldersMade: foldersMade)
         case .next(let next): state = .readingBody(index, next, foldersMade: foldersMade)
         case .changed(let outcome):
-            state = .lookingForBody(index, foldersMade: foldersMade)
+            state = .queryingBody(index, foldersMade: foldersMade)
             return outcome
         case .again(let outcome): return outcome
         }

@@ -9,7 +9,7 @@ import Foundation
 struct ImmichUpload: UploadProtocol {
     enum State {
         /// POST `bulk-upload-check`. `isSent` if the photo was sent and the request confirms it.
-        case asking(isSent: Bool)
+        case querying(isSent: Bool)
         /// GET the version, before the first form.
         case readingVersion
         /// POST the form.
@@ -20,7 +20,7 @@ struct ImmichUpload: UploadProtocol {
     private static let firstWithoutDevice = 3
 
     let plan: UploadPlan
-    private(set) var state = State.asking(isSent: false)
+    private(set) var state = State.querying(isSent: false)
     /// Immich's number of the photo.
     private var asset: String?
     private(set) var proof = UploadProof.answer
@@ -28,7 +28,7 @@ struct ImmichUpload: UploadProtocol {
     /// `true` if the form names the device.
     private var namesDevice: Bool
     /// `true` if the version was requested for this upload.
-    private var hasAskedVersion = false
+    private var hasQueriedVersion = false
     /// The outcome of a refused form if another form cannot help.
     private var refusal: UploadOutcome?
 
@@ -65,7 +65,7 @@ struct ImmichUpload: UploadProtocol {
 
     func next() -> UploadCommand {
         switch state {
-        case .asking(let isSent):
+        case .querying(let isSent):
             return .send(
                 plan.request("POST", site + ImmichRecord.path, [HeaderField("Content-Type", "application/json")]),
                 .data(ImmichRecord.question(sha1: plan.order.sha1 ?? "")),
@@ -82,25 +82,25 @@ struct ImmichUpload: UploadProtocol {
         }
     }
 
-    var storedBytes: Int64 { if case .asking(isSent: true) = state { plan.order.byteCount } else { 0 } }
+    var storedBytes: Int64 { if case .querying(isSent: true) = state { plan.order.byteCount } else { 0 } }
     var stage: Int64 { storedBytes }
 
     /// Requests the photo by its digest, which shows whether Immich has it.
-    mutating func handleUncertainty() { if case .sending = state { state = .asking(isSent: false) } }
+    mutating func handleUncertainty() { if case .sending = state { state = .querying(isSent: false) } }
 
     /// Returns whether the refusal may be temporary. 400 is Immich's decision about the form.
     func mayPass(_ head: ResponseHead, _ end: WireEnd) -> Bool { head.status != 400 && head.hasNoMeaningForUploads }
 
     mutating func answered(_ head: ResponseHead, _ end: WireEnd, _ pauses: Pauses) -> UploadOutcome {
         switch (state, head.status) {
-        case (.asking(let isSent), 200..<300): return afterQuestion(head, end, isSent: isSent, pauses)
+        case (.querying(let isSent), 200..<300): return afterQuestion(head, end, isSent: isSent, pauses)
         // Earlier releases do not know this request, and later releases may have another.
-        case (.asking(let isSent), 400), (.asking(let isSent), 404), (.asking(let isSent), 405):
+        case (.querying(let isSent), 400), (.querying(let isSent), 404), (.querying(let isSent), 405):
             return isSent ? afterNoWord(head) : begin()
         case (.readingVersion, _): return afterVersion(head, end)
         case (.sending, 200..<300):
             asset = (try? JSONDecoder().decode(Asset.self, from: end.body))?.id
-            state = .asking(isSent: true)
+            state = .querying(isSent: true)
             return .continue
         case (.sending, 400) where ServerReason(end.body)?.text.lowercased().contains("quota") == true:
             handleUncertainty()
@@ -134,7 +134,7 @@ struct ImmichUpload: UploadProtocol {
 
     /// Reads the version. If the version cannot be read, the upload continues, and the response to the form shows whether it fits.
     private mutating func afterVersion(_ head: ResponseHead, _ end: WireEnd) -> UploadOutcome {
-        hasAskedVersion = true
+        hasQueriedVersion = true
         state = .sending
         if (200..<300).contains(head.status), let version = try? JSONDecoder().decode(Version.self, from: end.body),
             (1...Version.most).contains(version.major)
@@ -157,7 +157,7 @@ struct ImmichUpload: UploadProtocol {
         let outcome = UploadOutcome.fail(head, -1011, "Immich refused the photo.").explained(by: ServerReason(end.body))
         refusal = outcome
         guard isFirst else { return outcome }
-        if !hasAskedVersion {
+        if !hasQueriedVersion {
             state = .readingVersion
         } else if knowledge.immichVersion == nil {
             namesDevice.toggle()
@@ -175,7 +175,7 @@ struct ImmichUpload: UploadProtocol {
     }
 
     private mutating func begin() -> UploadOutcome {
-        state = knowledge.immichVersion == nil && !hasAskedVersion ? .readingVersion : .sending
+        state = knowledge.immichVersion == nil && !hasQueriedVersion ? .readingVersion : .sending
         return .continue
     }
 

@@ -13,7 +13,7 @@ struct NameDoubt: Sendable {
     private(set) var isOpen: Bool
     /// `true` if the server reported success before it had the complete file, so that it may have kept a part.
     private(set) var isPartial = false
-    private var looks = 0
+    private var queries = 0
     /// The number of files that the server confirmed but of which it kept only a part.
     private var cuts = 0
     /// The number of responses in a row to the request for the file that reveal nothing about its content.
@@ -26,13 +26,13 @@ struct NameDoubt: Sendable {
     }
 
     /// Records that the file is, or was, sent to the name.
-    mutating func open() { (isOpen, isPartial, looks) = (true, false, 0) }
+    mutating func open() { (isOpen, isPartial, queries) = (true, false, 0) }
 
     /// Records that the server reported success before it had the complete file.
     mutating func recordEarlyResponse() { isPartial = isOpen }
 
     /// Resets the doubt for another name.
-    mutating func close() { (isOpen, isPartial, looks, unclearFindings) = (false, false, 0, 0) }
+    mutating func close() { (isOpen, isPartial, queries, unclearFindings) = (false, false, 0, 0) }
 
     /// Records that the server confirmed the file but kept only a part, for example because its disk was full. The part is not replaced,
     /// because it may be another file.
@@ -49,8 +49,8 @@ struct NameDoubt: Sendable {
     mutating func shouldCheckAgain() -> Bool { isOpen && countCheck() }
 
     private mutating func countCheck() -> Bool {
-        looks = (looks + 1) % Self.maximumChecks
-        return looks != 0
+        queries = (queries + 1) % Self.maximumChecks
+        return queries != 0
     }
 }
 
@@ -110,7 +110,7 @@ extension NameDoubt {
             // The length of a coded body is not the length of the file.
             guard head["Content-Encoding"] == nil, let length = head.contentLength else { return .stored(isMeasured: false) }
             guard length != plan.order.byteCount else {
-                looks = 0
+                queries = 0
                 return .stored(isMeasured: true)
             }
             return countCheck() ? .again(pauses.retry(head, Self.kept(length, of: plan))) : .otherLength(length)

@@ -15,17 +15,17 @@ struct NextcloudUpload: UploadProtocol {
         /// MKCOL of a level of the final folder: up until a parent exists, then down again.
         case makingFolder(Int, level: Int, goingDown: Bool)
         /// PROPFIND of the chunks' folder.
-        case asking(Int)
+        case querying(Int)
         /// PUT.
         case sendingChunk(Int, Int)
         /// MOVE.
         case moving(Int)
         /// PROPFIND of the chunks' folder after a MOVE without a clear success. A MOVE that was carried out removes that folder.
         /// `wasRefused` if the server responded with 412.
-        case lookingForPlace(Int, wasRefused: Bool)
+        case queryingPlace(Int, wasRefused: Bool)
         /// HEAD for the final name, which may be ours, if the chunks are gone or the name is refused. `wasRefused` if the chunks exist and
         /// the server responded with 412.
-        case lookingForTarget(Int, wasRefused: Bool)
+        case queryingTarget(Int, wasRefused: Bool)
         /// GET for a file with our name and length after a MOVE without a clear success.
         case readingBack(Int, ReadBack)
         /// HEAD for the file that the MOVE made.
@@ -60,8 +60,8 @@ struct NextcloudUpload: UploadProtocol {
             switch memory?.step {
             case nil, .chooseName, .put: .choosingName(name)
             case .create: .makingPlace(name)
-            case .ask, .append: .asking(name)
-            case .move: .lookingForPlace(name, wasRefused: false)
+            case .ask, .append: .querying(name)
+            case .move: .queryingPlace(name, wasRefused: false)
             case .check: .checking(name)
             }
     }
@@ -98,11 +98,11 @@ struct NextcloudUpload: UploadProtocol {
         case .choosingName(let index): return send("HEAD", target(index), remembering: .chooseName, index)
         case .doubting(let index):
             let url = address.file(forbidden.replaced(in: plan.nobodysName))
-            return send(search.methodForNobody, url, remembering: .chooseName, index)
+            return send(search.methodForFreeName, url, remembering: .chooseName, index)
         case .makingPlace(let index): return send("MKCOL", place, [destination(index)], remembering: .create, index)
         case .makingFolder(let index, let level, _):
             return send("MKCOL", address.folder(levels: level), remembering: .create, index)
-        case .asking(let index):
+        case .querying(let index):
             return send("PROPFIND", place + "/", [HeaderField("Depth", "1")], remembering: .ask, index)
         case .sendingChunk(let index, let number):
             let name = String(String(100_000 + number).dropFirst())
@@ -115,9 +115,9 @@ struct NextcloudUpload: UploadProtocol {
             }
             if let checksum { headers.append(HeaderField("OC-Checksum", checksum)) }
             return send("MOVE", place + "/.file", headers, remembering: .move, index)
-        case .lookingForPlace(let index, _):
+        case .queryingPlace(let index, _):
             return send("PROPFIND", place + "/", [HeaderField("Depth", "1")], remembering: .move, index)
-        case .lookingForTarget(let index, let wasRefused):
+        case .queryingTarget(let index, let wasRefused):
             return send("HEAD", target(index), wasRefused ? [NameDoubt.wantedDigest] : [], remembering: .move, index)
         case .readingBack(let index, let question):
             let request = plan.request("GET", target(index), question.headers)
@@ -158,9 +158,10 @@ struct NextcloudUpload: UploadProtocol {
 
     var storedBytes: Int64 {
         switch state {
-        case .moving, .lookingForPlace, .lookingForTarget, .checking: plan.order.byteCount
+        case .moving, .queryingPlace, .queryingTarget, .checking: plan.order.byteCount
         case .readingBack where doubt.isOpen: plan.order.byteCount
-        case .choosingName, .doubting, .makingPlace, .makingFolder, .asking, .sendingChunk, .readingBack: parts.bytes(of: stored)
+        case .choosingName, .doubting, .makingPlace, .makingFolder, .querying, .sendingChunk, .readingBack:
+            parts.bytes(of: stored)
         }
     }
 
@@ -169,8 +170,8 @@ struct NextcloudUpload: UploadProtocol {
     var nameIndex: Int {
         switch state {
         case .choosingName(let index), .doubting(let index), .makingPlace(let index), .makingFolder(let index, _, _),
-            .asking(let index), .sendingChunk(let index, _), .moving(let index), .lookingForPlace(let index, _),
-            .lookingForTarget(let index, _), .readingBack(let index, _), .checking(let index):
+            .querying(let index), .sendingChunk(let index, _), .moving(let index), .queryingPlace(let index, _),
+            .queryingTarget(let index, _), .readingBack(let index, _), .checking(let index):
             index
         }
     }
@@ -178,7 +179,7 @@ struct NextcloudUpload: UploadProtocol {
     var removal: WireRequest? {
         switch state {
         case .choosingName, .doubting, .checking: nil
-        case .makingPlace, .makingFolder, .asking, .sendingChunk, .moving, .lookingForPlace, .lookingForTarget, .readingBack:
+        case .makingPlace, .makingFolder, .querying, .sendingChunk, .moving, .queryingPlace, .queryingTarget, .readingBack:
             place.map { plan.request("DELETE", $0) }
         }
     }

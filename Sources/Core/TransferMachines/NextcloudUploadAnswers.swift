@@ -4,11 +4,11 @@ import Foundation
 extension NextcloudUpload {
     mutating func handleUncertainty() {
         switch state {
-        case .sendingChunk(let index, _): state = .asking(index)
+        case .sendingChunk(let index, _): state = .querying(index)
         case .moving(let index):
             doubt.open()
-            state = .lookingForPlace(index, wasRefused: false)
-        case .choosingName, .doubting, .makingPlace, .makingFolder, .asking, .lookingForPlace, .lookingForTarget, .readingBack,
+            state = .queryingPlace(index, wasRefused: false)
+        case .choosingName, .doubting, .makingPlace, .makingFolder, .querying, .queryingPlace, .queryingTarget, .readingBack,
             .checking:
             break
         }
@@ -22,8 +22,8 @@ extension NextcloudUpload {
         // The server accepted the file. If it refuses a check, the upload continues.
         case .checking(let index) where NameDoubt.isRefusedCheck(head): return afterCheck(head, index, pauses)
         case .doubting(let index): return afterDoubt(head, index, pauses)
-        case .choosingName, .makingPlace, .makingFolder, .asking, .sendingChunk, .moving, .lookingForPlace,
-            .lookingForTarget, .checking:
+        case .choosingName, .makingPlace, .makingFolder, .querying, .sendingChunk, .moving, .queryingPlace,
+            .queryingTarget, .checking:
             break
         }
         if isOther(head, end) {
@@ -43,11 +43,11 @@ extension NextcloudUpload {
         case .makingPlace(let index): return afterPlace(head, index, pauses)
         case .makingFolder(let index, let level, let goingDown):
             return afterFolder(head, index, level: level, goingDown: goingDown, pauses)
-        case .asking(let index): return afterQuestion(head, end, index, pauses)
+        case .querying(let index): return afterQuestion(head, end, index, pauses)
         case .sendingChunk(let index, let number): return afterChunk(head, index, number, pauses)
         case .moving(let index): return afterMove(head, index, pauses)
-        case .lookingForPlace(let index, let wasRefused): return afterPlaceCheck(head, index, wasRefused: wasRefused, pauses)
-        case .lookingForTarget(let index, let wasRefused): return afterTarget(head, index, wasRefused: wasRefused, pauses)
+        case .queryingPlace(let index, let wasRefused): return afterPlaceCheck(head, index, wasRefused: wasRefused, pauses)
+        case .queryingTarget(let index, let wasRefused): return afterTarget(head, index, wasRefused: wasRefused, pauses)
         case .readingBack(let index, let question): return afterReadBack(head, end.comparison, index, question, pauses)
         case .checking(let index): return afterCheck(head, index, pauses)
         }
@@ -58,7 +58,7 @@ extension NextcloudUpload {
         switch state {
         case .makingPlace(let index), .sendingChunk(let index, _), .moving(let index):
             forbidden.read(head, end.body, for: name(index))
-        case .choosingName, .doubting, .makingFolder, .asking, .lookingForPlace, .lookingForTarget, .readingBack, .checking: false
+        case .choosingName, .doubting, .makingFolder, .querying, .queryingPlace, .queryingTarget, .readingBack, .checking: false
         }
     }
 
@@ -89,7 +89,7 @@ extension NextcloudUpload {
         case .waits(let outcome):
             state = .doubting(0)
             return outcome
-        case .beginsAnew:
+        case .startsOver:
             state = .choosingName(0)
             return .continue
         }
@@ -97,7 +97,7 @@ extension NextcloudUpload {
 
     private mutating func useName(_ index: Int) -> UploadOutcome {
         // After a name that was taken, the chunks are already on the server.
-        state = stored.isEmpty ? .makingPlace(index) : .asking(index)
+        state = stored.isEmpty ? .makingPlace(index) : .querying(index)
         return .continue
     }
 
@@ -123,7 +123,7 @@ extension NextcloudUpload {
             return continueWork(index)
         // The folder exists: an earlier process made it, or a first copy of this request.
         case 405:
-            state = .asking(index)
+            state = .querying(index)
             return .continue
         case 404, 409:
             guard let folderLevel else {
@@ -215,7 +215,7 @@ extension NextcloudUpload {
             return .continue
         case 412:
             // The name is taken, or a first copy of this MOVE was carried out.
-            state = .lookingForPlace(index, wasRefused: true)
+            state = .queryingPlace(index, wasRefused: true)
             return .continue
         case 409:
             guard let folderLevel else {
@@ -226,11 +226,11 @@ extension NextcloudUpload {
         case 400:
             guard creations < UploadPlace.maximumCreations else { return pauses.afterOther(head) }
             creations += 1
-            state = .asking(index)
+            state = .querying(index)
             return pauses.retry(head, "The server could not combine the chunks.")
         case 404, 410:
             doubt.open()
-            state = .lookingForTarget(index, wasRefused: false)
+            state = .queryingTarget(index, wasRefused: false)
             return pauses.retry(head, UploadPlace.thrownAway)
         default:
             handleUncertainty()
@@ -245,12 +245,12 @@ extension NextcloudUpload {
         case 200..<300:
             // An earlier MOVE may have made the file, and the chunks may have been sent after it.
             if wasRefused, !doubt.isOpen { return afterRefusedName(index) }
-            state = wasRefused ? .lookingForTarget(index, wasRefused: true) : .moving(index)
+            state = wasRefused ? .queryingTarget(index, wasRefused: true) : .moving(index)
             return .continue
         case 404, 410:
             // A MOVE removes the chunks.
             doubt.open()
-            state = .lookingForTarget(index, wasRefused: false)
+            state = .queryingTarget(index, wasRefused: false)
             return .continue
         default: return pauses.afterOther(head)
         }
@@ -271,7 +271,7 @@ extension NextcloudUpload {
             // 405 and 501 may come from another program than the server.
             if head.status >= 400, doubt.shouldCheckAgain() { return pauses.retry(head, NameDoubt.notShown) }
             if wasRefused { return afterRefusedName(index) }
-            state = .asking(index)
+            state = .querying(index)
             return .continue
         default: return pauses.afterOther(head)
         }
@@ -300,7 +300,7 @@ extension NextcloudUpload {
             state = .readingBack(index, next)
             return .continue
         case .changed(let outcome):
-            state = doubt.isOpen ? .lookingForTarget(index, wasRefused: true) : .choosingName(index)
+            state = doubt.isOpen ? .queryingTarget(index, wasRefused: true) : .choosingName(index)
             return outcome
         case .again(let outcome): return outcome
         }
@@ -322,7 +322,7 @@ extension NextcloudUpload {
             let next = doubt.recordTruncation() ? tryName(after: index) : nil
             return NameDoubt.afterCut(length, head, of: plan, next: next, pauses)
         case .missing:
-            state = .asking(index)
+            state = .querying(index)
             return pauses.retry(head, NameDoubt.notShown)
         case .other: return pauses.afterOther(head)
         }

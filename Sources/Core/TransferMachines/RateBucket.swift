@@ -31,7 +31,7 @@ package struct RateBucket<ID: Hashable & Sendable>: Sendable {
     /// Takes up to `count` bytes for a request.
     ///
     /// - Returns: 0 if the request has to wait for its turn.
-    package mutating func take(_ count: Int, for id: ID, now: Double) -> Int {
+    package mutating func consume(_ count: Int, for id: ID, now: Double) -> Int {
         refill(now)
         if let grant = grants[id] {
             let taken = min(grant, count)
@@ -66,7 +66,7 @@ package struct RateBucket<ID: Hashable & Sendable>: Sendable {
     package var nextTurn: Double? { line.isEmpty ? nil : time + max(0, threshold - level) / rate }
 
     /// Removes a request that ended or has sent everything.
-    package mutating func leave(_ id: ID) {
+    package mutating func remove(_ id: ID) {
         line.removeAll { $0 == id }
         level += Double(grants.removeValue(forKey: id) ?? 0)
     }

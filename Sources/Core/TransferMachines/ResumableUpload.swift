@@ -11,7 +11,7 @@ struct ResumableUpload: UploadProtocol {
         /// POST, which makes a place for the file.
         case creating
         /// HEAD, which returns the number of stored bytes.
-        case asking
+        case querying
         /// PATCH from this offset.
         case appending(Int64)
     }
@@ -36,7 +36,7 @@ struct ResumableUpload: UploadProtocol {
         creationURL = self.plan.creationURL
         let remembered = memory?.version ?? plan.knowledge.resumableVersion ?? Self.versions[0]
         version = Self.versions.contains(remembered) ? remembered : Self.versions[0]
-        state = memory?.place == nil ? .creating : .asking
+        state = memory?.place == nil ? .creating : .querying
     }
 
     /// The server's count of bytes.
@@ -72,7 +72,7 @@ struct ResumableUpload: UploadProtocol {
                 headers.append(HeaderField("Repr-Digest", "sha-256=:\(digest.base64EncodedString()):"))
             }
             return .send(plan.request("POST", creationURL, headers), .empty, persistFirst: memory(.create))
-        case .asking:
+        case .querying:
             return .send(plan.request("HEAD", place.address ?? "", [draft]), .none, persistFirst: memory(.ask))
         case .appending(let offset):
             let count = piece(from: offset)
@@ -100,17 +100,17 @@ struct ResumableUpload: UploadProtocol {
 
     mutating func handleUncertainty() {
         switch state {
-        case .appending: state = .asking
+        case .appending: state = .querying
         // A 104 named the place before the response was lost.
-        case .creating: if place.address != nil { state = .asking }
-        case .asking: break
+        case .creating: if place.address != nil { state = .querying }
+        case .querying: break
         }
     }
 
     /// Stores the content of a 104 at once, because no other response may arrive.
-    mutating func heard(_ resumption: ResponseHead) -> UploadMemory? {
+    mutating func received(_ resumption: ResponseHead) -> UploadMemory? {
         guard isOfThisVersion(resumption) else { return nil }
-        limits.take(resumption)
+        limits.readLimits(resumption)
         if let offset = StructuredField.integer(resumption["Upload-Offset"]), offset > storedBytes, offset <= plan.order.byteCount
         {
             storedBytes = offset
@@ -133,7 +133,7 @@ struct ResumableUpload: UploadProtocol {
         if [307, 308].contains(head.status) { return followRedirect(head, pauses) }
         return switch state {
         case .creating: afterCreation(head, pauses)
-        case .asking: afterQuestion(head, pauses)
+        case .querying: afterQuestion(head, pauses)
         case .appending(let offset): afterAppend(head, offset, pauses)
         }
     }
@@ -148,13 +148,13 @@ struct ResumableUpload: UploadProtocol {
                 return pauses.afterOther(head)
             }
             creationURL = target
-        case .asking, .appending:
+        case .querying, .appending:
             guard let old = place.address, let target = UploadPlace.address(of: head["Location"], madeAt: old) else {
                 return pauses.afterOther(head)
             }
             place.moved(to: target)
             // A part of a body may have been read before the redirect.
-            state = .asking
+            state = .querying
         }
         return .continue
     }
@@ -166,7 +166,7 @@ struct ResumableUpload: UploadProtocol {
             guard Self.isComplete(head) != nil || offset != nil || place.address != nil,
                 let made = address(of: head["Location"]) ?? place.address
             else { return stepDown(head) }
-            limits.take(head)
+            limits.readLimits(head)
             if let most = limits.maximumSize, plan.order.byteCount > most {
                 return .fail(head, -1103, "The file is too large for the server: the limit is \(most) bytes.")
             }
@@ -212,7 +212,7 @@ struct ResumableUpload: UploadProtocol {
             if let length = StructuredField.integer(head["Upload-Length"]), length != plan.order.byteCount {
                 return startOver(head, pauses, "The server expects a file of another length.")
             }
-            limits.take(head)
+            limits.readLimits(head)
             storedBytes = offset
             if Self.isComplete(head) == true {
                 guard offset == plan.order.byteCount else {
@@ -240,7 +240,7 @@ struct ResumableUpload: UploadProtocol {
             if isLast, Self.isComplete(head) == true { return finish() }
             guard let now = StructuredField.integer(head["Upload-Offset"]), now > offset, now <= plan.order.byteCount else {
                 // The response does not contain the offset, so the offset is requested.
-                state = .asking
+                state = .querying
                 return isLast ? pauses.retry(head, UploadPlace.unknownOffset) : .continue
             }
             storedBytes = now
@@ -248,20 +248,20 @@ struct ResumableUpload: UploadProtocol {
             return .continue
         case 409:
             // The response may contain the offset, but a request for the offset is more reliable.
-            state = .asking
+            state = .querying
             return pauses.retry(head, "The server has a different part of the file than expected.")
         case 413:
             let smaller = TusUpload.chunkSizes.first { $0 < count && $0 >= limits.minimumAppend ?? 0 }
             guard let smaller else { return .fail(head, -1103, "The file is too large for the server.") }
             knowledge.requestBytes = smaller
-            state = .asking
+            state = .querying
             return .continue
         case 404, 410:
-            state = .asking
+            state = .querying
             return isOfThisVersion(head)
                 ? startOver(head, pauses, UploadPlace.thrownAway) : pauses.retry(head, UploadPlace.thrownAway)
         default:
-            state = .asking
+            state = .querying
             return pauses.afterOther(head)
         }
     }
@@ -286,7 +286,7 @@ struct ResumableLimits: Equatable {
     private(set) var maximumAppend: Int64?
     private(set) var minimumAppend: Int64?
 
-    mutating func take(_ head: ResponseHead) {
+    mutating func readLimits(_ head: ResponseHead) {
         let said = StructuredField.integers(head["Upload-Limit"])
         maximumSize = said["max-size"] ?? maximumSize
         minimumAppend = said["min-append-size"] ?? minimumAppend

@@ -61,9 +61,9 @@ extension S3Upload {
         knowledge.lacksConditions = true
         switch state {
         // The parts belong to one key.
-        case .completing(let index): state = .lookingAgain(index)
-        case .sendingWhole(let index): state = .looking(index, isTaken: false)
-        case .looking, .doubting, .probing, .creating, .listing, .sendingPart, .lookingAgain, .aborting, .confirming,
+        case .completing(let index): state = .queryingAgain(index)
+        case .sendingWhole(let index): state = .querying(index, isTaken: false)
+        case .querying, .doubting, .probing, .creating, .listing, .sendingPart, .queryingAgain, .aborting, .confirming,
             .readingBack:
             break
         }

@@ -8,7 +8,7 @@ import Foundation
 struct S3Upload: UploadProtocol {
     enum State {
         /// HEAD for the key, which is free, ours already, or taken. `isTaken` if the server reported that an object exists.
-        case looking(Int, isTaken: Bool)
+        case querying(Int, isTaken: Bool)
         /// HEAD, then GET, for a key that no object has, after many keys that are taken.
         case doubting(Int)
         /// Requests that show whether the bucket honors conditions.
@@ -22,7 +22,7 @@ struct S3Upload: UploadProtocol {
         /// PUT a part.
         case sendingPart(Int, Int)
         /// HEAD for the key once more, if the server does not support conditions.
-        case lookingAgain(Int)
+        case queryingAgain(Int)
         /// POST the list of the parts.
         case completing(Int)
         /// DELETE the parts of an upload if its key is taken.
@@ -81,7 +81,7 @@ struct S3Upload: UploadProtocol {
         doubt = NameDoubt(resuming: memory, sentIn: [.put, .move, .check])
         let name = memory?.nameIndex ?? 0
         // After a request without a response, the list of the parts or the object itself shows the state.
-        state = uploadID == nil ? .looking(name, isTaken: false) : .listing(name, marker: 0)
+        state = uploadID == nil ? .querying(name, isTaken: false) : .listing(name, marker: 0)
     }
 
     // MARK: Requests
@@ -96,14 +96,14 @@ struct S3Upload: UploadProtocol {
         guard let address else { return .fail(TransferTrouble(.unsupportedURL)) }
         switch state {
         case .doubting(let index):
-            return send(search.methodForNobody, address.file(plan.nobodysName), remembering: .chooseName, index)
-        case .looking(let index, _) where checksByGet:
+            return send(search.methodForFreeName, address.file(plan.nobodysName), remembering: .chooseName, index)
+        case .querying(let index, _) where checksByGet:
             return send("GET", key(index), [HeaderField("Range", "bytes=0-0")], remembering: .chooseName, index)
-        case .looking(let index, _):
+        case .querying(let index, _):
             return send("HEAD", key(index), remembering: .chooseName, index)
         case .confirming(let index):
             return send("HEAD", key(index), remembering: .check, index)
-        case .lookingAgain(let index):
+        case .queryingAgain(let index):
             return send("HEAD", key(index), remembering: .move, index)
         case .probing(let index, .create), .probing(let index, .again):
             return send("PUT", probeAddress, [HeaderField("If-None-Match", "*")], .empty, remembering: .chooseName, index)
@@ -194,12 +194,12 @@ struct S3Upload: UploadProtocol {
         }
     }
 
-    mutating func note(taken: Set<String>, stored: Set<String>) {
+    mutating func setOtherNames(taken: Set<String>, stored: Set<String>) {
         switch state {
-        case .looking(let index, _), .sendingWhole(let index), .creating(let index):
+        case .querying(let index, _), .sendingWhole(let index), .creating(let index):
             let free = RemoteName.firstIndex(from: index) { !taken.contains(publicName($0)) }
-            if free != index { state = .looking(free, isTaken: false) }
-        case .doubting, .probing, .listing, .sendingPart, .lookingAgain, .completing, .aborting, .confirming, .readingBack: break
+            if free != index { state = .querying(free, isTaken: false) }
+        case .doubting, .probing, .listing, .sendingPart, .queryingAgain, .completing, .aborting, .confirming, .readingBack: break
         }
     }
 
@@ -214,8 +214,9 @@ struct S3Upload: UploadProtocol {
 
     var nameIndex: Int {
         switch state {
-        case .looking(let index, _), .doubting(let index), .probing(let index, _), .sendingWhole(let index), .creating(let index),
-            .listing(let index, _), .sendingPart(let index, _), .lookingAgain(let index), .completing(let index),
+        case .querying(let index, _), .doubting(let index), .probing(let index, _), .sendingWhole(let index),
+            .creating(let index),
+            .listing(let index, _), .sendingPart(let index, _), .queryingAgain(let index), .completing(let index),
             .aborting(let index), .confirming(let index), .readingBack(let index, _, _):
             index
         }
@@ -226,10 +227,10 @@ struct S3Upload: UploadProtocol {
         if case .probing = state { return signed(plan.request("DELETE", probeAddress)) }
         guard uploadID != nil else { return nil }
         switch state {
-        case .listing(let index, _), .sendingPart(let index, _), .lookingAgain(let index), .completing(let index),
+        case .listing(let index, _), .sendingPart(let index, _), .queryingAgain(let index), .completing(let index),
             .aborting(let index):
             return signed(plan.request("DELETE", key(index) + query))
-        case .looking, .doubting, .probing, .sendingWhole, .creating, .confirming, .readingBack: return nil
+        case .querying, .doubting, .probing, .sendingWhole, .creating, .confirming, .readingBack: return nil
         }
     }
 
@@ -260,7 +261,7 @@ struct S3Upload: UploadProtocol {
     /// Continues with the next missing part, or with the completion.
     mutating func continueWork(_ index: Int) -> UploadOutcome {
         let missing = (1...parts.count).first { tags[$0] == nil }
-        let last: State = knowledge.lacksConditions == true ? .lookingAgain(index) : .completing(index)
+        let last: State = knowledge.lacksConditions == true ? .queryingAgain(index) : .completing(index)
         state = missing.map { .sendingPart(index, $0) } ?? last
         return .continue
     }
@@ -268,7 +269,7 @@ struct S3Upload: UploadProtocol {
     mutating func tryName(after index: Int) -> UploadOutcome {
         guard index < RemoteName.maximumIndex else { return .everyNameIsTaken }
         doubt.close()
-        state = .looking(index + 1, isTaken: false)
+        state = .querying(index + 1, isTaken: false)
         return .continue
     }
 
@@ -286,12 +287,12 @@ struct S3Upload: UploadProtocol {
         switch state {
         case .sendingWhole(let index):
             doubt.open()
-            state = .looking(index, isTaken: false)
+            state = .querying(index, isTaken: false)
         case .sendingPart(let index, _), .completing(let index):
             if case .completing = state { doubt.open() }
             tags = [:]
             state = .listing(index, marker: 0)
-        case .looking, .doubting, .probing, .creating, .listing, .lookingAgain, .aborting, .confirming, .readingBack: break
+        case .querying, .doubting, .probing, .creating, .listing, .queryingAgain, .aborting, .confirming, .readingBack: break
         }
     }
 }

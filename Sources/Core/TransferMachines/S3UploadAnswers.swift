@@ -14,7 +14,7 @@ extension S3Upload {
         // The signature was valid for the bucket's region.
         if (200..<300).contains(head.status) { rememberRegion() }
         switch state {
-        case .looking(let index, let isTaken): return afterKeyCheck(head, index, isTaken: isTaken, pauses)
+        case .querying(let index, let isTaken): return afterKeyCheck(head, index, isTaken: isTaken, pauses)
         case .doubting(let index): return afterDoubt(head, index, pauses)
         case .probing(let index, let step): return afterProbe(head, step, for: index, pauses)
         case .confirming(let index): return afterConfirmation(head, index, pauses)
@@ -22,13 +22,13 @@ extension S3Upload {
         case .creating(let index): return afterCreation(head, end, index, pauses)
         case .listing(let index, let marker): return afterList(head, end, index, marker, pauses)
         case .sendingPart(let index, let number): return afterPart(head, end, index, number, pauses)
-        case .lookingAgain(let index): return afterFinalCheck(head, index, pauses)
+        case .queryingAgain(let index): return afterFinalCheck(head, index, pauses)
         case .completing(let index): return afterCompletion(head, end, index, pauses)
         case .aborting(let index):
             // The result of the removal does not matter, because the parts are not the photo.
             (uploadID, tags) = (nil, [:])
             guard doubt.isOpen || search.recordRefusal(of: index) else { return tryName(after: index) }
-            state = .looking(index, isTaken: true)
+            state = .querying(index, isTaken: true)
             return .continue
         case .readingBack(let index, let question, let isTaken):
             return afterReadBack(head, end.comparison, index, question, isTaken: isTaken, pauses)
@@ -76,7 +76,7 @@ extension S3Upload {
     private var hasCondition: Bool {
         switch state {
         case .sendingWhole, .completing, .probing: true
-        case .looking, .doubting, .creating, .listing, .sendingPart, .lookingAgain, .aborting, .confirming, .readingBack: false
+        case .querying, .doubting, .creating, .listing, .sendingPart, .queryingAgain, .aborting, .confirming, .readingBack: false
         }
     }
 
@@ -138,8 +138,8 @@ extension S3Upload {
         case .waits(let outcome):
             state = .doubting(0)
             return outcome
-        case .beginsAnew:
-            state = .looking(0, isTaken: false)
+        case .startsOver:
+            state = .querying(0, isTaken: false)
             return .continue
         }
     }
@@ -186,7 +186,7 @@ extension S3Upload {
             return NameDoubt.afterCut(length, head, of: plan, next: next, pauses)
         case .missing:
             // The parts may still exist.
-            state = uploadID == nil ? .looking(index, isTaken: false) : .listing(index, marker: 0)
+            state = uploadID == nil ? .querying(index, isTaken: false) : .listing(index, marker: 0)
             return pauses.retry(head, NameDoubt.notShown)
         case .other: return pauses.afterOther(head)
         }
@@ -209,7 +209,7 @@ extension S3Upload {
             state = .readingBack(index, next, isTaken: isTaken)
             return .continue
         case .changed(let outcome):
-            state = .looking(index, isTaken: isTaken)
+            state = .querying(index, isTaken: isTaken)
             return outcome
         case .again(let outcome): return outcome
         }
@@ -240,7 +240,7 @@ extension S3Upload {
             return .continue
         case 412:
             // The object is ours if the first response was lost.
-            state = .looking(index, isTaken: true)
+            state = .querying(index, isTaken: true)
             return .continue
         default:
             if head.status >= 500 { handleUncertainty() }
@@ -292,7 +292,7 @@ extension S3Upload {
     /// Starts over after an upload that was completed without a known response, or was removed. A check of the object shows which.
     private mutating func startOver(_ index: Int) -> UploadOutcome {
         (uploadID, tags) = (nil, [:])
-        state = .looking(index, isTaken: false)
+        state = .querying(index, isTaken: false)
         return .continue
     }
 

@@ -78,7 +78,7 @@ package struct TransferLife: Equatable, Sendable {
         case .adopted(let suspended):
             wish = .adopted
             if suspended { hold(.app) }
-            return hasEnded ? [.tell] : []
+            return hasEnded ? [.reportEnd] : []
         case .suspended:
             hold(.app)
             return []
@@ -117,7 +117,7 @@ package struct TransferLife: Equatable, Sendable {
             if case .queued = phase { phase = isProven ? .finishing : .running }
             return []
         case .stopped: return stop(facts)
-        case .countedAnew(let now):
+        case .countsReset(let now):
             waitBegins(now)
             return []
         case .progressed(let now):
@@ -204,22 +204,22 @@ extension TransferLife {
         switch phase {
         case .waiting:
             requeue(now)
-            return [.forgetTelling]
+            return [.forgetReport]
         case .held(by: let holders, next: let next):
             if case .waiting = next, holders == .app {
                 phase = .held(by: .app, next: .queued)
                 restartWait(now)
-                return [.forgetTelling]
+                return [.forgetReport]
             }
             guard holders.contains(.person) else { return [] }
             unpause(now)
-            return [.forgetTelling]
+            return [.forgetReport]
         case .ended(.failed, _):
             // An upload without its body cannot be retried.
             guard !facts.isUpload || facts.hasBody else { return [] }
             requeue(now)
             reason = nil
-            return [.countAnew, .forgetTelling]
+            return [.resetCounts, .forgetReport]
         case .queued, .running, .finishing, .ended: return []
         }
     }
@@ -251,7 +251,7 @@ extension TransferLife {
 // MARK: - Ending
 
 extension TransferLife {
-    private var telling: [Command] { wish == .adopted ? [.tell] : [] }
+    private var reportCommands: [Command] { wish == .adopted ? [.reportEnd] : [] }
 
     /// `URLError.cancelled`.
     private static let cancelledCode = -999
@@ -265,7 +265,7 @@ extension TransferLife {
         guard !hasEnded else { return [] }
         phase = .ended(.cancelled, at: now)
         reason = Reason(code: Self.cancelledCode, message: message)
-        return telling
+        return reportCommands
     }
 
     private mutating func cancel(keeping token: String, _ now: Date) -> [Command] {
@@ -290,7 +290,7 @@ extension TransferLife {
             kept = hasPart ? .part(token: token, until: until) : .part(token: nil, until: now)
         case .nothing, .body: break
         }
-        return telling
+        return reportCommands
     }
 
     private mutating func stop(_ facts: Facts) -> [Command] {
@@ -302,7 +302,7 @@ extension TransferLife {
         case .ended:
             guard case .leaving(let token, let until) = kept else { return [] }
             kept = .part(token: token, until: until)
-            return telling
+            return reportCommands
         case .held, .queued, .waiting: break
         }
         return []
@@ -350,7 +350,7 @@ extension TransferLife {
         }
         // A failed upload can be retried. A download's body belongs to its single request.
         if facts.hasBody, outcome == .completed || !facts.isUpload || wish != .adopted { commands.append(.removeBody) }
-        return commands + telling
+        return commands + reportCommands
     }
 
     private func keptOfFailed(_ now: Date, _ facts: Facts) -> Kept {

@@ -117,7 +117,7 @@ extension TransferLife {
         /// The attempt was stopped, and the received part is durable.
         case stopped
         /// No agent could try the transfer before, so all time limits start now.
-        case countedAnew(now: Date)
+        case countsReset(now: Date)
         /// More bytes were received than ever before.
         case progressed(now: Date)
         case waits(until: Date, Reason)
@@ -135,15 +135,15 @@ extension TransferLife {
     /// An action that an event requires.
     package enum Command: Equatable, Sendable {
         /// Notify the app of the end.
-        case tell
+        case reportEnd
         /// Forget the earlier notification, because the app is notified of the end again.
-        case forgetTelling
+        case forgetReport
         /// Remove the part, or the file in the spool.
         case removeFiles
         /// Remove the copy of the body.
         case removeBody
         /// Reset the attempts that were counted against the server.
-        case countAnew
+        case resetCounts
         /// Remove the credentials, because the upload is complete or will not be retried.
         case forgetSecrets
     }

@@ -14,7 +14,7 @@ struct TusUpload: UploadProtocol {
         /// POST, which makes a place for the file.
         case creating
         /// HEAD, which returns the number of stored bytes.
-        case asking
+        case querying
         /// PATCH from this offset.
         case appending(Int64)
         /// HEAD after the server reported that it has the complete file.
@@ -56,7 +56,7 @@ struct TusUpload: UploadProtocol {
             switch memory?.step {
             case nil, .chooseName, .put, .move: .discovering
             case .create: .creating
-            case .ask, .append: memory?.place == nil ? .creating : .asking
+            case .ask, .append: memory?.place == nil ? .creating : .querying
             case .check: memory?.place == nil ? .discovering : .confirming
             }
         if case .confirming = state { storedBytes = plan.order.byteCount }
@@ -91,7 +91,7 @@ struct TusUpload: UploadProtocol {
                 Self.version, HeaderField("Upload-Length", "\(plan.order.byteCount)"), HeaderField("Upload-Metadata", metadata),
             ]
             return .send(plan.request("POST", plan.creationURL, headers), .empty, persistFirst: memory(.create))
-        case .asking:
+        case .querying:
             return .send(plan.request("HEAD", place.address ?? "", [Self.version]), .none, persistFirst: memory(.ask))
         case .confirming:
             return .send(plan.request("HEAD", place.address ?? "", [Self.version]), .none, persistFirst: memory(.check))
@@ -128,7 +128,7 @@ struct TusUpload: UploadProtocol {
     // MARK: Responses
 
     mutating func handleUncertainty() {
-        if case .appending = state { state = .asking }
+        if case .appending = state { state = .querying }
     }
 
     mutating func lost(_ end: WireEnd) {
@@ -147,7 +147,7 @@ struct TusUpload: UploadProtocol {
         switch state {
         case .discovering: afterDiscovery(head, pauses)
         case .creating: afterCreation(head, pauses)
-        case .asking: afterQuestion(head, pauses)
+        case .querying: afterQuestion(head, pauses)
         case .appending(let offset): afterAppend(head, offset, pauses)
         case .confirming: afterConfirmation(head, pauses)
         }
@@ -218,12 +218,12 @@ struct TusUpload: UploadProtocol {
         case 200..<300:
             // The server's offset counts. If it is missing or did not advance, it is requested.
             guard let now = head["Upload-Offset"].flatMap({ Int64($0) }), now > offset, now <= plan.order.byteCount else {
-                state = .asking
+                state = .querying
                 return pauses.retry(head, UploadPlace.unknownOffset)
             }
             return continueWork(from: now)
         case 409, 423, 460:
-            state = .asking
+            state = .querying
             let why =
                 switch head.status {
                 case 409: "The server has a different part of the file than expected."
@@ -238,14 +238,14 @@ struct TusUpload: UploadProtocol {
             }
             // The offset is requested first, because a proxy may have forwarded a part.
             knowledge.requestBytes = smaller
-            state = .asking
+            state = .querying
             return .continue
         case 403, 404, 410:
-            state = .asking
+            state = .querying
             return Self.isServers(head)
                 ? startOver(head, pauses, UploadPlace.thrownAway) : pauses.retry(head, UploadPlace.thrownAway)
         default:
-            state = .asking
+            state = .querying
             return otherwise(head, pauses)
         }
     }

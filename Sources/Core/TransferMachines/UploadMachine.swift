@@ -41,7 +41,7 @@ package struct UploadMachine: Sendable {
     /// no file has is requested before the upload fails.
     private enum Refusal: Equatable, Sendable {
         /// - Parameter isTriedAgain: `true` if the refusal may concern a single attempt.
-        case asking(TransferTrouble, isTriedAgain: Bool)
+        case querying(TransferTrouble, isTriedAgain: Bool)
         /// The response to that name was also a page. No file is sent before that name gets another response.
         case waiting
     }
@@ -92,7 +92,7 @@ package struct UploadMachine: Sendable {
 
     /// Handles a 104 that arrived while a request is running.
     /// - Returns: The memory to commit now, because a final response may never arrive; `nil` if nothing changed.
-    package mutating func heard(_ resumption: ResponseHead) -> UploadMemory? { end == nil ? rules.heard(resumption) : nil }
+    package mutating func received(_ resumption: ResponseHead) -> UploadMemory? { end == nil ? rules.received(resumption) : nil }
 
     /// Handles the end of an attempt.
     /// - Parameters:
@@ -160,7 +160,7 @@ package struct UploadMachine: Sendable {
         rules = before
         rules.handleUncertainty()
         if head.isPage, head.isUnencrypted, policy.suspicionDelay != nil {
-            refusal = .asking(trouble, isTriedAgain: true)
+            refusal = .querying(trouble, isTriedAgain: true)
             return .continue
         }
         outcome = head.isRedirect || head.status < 300 ? pauses.detour(head, trouble.message) : pauses.retry(head)
@@ -185,13 +185,13 @@ package struct UploadMachine: Sendable {
         guard case .fail(let trouble) = outcome, policy.suspicionDelay != nil else { return outcome }
         if head.isUnprovenSuccess {
             if head.isPage { return pauses.suspicion(head, "\(CommonAnswer.page) (\(trouble.message))") }
-            refusal = .asking(trouble, isTriedAgain: false)
+            refusal = .querying(trouble, isTriedAgain: false)
             return .continue
         }
         guard head.isPage else { return outcome }
         // A proxy that limits bodies responds with 413 to a large photo, before servers that have a page for each name.
         guard head.status >= 400, ![401, 407, 413].contains(head.status), head.isUnencrypted else { return outcome }
-        refusal = .asking(trouble, isTriedAgain: false)
+        refusal = .querying(trouble, isTriedAgain: false)
         return .continue
     }
 
@@ -203,8 +203,8 @@ package struct UploadMachine: Sendable {
         }
         self.refusal = nil
         switch refusal {
-        case .asking(let trouble, isTriedAgain: false): return .fail(trouble)
-        case .asking(let trouble, isTriedAgain: true):
+        case .querying(let trouble, isTriedAgain: false): return .fail(trouble)
+        case .querying(let trouble, isTriedAgain: true):
             return .retry(after: policy.backoff(attemptsWithoutProgress: pauses.attempts, jitter: pauses.jitter), trouble)
         case .waiting: return .continue
         }
@@ -237,10 +237,12 @@ package struct UploadMachine: Sendable {
     /// - Parameter taken: The addresses at which the other uploads are, or may be. A file there is not this file, and this file is not sent
     ///   there.
     /// - Parameter stored: The addresses of completed uploads. The server may have lost their files since.
-    package mutating func note(taken: Set<String>, stored: Set<String> = []) { rules.note(taken: taken, stored: stored) }
+    package mutating func setOtherNames(taken: Set<String>, stored: Set<String> = []) {
+        rules.setOtherNames(taken: taken, stored: stored)
+    }
 
     /// `true` if the next request sends the file to an address although the server does not report whether a file exists there. Only the
-    /// names from ``note(taken:stored:)`` then prevent that an upload overwrites another one.
+    /// names from ``setOtherNames(taken:stored:)`` then prevent that an upload overwrites another one.
     package var needsNames: Bool { rules.needsNames }
 
     /// The evidence that the server has the complete file.
@@ -270,7 +272,7 @@ protocol UploadProtocol: Sendable {
     mutating func recordEarlyResponse()
     /// Records that a request was sent, in part or completely, without a response.
     mutating func lost(_ end: WireEnd)
-    mutating func heard(_ resumption: ResponseHead) -> UploadMemory?
+    mutating func received(_ resumption: ResponseHead) -> UploadMemory?
     mutating func answered(_ head: ResponseHead, _ end: WireEnd, _ pauses: Pauses) -> UploadOutcome
     var plan: UploadPlan { get }
     /// Returns whether the server may accept the last request later, although this response is final in the protocol.
@@ -284,7 +286,7 @@ protocol UploadProtocol: Sendable {
     var knowledge: ServerKnowledge { get }
     var memory: UploadMemory? { get }
     var remark: String? { get }
-    mutating func note(taken: Set<String>, stored: Set<String>)
+    mutating func setOtherNames(taken: Set<String>, stored: Set<String>)
     /// An address at the same host that no file has.
     var addressOfNothing: String { get }
     var openName: String? { get }
@@ -296,7 +298,7 @@ extension UploadProtocol {
     mutating func handleUncertainty() {}
     mutating func recordEarlyResponse() { handleUncertainty() }
     mutating func lost(_ end: WireEnd) { handleUncertainty() }
-    mutating func heard(_ resumption: ResponseHead) -> UploadMemory? { nil }
+    mutating func received(_ resumption: ResponseHead) -> UploadMemory? { nil }
     func mayPass(_ head: ResponseHead, _ end: WireEnd) -> Bool { head.hasNoMeaningForUploads }
     var stage: Int64 { 0 }
     var nameIndex: Int { 0 }
@@ -306,7 +308,7 @@ extension UploadProtocol {
     var knowledge: ServerKnowledge { ServerKnowledge() }
     var memory: UploadMemory? { nil }
     var remark: String? { nil }
-    mutating func note(taken: Set<String>, stored: Set<String>) {}
+    mutating func setOtherNames(taken: Set<String>, stored: Set<String>) {}
     var addressOfNothing: String { plan.addressOfNothing }
     var openName: String? { nil }
     var needsNames: Bool { false }

@@ -84,7 +84,7 @@ package struct WebSocketMachine: Sendable {
 
     private enum State {
         case fresh
-        case asking
+        case requesting
         case open(Assembly?)
         /// This side announced the end and awaits the server's close frame. The parts of a message must still be correct.
         case closing(Assembly?, code: Int, reason: Data)
@@ -119,7 +119,7 @@ package struct WebSocketMachine: Sendable {
     /// Starts the handshake, because the connection is established.
     package mutating func connected() -> [Command] {
         guard case .fresh = state else { return [] }
-        state = .asking
+        state = .requesting
         return [.ask(handshake.request)]
     }
 
@@ -160,7 +160,7 @@ package struct WebSocketMachine: Sendable {
     package mutating func ended(isOrderly: Bool) -> [Command] {
         defer { state = .over }
         return switch state {
-        case .fresh, .asking: [.failed(.noAnswer)]
+        case .fresh, .requesting: [.failed(.noAnswer)]
         case .open: [.failed(.lost(isOrderly: isOrderly))]
         case .closing(_, let code, let reason): [.closed(code: code, reason: reason)]
         case .over: []
@@ -173,7 +173,7 @@ package struct WebSocketMachine: Sendable {
         if case .over = state { return [] }
         pending.append(bytes)
         var commands: [Command] = []
-        if case .asking = state {
+        if case .requesting = state {
             do {
                 guard let head = try handshake.answer(in: &pending) else { return [] }
                 let chosen = try handshake.judge(head)
@@ -185,7 +185,7 @@ package struct WebSocketMachine: Sendable {
             }
         }
         do {
-            while let frame = try nextFrame() { commands += try take(frame) }
+            while let frame = try nextFrame() { commands += try handle(frame) }
         } catch {
             // If this side already announced the end, no second close frame is sent.
             if case .open = state { commands.append(.transmit(Self.closeFrame(error.kind.code, Data()))) }
@@ -201,7 +201,7 @@ package struct WebSocketMachine: Sendable {
         let assembly: Assembly?
         switch state {
         case .open(let begun), .closing(let begun, _, _): assembly = begun
-        case .fresh, .asking, .over: return nil
+        case .fresh, .requesting, .over: return nil
         }
         guard let header = try WebSocketFrame.header(in: pending) else { return nil }
         if !header.opcode.isControl {
@@ -218,7 +218,7 @@ package struct WebSocketMachine: Sendable {
         return WebSocketFrame(header.opcode, Data(payload), isFinal: header.isFinal)
     }
 
-    private mutating func take(_ frame: WebSocketFrame) throws(BrokenRule) -> [Command] {
+    private mutating func handle(_ frame: WebSocketFrame) throws(BrokenRule) -> [Command] {
         switch frame.opcode {
         case .ping:
             if case .closing = state { return [] }
@@ -228,24 +228,24 @@ package struct WebSocketMachine: Sendable {
             guard frame.payload.isEmpty, !pings.isEmpty else { return [] }
             return [.answered(ping: pings.removeFirst())]
         case .close: return try handleCloseFrame(frame.payload)
-        case .text, .binary: return try take(Assembly(isText: frame.opcode == .text, bytes: frame.payload), frame.isFinal)
+        case .text, .binary: return try handle(Assembly(isText: frame.opcode == .text, bytes: frame.payload), frame.isFinal)
         case .continuation:
             switch state {
             case .open(var assembly?):
                 // The state releases its reference first, because shared bytes would be copied completely with each part.
                 state = .open(nil)
                 assembly.bytes.append(frame.payload)
-                return try take(assembly, frame.isFinal)
+                return try handle(assembly, frame.isFinal)
             case .closing(var assembly?, let code, let reason):
                 state = .closing(nil, code: code, reason: reason)
                 assembly.bytes.append(frame.payload)
-                return try take(assembly, frame.isFinal)
-            case .open(nil), .closing(nil, _, _), .fresh, .asking, .over: return []
+                return try handle(assembly, frame.isFinal)
+            case .open(nil), .closing(nil, _, _), .fresh, .requesting, .over: return []
             }
         }
     }
 
-    private mutating func take(_ assembly: Assembly, _ isWhole: Bool) throws(BrokenRule) -> [Command] {
+    private mutating func handle(_ assembly: Assembly, _ isWhole: Bool) throws(BrokenRule) -> [Command] {
         let message = isWhole ? try Self.message(assembly) : nil
         if case .closing(_, let code, let reason) = state {
             // The app does not receive messages any more.

@@ -22,11 +22,11 @@ struct CourierCommands {
         do {
             switch (words.first, address) {
             case ("get", _?): await begin(words)
-            case ("leave", let url?): leave(url, count: Int(words.dropFirst(2).first ?? "") ?? 1)
+            case ("leave", let url?): beginOnly(url, count: Int(words.dropFirst(2).first ?? "") ?? 1)
             case ("later", let url?): later(url)
             case ("break", let url?): await breakOff(url)
-            case ("mend", _): await mend()
-            case ("hold", let url?): await hold(url)
+            case ("mend", _): await resumeBroken()
+            case ("hold", let url?): await keepOpen(url)
             case ("list", _): await list()
             case ("who", _):
                 log("\(Bundle.main.bundleIdentifier!) \(Bundle.main.infoDictionary?["CFBundleShortVersionString"] ?? "")")
@@ -37,7 +37,7 @@ struct CourierCommands {
             case ("post", let url?): await post(url, words[2])
             case ("await", let url?): try await awaitAnswer(url)
             case ("handler", let url?): await withHandler(url)
-            case ("ask", _?): try await ask(words.dropFirst().compactMap(URL.init(string:)))
+            case ("ask", _?): try await request(words.dropFirst().compactMap(URL.init(string:)))
             case ("drop", let url?): try await drop(url)
             default:
                 print(
@@ -61,7 +61,7 @@ struct CourierCommands {
     }
 
     /// Begins `count` downloads, and returns without a delegate and without waiting.
-    private func leave(_ url: URL, count: Int) {
+    private func beginOnly(_ url: URL, count: Int) {
         let configuration = URLSessionConfiguration.background(withIdentifier: "courier")
         configuration.sessionSendsLaunchEvents = ProcessInfo.processInfo.environment["COURIER_QUIET"] == nil
         configuration.httpMaximumConnectionsPerHost = 16
@@ -88,18 +88,18 @@ struct CourierCommands {
         await delegate.firstBytes()
         let data = await task.cancelByProducingResumeData()
         log("resume data \(data == nil ? "none" : "there")")
-        if let data { delegate.keep(resumeData: data) }
+        if let data { delegate.store(resumeData: data) }
         await delegate.completions(1)
     }
 
-    private func mend() async {
+    private func resumeBroken() async {
         let data = (try? Data(contentsOf: CourierDelegate.folder.appendingPathComponent("resume"))) ?? Data()
         let task = session.downloadTask(withResumeData: data)
         task.resume()
         await delegate.completions(1)
     }
 
-    private func hold(_ url: URL) async {
+    private func keepOpen(_ url: URL) async {
         let task = session.downloadTask(with: url)
         task.taskDescription = "held"
         log("state \(task.state)")
@@ -170,7 +170,7 @@ struct CourierCommands {
     }
 
     /// Requests the addresses in an ordinary session, which does not use the agent.
-    private func ask(_ addresses: [URL]) async throws {
+    private func request(_ addresses: [URL]) async throws {
         for url in addresses {
             let (data, response) = try await URLSession.shared.data(from: url)
             log("answer \((response as? HTTPURLResponse)?.statusCode ?? 0) \(String(decoding: data, as: UTF8.self))")

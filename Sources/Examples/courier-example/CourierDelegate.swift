@@ -104,7 +104,7 @@ final class CourierDelegate: NSObject, URLSessionDownloadDelegate, URLSessionDat
     }
 
     /// Stores resume data for a later process.
-    func keep(resumeData: Data) {
+    func store(resumeData: Data) {
         do {
             try resumeData.write(to: Self.folder.appendingPathComponent("resume"))
         } catch {
@@ -116,7 +116,7 @@ final class CourierDelegate: NSObject, URLSessionDownloadDelegate, URLSessionDat
         let error = error as? URLError
         let resume = error?.downloadTaskResumeData == nil ? "" : " with resume data"
         log("complete \(name(task)) \(error.map { "\($0.code.rawValue)" } ?? "ok")\(resume)")
-        if let data = error?.downloadTaskResumeData { keep(resumeData: data) }
+        if let data = error?.downloadTaskResumeData { store(resumeData: data) }
         let continuations = waiting.withLock { waiting in
             waiting.completed += 1
             let done = waiting.completed

@@ -37,7 +37,7 @@ extension ControlRecord: LedgerRecord {
 extension LedgerTransaction {
     /// Adds a command and returns the id of its row, which is needed to read the response.
     @discardableResult
-    package func ask(
+    package func addControl(
         _ verb: ControlRecord.Verb, _ argument: String = "", by asker: ProcessIdentity = .current, now: Date
     ) throws -> Int64 {
         // Commands are not used any more after a day.

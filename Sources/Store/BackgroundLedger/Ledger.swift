@@ -97,7 +97,7 @@ package final class Ledger: Sendable {
     /// Reads a ledger without opening it for writing. Nothing is created, repaired or migrated. An unfinished change is rolled back.
     ///
     /// - Parameter body: reads the ledger after its pages were checked. The check reads all pages.
-    package static func look<Value>(
+    package static func inspect<Value>(
         _ directories: AppDirectories, _ body: (LedgerTransaction) throws -> Value
     ) throws(StoreError) -> Inspection<Value> {
         let path = directories.ledger.path
@@ -283,7 +283,7 @@ package final class Ledger: Sendable {
                 }
                 if let memory, database.totalChangesCount != before { memory.count(view) }
             }
-            if let memory, view.mustNotify { try memory.tell(view) }
+            if let memory, view.mustNotify { try memory.notify(view) }
             // The files were removed just before the commit, and the agent may have saved them before that.
             if role == .app, isReplaced { throw StoreError.replaced(path: directories.ledger.path) }
             return result!

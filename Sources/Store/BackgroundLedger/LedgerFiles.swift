@@ -21,7 +21,7 @@ final class LedgerFiles: Sendable {
         self.directories = directories
         // The agent's lock has the number of these files. With a wrong number, no command could write.
         var inodes = Self.inodes(directories)
-        for _ in 1..<Self.looks where inodes.contains(nil) { inodes = Self.inodes(directories) }
+        for _ in 1..<Self.attempts where inodes.contains(nil) { inodes = Self.inodes(directories) }
         self.inodes = inodes
         folder = clinux_open(directories.state.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0)
     }
@@ -62,7 +62,7 @@ final class LedgerFiles: Sendable {
 
     private func isLocked(_ start: Int64, _ length: Int64) -> Bool { clinux_bytes_are_locked(folder, start, length) > 0 }
 
-    private static let looks = 15
+    private static let attempts = 15
 
     private static func inodes(_ directories: AppDirectories) -> [UInt64?] {
         ["", "-wal", "-shm"].map { ending in

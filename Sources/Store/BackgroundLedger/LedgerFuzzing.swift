@@ -36,7 +36,7 @@ package enum LedgerFuzzing {
             try database.execute(
                 sql: "INSERT OR REPLACE INTO \(table) (\(columns.joined(separator: ", "))) VALUES (\(marks))",
                 arguments: StatementArguments(values))
-            look(transaction)
+            runQueries(transaction)
             throw CancellationError()
         }
     }
@@ -55,7 +55,7 @@ package enum LedgerFuzzing {
     }
 
     /// Runs the queries that an agent and its app make in a pass.
-    private static func look(_ transaction: LedgerTransaction) {
+    private static func runQueries(_ transaction: LedgerTransaction) {
         let now = Date(timeIntervalSince1970: 1_750_000_000)
         _ = try? transaction.liveLaunches()
         _ = try? transaction.waiters()

@@ -69,7 +69,7 @@ final class LedgerMemory: Sendable {
 
     /// Notifies the listeners of a commit, like the change notification on disk. Afterwards, a process that was to die after this commit
     /// dies.
-    func tell(_ view: View) throws {
+    func notify(_ view: View) throws {
         let listeners = state.withLock { $0.listeners.sorted { $0.key < $1.key }.map(\.value) }
         for listener in listeners { listener() }
         try view.mayDie(.committed)

@@ -85,7 +85,7 @@ package struct NotificationRecord: Codable, Sendable, Equatable {
     }
 
     /// Applies the decision of the delegate.
-    mutating func settle(_ wish: NoticePresentation, now: Date, zone: TimeZone) {
+    mutating func apply(_ wish: NoticePresentation, now: Date, zone: TimeZone) {
         // The decision is for the instant that the delegate decided about, although the clock may have been slewed back a little since.
         let instant = max(now, heldUntil.flatMap { isHeld(now: now) ? $0 - NoticePresentation.patience : nil } ?? now)
         startNextRepetition(now: instant)
@@ -124,7 +124,7 @@ package struct NotificationRecord: Codable, Sendable, Equatable {
         guard state == .delivered || state == .gathered || life.isWithdrawn, let next = schedule?.next, next <= now else {
             return
         }
-        schedule?.take(now: now, zone: zone)
+        schedule?.consume(now: now, zone: zone)
     }
 
     /// The state of the notification, and the server's number for it.

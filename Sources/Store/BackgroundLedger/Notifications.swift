@@ -190,7 +190,7 @@ extension LedgerTransaction {
         _ identifier: String, revision: Int, _ wish: NoticePresentation, now: Date, zone: TimeZone
     ) throws {
         guard var record = try notification(identifier), record.heldUntil != nil, record.revision == revision else { return }
-        record.settle(wish, now: now, zone: zone)
+        record.apply(wish, now: now, zone: zone)
         try save(record)
     }
 

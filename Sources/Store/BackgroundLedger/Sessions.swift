@@ -139,7 +139,7 @@ extension LedgerTransaction {
     }
 
     /// Returns whether an event of the session waits for this process to deliver it.
-    package func hasEventsToTell(session: String, process: ProcessIdentity) throws -> Bool {
+    package func hasEventsToReport(session: String, process: ProcessIdentity) throws -> Bool {
         try Bool.fetchOne(
             database.cachedStatement(sql: "SELECT EXISTS (SELECT 1 FROM \(Self.untold))"),
             arguments: [session, process.pid, process.start]) ?? false

@@ -34,7 +34,7 @@ extension LedgerTransaction {
     }
 
     /// Records that the files of a delivered transfer are removed.
-    package func settle(_ transfer: Int64) throws {
+    package func filesWereRemoved(_ transfer: Int64) throws {
         try database.cachedStatement(sql: "UPDATE sessionEvent SET isSettled = 1 WHERE transfer = ? AND deliveredAt IS NOT NULL")
             .execute(arguments: [transfer])
     }

@@ -75,7 +75,7 @@ extension LedgerTransaction {
         var seen: Set<Int64> = []
         for candidate in pool.sorted(by: { ($1.priority, $0.id) < ($0.priority, $1.id) })
         where seen.insert(candidate.id).inserted && room.has(candidate.host, limit: candidate.hostLimit) {
-            room.take(candidate.host)
+            room.insert(candidate.host)
             chosen.append(candidate)
         }
         return chosen

@@ -125,13 +125,13 @@ extension TransferRecord {
         write(life)
         for command in commands {
             switch command {
-            case .tell, .forgetTelling: break
+            case .reportEnd, .forgetReport: break
             case .removeFiles:
                 partial = nil
                 // The name beside a destination is random. It is kept so that a later agent can remove the file if this agent dies first.
                 if destination == nil { file = nil }
             case .removeBody: bodyFile = nil
-            case .countAnew:
+            case .resetCounts:
                 fruitlessAttempts = 0
                 uploadMemory?.creations = 0
             case .forgetSecrets:
@@ -168,9 +168,9 @@ extension LedgerTransaction {
         try update(transfer)
         for command in commands {
             switch command {
-            case .tell: try addEvent(for: transfer, now: now)
-            case .forgetTelling: try forgetEvents(of: transfer.id!)
-            case .removeFiles, .removeBody, .countAnew, .forgetSecrets: break
+            case .reportEnd: try addEvent(for: transfer, now: now)
+            case .forgetReport: try forgetEvents(of: transfer.id!)
+            case .removeFiles, .removeBody, .resetCounts, .forgetSecrets: break
             }
         }
         return commands

@@ -12,7 +12,7 @@ package enum DiskReserve {
     private static func file(_ directories: AppDirectories) -> URL { directories.state.appendingPathComponent("agent.reserve") }
 
     /// Creates the reserve if it does not exist and there is enough space.
-    package static func take(_ directories: AppDirectories) {
+    package static func create(_ directories: AppDirectories) {
         let path = file(directories).path
         var information = stat()
         guard stat(path, &information) != 0, DiskSpace.left(at: directories.state.path) ?? 0 > wantedRoom else { return }

@@ -26,7 +26,7 @@ package enum ProcessExit {
     }
 
     /// Ends this process: runs the registered actions and flushes the output, but runs no exit handler of a library.
-    package static func leave(_ code: Int32) -> Never {
+    package static func end(_ code: Int32) -> Never {
         clean()
         clinux_flush_output()
         _exit(code)

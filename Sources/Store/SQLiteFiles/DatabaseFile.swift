@@ -96,7 +96,7 @@ package struct DatabaseFile: Sendable {
     /// write-ahead log). A change that another process did not complete is rolled back: until then no connection can read the file.
     ///
     /// - Returns: the state, and the closed connection that read it.
-    private func look() throws -> (state: State, closed: DatabaseQueue?) {
+    private func inspect() throws -> (state: State, closed: DatabaseQueue?) {
         var information = stat()
         guard stat(path, &information) == 0 else {
             // Only an absent file is missing. A file that cannot be inspected for a moment keeps its content.
@@ -128,7 +128,7 @@ package struct DatabaseFile: Sendable {
     ///
     /// - Throws: ``NewerVersion``.
     package func inspectKnownVersion() throws -> (state: State, closed: DatabaseQueue?) {
-        let look = try look()
+        let look = try inspect()
         if look.state == .ofANewerVersion { throw NewerVersion() }
         return look
     }
@@ -215,7 +215,7 @@ package struct DatabaseFile: Sendable {
         }
         // A complete file is opened without the lock, because a stopped process may hold the lock. The inspection fails while another
         // process creates the tables, and is then repeated with the lock.
-        if let (state, look) = try? look(), state == .current { return (try connect(), look) }
+        if let (state, look) = try? inspect(), state == .current { return (try connect(), look) }
         return try FileLock.whileHolding(turn, besides: path, isRequired: requiresTurn) {
             let (state, look) = try inspectKnownVersion()
             // The previous holder of the lock may have created the tables.

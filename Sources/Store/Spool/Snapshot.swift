@@ -56,14 +56,14 @@ package struct Snapshot: Sendable {
     ///   - preparing: changes the copy before it is hashed; may replace it by another file. Returns whether the copy was changed.
     ///   - checking: checks the descriptor of the file before it is copied.
     /// - Throws: ``Failure``, or an error of the closures; no copy is left in this case.
-    package static func take(
+    package static func make(
         of source: URL, in directories: AppDirectories, allowsEmpty: Bool = false, preparing: (URL) throws -> Bool,
         checking: (Int32) throws -> Void = { _ in }
     ) throws -> Snapshot {
         let input = try open(source.path)
         defer { close(input) }
         try checking(input)
-        let original = try take(of: input, source.path, in: directories, allowsEmpty: allowsEmpty)
+        let original = try make(of: input, source.path, in: directories, allowsEmpty: allowsEmpty)
         let copy = original.copy
         // Most copies are not changed, and then the file is not read again.
         guard try preparing(URL(fileURLWithPath: copy.path)) else { return original }
@@ -87,13 +87,13 @@ package struct Snapshot: Sendable {
     /// Copies `source` into the spool, synced to disk, and hashes the copy. The copy shares its blocks if the file system supports that.
     ///
     /// - Parameter prefix: the prefix of the copy's name.
-    package static func take(
+    package static func make(
         of source: URL, in directories: AppDirectories, allowsEmpty: Bool = false,
         prefix: String = AppDirectories.copyPrefix
     ) throws(Failure) -> Snapshot {
         let input = try open(source.path)
         defer { close(input) }
-        return try take(of: input, source.path, in: directories, allowsEmpty: allowsEmpty, prefix: prefix)
+        return try make(of: input, source.path, in: directories, allowsEmpty: allowsEmpty, prefix: prefix)
     }
 
     /// Opens a file in non-blocking mode, because opening a named pipe must not block.
@@ -107,7 +107,7 @@ package struct Snapshot: Sendable {
         return input
     }
 
-    private static func take(
+    private static func make(
         of input: Int32, _ path: String, in directories: AppDirectories, allowsEmpty: Bool,
         prefix: String = AppDirectories.copyPrefix
     ) throws(Failure) -> Snapshot {

@@ -125,7 +125,7 @@ struct BoxFile {
             } else {
                 box.content.recordPixels(0, box.content.count)
             }
-        case "jumb": ContentCredentials(box.content, "content credentials (C2PA) in \(name)").note { box.free($0) }
+        case "jumb": ContentCredentials(box.content, "content credentials (C2PA) in \(name)").register { box.free($0) }
         case "GPMF": GPMFBlock(box.content, "telemetry (GPMF) in \(name)").clean()
         case "CMT1", "CMT2", "CMT3", "CMT4":
             if var tiff = TIFFFile(box.content, "Exif in \(name)", isGPS: box.type == "CMT4") {
@@ -235,7 +235,7 @@ struct BoxFile {
         let content = box.content.from(16)
         switch box.content.bytes(0, 16) {
         case Self.xmp: XMPText(content, "XMP in \(name)").clean()
-        case Self.credentials: ContentCredentials(content, "content credentials (C2PA) in \(name)").note { box.free($0) }
+        case Self.credentials: ContentCredentials(content, "content credentials (C2PA) in \(name)").register { box.free($0) }
         case Self.canon: for child in Box.all(in: content) { clean(child, depth: depth + 1) }
         case let identifier? where Self.positions.contains(identifier): box.free(name)
         default:

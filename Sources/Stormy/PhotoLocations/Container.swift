@@ -64,7 +64,7 @@ enum Container {
         }
         if first.starts(with: MatroskaFile.start) {
             // The film's bytes are searched as well.
-            MatroskaFile(view, block ?? "the film").hold()
+            MatroskaFile(view, block ?? "the film").checkTexts()
             return false
         }
         if var raw = RawFile(view, block ?? "raw file") {

@@ -17,7 +17,7 @@ struct ContentCredentials {
     /// contain a location.
     ///
     /// - Parameter remove: Overwrites the credentials. The argument is the name for messages.
-    func note(remove: @escaping (String) -> Void) {
+    func register(remove: @escaping (String) -> Void) {
         let bytes = view.allBytes()
         guard Self.words.contains(where: { bytes.firstRange(of: Array($0.utf8)) != nil }) else {
             return OpaqueBytes(view, block).clean()

@@ -22,7 +22,7 @@ struct EmbeddedRaw {
                 position += 4
                 continue
             }
-            guard let fork = Fork(view.from(position), size: size) else { return hold() }
+            guard let fork = Fork(view.from(position), size: size) else { return fail() }
             clean(fork)
             position += fork.end
         }
@@ -33,7 +33,7 @@ struct EmbeddedRaw {
         digest.overwrite(0, with: new, block)
     }
 
-    private func hold() { view.search.fail(.unproven(block: block)) }
+    private func fail() { view.search.fail(.unproven(block: block)) }
 
     private func clean(_ fork: Fork) {
         // Deflated bytes contain the marks of other blocks by chance.
@@ -41,7 +41,7 @@ struct EmbeddedRaw {
         guard let inner = view.search.search(nested: fork, as: block) else { return }
         for (index, deflated) in fork.blocks.enumerated() where inner.overwrites.touches(fork.range(index)) {
             guard let bytes = inner.bytes(fork.range(index)), let packed = Deflate.deflate(bytes, into: deflated.count) else {
-                return hold()
+                return fail()
             }
             deflated.overwrite(0, with: packed, block)
         }

@@ -127,7 +127,7 @@ extension LocationSearch {
         }
         let inner = LocationSearch(source, depth: depth + 1)
         inner.cleanFile(block)
-        for place in inner.places { note(place) }
+        for place in inner.places { add(place) }
         if let failure = inner.failure { fail(failure == .unreadable ? .unproven(block: block) : failure) }
         return inner.overwrites.all.isEmpty ? nil : inner
     }

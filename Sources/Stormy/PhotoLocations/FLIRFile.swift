@@ -74,7 +74,7 @@ struct FLIRFile {
             guard abs(x) <= 90, abs(y) <= 180, abs(x) > 1e-6 || abs(y) > 1e-6 else { continue }
             if view.has("S", at: start + 8) { x = -abs(x) }
             if view.has("W", at: start + 10) { y = -abs(y) }
-            view.search.note(FoundPlace(latitude: x, longitude: y))
+            view.search.add(FoundPlace(latitude: x, longitude: y))
             return true
         }
         return false

@@ -65,6 +65,6 @@ struct GPMFBlock {
         guard size >= 20, let first = content.number(0, 4), let second = content.number(4, 4) else { return }
         let (latitude, longitude) = (Int32(truncatingIfNeeded: first), Int32(truncatingIfNeeded: second))
         guard latitude != 0 || longitude != 0 else { return }
-        view.search.note(FoundPlace(latitude: Double(latitude) / 1e7, longitude: Double(longitude) / 1e7))
+        view.search.add(FoundPlace(latitude: Double(latitude) / 1e7, longitude: Double(longitude) / 1e7))
     }
 }

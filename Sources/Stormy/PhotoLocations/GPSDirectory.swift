@@ -71,14 +71,14 @@ struct GPSDirectory {
         for base in [0, 18] {
             let (latitude, longitude) = (degrees(base + 2, reference: base + 1), degrees(base + 4, reference: base + 3))
             if latitude == nil, longitude == nil { continue }
-            view.search.note(FoundPlace(latitude: latitude, longitude: longitude))
+            view.search.add(FoundPlace(latitude: latitude, longitude: longitude))
         }
         for tag in [2, 4, 20, 22] {
             guard let entry = entry(tag), !entry.isInline, let raw = view.bytes(entry.value, min(entry.size, 24)),
                 raw.count >= 16,
                 Set(raw).count > 5
             else { continue }
-            view.search.note(FoundPlace(raw: raw))
+            view.search.add(FoundPlace(raw: raw))
         }
     }
 

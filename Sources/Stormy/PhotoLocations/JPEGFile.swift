@@ -199,7 +199,7 @@ struct JPEGFile {
         guard !boxes.isEmpty else { return }
         for (_, list) in Dictionary(grouping: boxes, by: { $0.content.number(2, 2) ?? 0 }) {
             let joined = ByteView(joining: list.map { $0.content.from(8) }, in: view.search)
-            ContentCredentials(joined, "content credentials (C2PA) of \(block)").note { name in
+            ContentCredentials(joined, "content credentials (C2PA) of \(block)").register { name in
                 for segment in list { segment.content.fill(0, segment.content.count, name) }
             }
         }

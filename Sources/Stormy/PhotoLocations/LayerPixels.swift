@@ -5,7 +5,7 @@ struct LayerPixels {
 
     init(_ view: ByteView) { self.view = view }
 
-    func note() {
+    func register() {
         let isLarge = view.has("Adobe Photoshop Document Data V0002\0", at: 0)
         guard isLarge || view.has("Adobe Photoshop Document Data Block\0", at: 0) else { return }
         var position = 36

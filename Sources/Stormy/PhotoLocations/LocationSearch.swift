@@ -86,7 +86,7 @@ final class LocationSearch {
 
     func recordHeader(at offset: Int) { if headers.count < 10_000 { headers.append(offset) } }
 
-    func note(_ place: FoundPlace) {
+    func add(_ place: FoundPlace) {
         guard places.count < 2_000, knownPlaces.insert(place).inserted else { return }
         places.append(place)
     }

@@ -29,7 +29,7 @@ struct LooseText {
             if find.end + 60 > letters.count, start + bytes.count < view.count, length < Self.longest { continue }
             let first = min(before, find.blanks.first?.lowerBound ?? before)
             guard isText || evidence(bytes, letters, start, width).supports(first..<find.end) else { return }
-            for place in find.places { view.search.note(place) }
+            for place in find.places { view.search.add(place) }
             for index in find.blanks.joined() { view.overwrite(start + index * width, with: [0x20], block) }
             for index in find.zeros { view.overwrite(start + index * width, with: [0x30], block) }
             return

@@ -51,7 +51,7 @@ struct MatroskaFile {
     init(_ view: ByteView, _ block: String) { (self.view, self.block) = (view, block) }
 
     /// Fails the search if a text is a location.
-    func hold() {
+    func checkTexts() {
         guard view.search.begin("Matroska", at: view.offset(0)) else { return }
         for top in Self.tops {
             var from = 0

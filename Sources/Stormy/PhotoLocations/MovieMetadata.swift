@@ -23,7 +23,7 @@ struct MovieMetadata {
             }
         default:
             if let place = PlaceText.iso6709(content.bytes(0, min(content.count, 200)) ?? []) {
-                content.search.note(FoundPlace(latitude: place.latitude, longitude: place.longitude))
+                content.search.add(FoundPlace(latitude: place.latitude, longitude: place.longitude))
             }
         }
         box.free(name)
@@ -35,7 +35,7 @@ struct MovieMetadata {
         guard reader.text() != nil, reader.number(1) != nil, let longitude = reader.number(4), let latitude = reader.number(4)
         else { return }
         func degrees(_ number: Int) -> Double { Double(Int32(truncatingIfNeeded: number)) / 65_536 }
-        box.content.search.note(FoundPlace(latitude: degrees(latitude), longitude: degrees(longitude)))
+        box.content.search.add(FoundPlace(latitude: degrees(latitude), longitude: degrees(longitude)))
     }
 
     // MARK: Keys and values
@@ -82,7 +82,7 @@ struct MovieMetadata {
         if let place = PlaceText.iso6709(
             item.content.bytes(min(16, item.content.count), min(200, max(0, item.content.count - 16))) ?? [])
         {
-            item.content.search.note(FoundPlace(latitude: place.latitude, longitude: place.longitude))
+            item.content.search.add(FoundPlace(latitude: place.latitude, longitude: place.longitude))
         }
     }
 

@@ -100,7 +100,7 @@ struct OpaqueBytes {
             guard Codestream.isPlausible(at: position, in: view) else { return nil }
             let end = Codestream(view.from(position), "picture in \(block)").clean()
             return end > 0 ? position + end : nil
-        case .matroska: MatroskaFile(view.from(position), "film in \(block)").hold()
+        case .matroska: MatroskaFile(view.from(position), "film in \(block)").checkTexts()
         case .film:
             guard position >= 4, let size = view.number(position - 4, 4), (12...4_096).contains(size) else { return nil }
             let film = BoxFile(view.from(position - 4), "film in \(block)")

@@ -55,7 +55,9 @@ struct PNGFile {
             case "iCCP": cleanColours()
             case "caBX":
                 let (view, start, size) = (view, start, size)
-                ContentCredentials(content, "content credentials (C2PA) in \(name)").note { PNGFile.blank(view, start, size, $0) }
+                ContentCredentials(content, "content credentials (C2PA) in \(name)").register {
+                    PNGFile.blank(view, start, size, $0)
+                }
             // Deflated Exif, after a zero and its size.
             case "zxIf": cleanDeflated(from: 5)
             default: OpaqueBytes(content, name).clean()
@@ -102,7 +104,7 @@ struct PNGFile {
             let value = text.bytes(0, min(text.count, 200)) ?? []
             let finds = CoordinateName(last) == nil ? [] : CoordinateText(last + Array("=".utf8) + value).all()
             guard LocationNames.isLocation(last) || LocationNames.isLocation(keyword) || !finds.isEmpty else { return false }
-            for place in finds.flatMap(\.places) { view.search.note(place) }
+            for place in finds.flatMap(\.places) { view.search.add(place) }
             return true
         }
 
@@ -155,7 +157,7 @@ struct PNGFile {
             } else if !isKeyword {
                 copy.cleanText(from: front.count)
             }
-            for place in plain.places { view.search.note(place) }
+            for place in plain.places { view.search.add(place) }
             if let failure = plain.failure { view.search.fail(failure) }
             if isKeyword { return blank(label) }
             guard let block = plain.overwrites.all.first?.block else { return }

@@ -32,7 +32,7 @@ struct RIFFFile {
             case "XMP ", "_PMX": XMPText(content, "XMP in \(name)").clean()
             case "C2PA":
                 let header = list.part(position, 4)
-                ContentCredentials(content, "content credentials (C2PA) in \(name)").note { name in
+                ContentCredentials(content, "content credentials (C2PA) in \(name)").register { name in
                     header.overwrite(0, with: Array("JUNK".utf8), name)
                     content.fill(0, content.count, name)
                 }

@@ -28,7 +28,7 @@ struct RawFile {
     mutating func clean() {
         switch format {
         case .fujifilm: for place in [100, 128] { readFujifilm(view.number(place, 4) ?? 0, view.number(place + 4, 4) ?? 0) }
-        case .minolta: note(8 + (view.number(4, 4) ?? view.count), view.count)
+        case .minolta: add(8 + (view.number(4, 4) ?? view.count), view.count)
         case .sigma: readSigma()
         case .canon:
             let start = view.number(2, 4, little: true) ?? 0
@@ -38,7 +38,7 @@ struct RawFile {
         for gap in sensor.gaps(0..<view.count) { OpaqueBytes(view.part(gap.lowerBound, gap.count), block).clean() }
     }
 
-    private mutating func note(_ start: Int, _ size: Int) {
+    private mutating func add(_ start: Int, _ size: Int) {
         guard start > 0, size > 0, start < view.count else { return }
         let size = min(size, view.count - start)
         sensor.add(start..<start + size)
@@ -49,10 +49,10 @@ struct RawFile {
     private mutating func readFujifilm(_ start: Int, _ size: Int) {
         guard start > 136, size > 0 else { return }
         guard var tiff = TIFFFile(view.part(start, size), "TIFF structure in \(block)"), tiff.isPlausible else {
-            return note(start, size)
+            return add(start, size)
         }
         tiff.clean()
-        for range in tiff.pixels { note(start + range.lowerBound, range.count) }
+        for range in tiff.pixels { add(start + range.lowerBound, range.count) }
     }
 
     /// Reads the list of sections at the end. A section with a picture has a header of 28 bytes. Format 18 is JPEG.
@@ -66,7 +66,7 @@ struct RawFile {
             }
             if view.name(entry + 8).hasPrefix("IMA"), view.has("SECi", at: start), view.number(start + 12, 4, little: true) != 18
             {
-                note(start + 28, size - 28)
+                add(start + 28, size - 28)
             }
         }
     }
@@ -80,7 +80,7 @@ struct RawFile {
             guard let tag = view.number(entry, 2, little: true), let size = view.number(entry + 2, 4, little: true),
                 let value = view.number(entry + 6, 4, little: true), start + value + size <= end
             else { continue }
-            if tag == 0x2005 { note(start + value, size) }
+            if tag == 0x2005 { add(start + value, size) }
             if [0x2800, 0x3000].contains(tag & 0xF800) { readCanon(start + value, start + value + size, depth: depth + 1) }
         }
     }

@@ -186,7 +186,7 @@ struct TIFFFile {
         case 0xC68C:
             let digest = values.first { $0.tag == 0xC71D && $0.size == 16 }.map { view.part($0.value, 16) }
             EmbeddedRaw(part, digest: digest, "embedded raw file of \(block)").clean()
-        case 37724: LayerPixels(part).note()
+        case 37724: LayerPixels(part).register()
         case 0x0402: if entry.type == 2 { blank(entry, "GPS text of \(block)") }
         case 0x0120: OpaqueBytes(part, "camera block of \(block)").clean()
         default: if Self.isText(entry) { OpaqueBytes(part, "text of \(block)").cleanText() }

@@ -71,7 +71,7 @@ struct TaggedNumbers {
             guard Self.isPossible(place.latitude, upTo: 90), Self.isPossible(place.longitude, upTo: 180),
                 place.latitude != place.longitude
             else { continue }
-            view.search.note(place)
+            view.search.add(place)
             for number in [latitude, longitude] { view.fill(start + number, form.size, block) }
         }
     }
@@ -95,7 +95,7 @@ struct TaggedNumbers {
         guard text.letters == bytes, let first = text.number(at: latitude), let second = text.number(at: longitude),
             min(first.fraction, second.fraction) > 2, abs(first.value) <= 90, abs(second.value) <= 180
         else { return }
-        view.search.note(FoundPlace(latitude: first.value, longitude: second.value))
+        view.search.add(FoundPlace(latitude: first.value, longitude: second.value))
         for number in [first, second] {
             view.fill(start + number.range.lowerBound, number.range.count, with: 0x20, block)
             view.overwrite(start + number.range.lowerBound, with: [0x30], block)
@@ -113,7 +113,7 @@ struct TaggedNumbers {
                 let start = type + header.utf8.count
                 guard let bytes = view.bytes(start, form.size), bytes.contains(where: { $0 != 0 }) else { return }
                 let degrees = form.value(of: bytes[...])
-                if degrees.isFinite { view.search.note(CoordinateText.place(degrees, isLatitude)) }
+                if degrees.isFinite { view.search.add(CoordinateText.place(degrees, isLatitude)) }
                 view.fill(start, form.size, block)
             }
         }

@@ -120,7 +120,7 @@ struct TimedMetadata {
         while let size = sample.number(position, 4), size >= 8, let id = sample.number(position + 4, 4) {
             if ids.contains(id) {
                 if let place = PlaceText.iso6709(sample.bytes(position + 8, min(size - 8, 200)) ?? []) {
-                    file.search.note(FoundPlace(latitude: place.latitude, longitude: place.longitude))
+                    file.search.add(FoundPlace(latitude: place.latitude, longitude: place.longitude))
                 }
                 sample.fill(position + 8, size - 8, with: 0x20, name)
             }
@@ -139,7 +139,7 @@ struct TimedMetadata {
             let (x, y) = (
                 Double(bitPattern: GPSDirectory.word(latitude, true)), Double(bitPattern: GPSDirectory.word(longitude, true))
             )
-            if abs(x) <= 90, abs(y) <= 180, x != 0 { file.search.note(FoundPlace(latitude: x, longitude: y)) }
+            if abs(x) <= 90, abs(y) <= 180, x != 0 { file.search.add(FoundPlace(latitude: x, longitude: y)) }
         }
         sample.overwrite(2, with: [0xFF, 0xFF], name)
         // A damaged size must not include other data.

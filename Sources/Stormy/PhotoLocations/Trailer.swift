@@ -121,7 +121,7 @@ struct Trailer {
             let (x, y) = (GPSDirectory.word(latitude, true), GPSDirectory.word(longitude, true))
             let (lat, lon) = (Double(bitPattern: x), Double(bitPattern: y))
             if lat.isFinite, lon.isFinite, abs(lat) <= 90, abs(lon) <= 180, lat != 0 {
-                view.search.note(FoundPlace(latitude: lat, longitude: lon))
+                view.search.add(FoundPlace(latitude: lat, longitude: lon))
                 isPlace = true
             }
         }

@@ -20,7 +20,7 @@ struct XMPText {
         scanner.scan()
         if scanner.isTooExpensive { view.search.fail(.tooExpensive(block)) }
         for range in scanner.found { blank(range, encoding) }
-        for (latitude, longitude) in scanner.pairs { view.search.note(FoundPlace(latitude: latitude, longitude: longitude)) }
+        for (latitude, longitude) in scanner.pairs { view.search.add(FoundPlace(latitude: latitude, longitude: longitude)) }
         for range in scanner.encoded where encoding.width == 1 {
             EncodedBytes(view, range, block).clean()
         }
@@ -33,7 +33,7 @@ struct XMPText {
     private func clean(_ value: XMPValue, _ encoding: (width: Int, first: Int)) -> Bool {
         let finds = CoordinateText(value.letters).all()
         for find in finds {
-            for place in find.places { view.search.note(place) }
+            for place in find.places { view.search.add(place) }
             for range in find.blanks { blank(value.range(of: range), encoding) }
             for index in find.zeros {
                 view.overwrite(value.starts[index] * encoding.width + encoding.first, with: [0x30], block)

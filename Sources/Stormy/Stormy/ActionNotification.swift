@@ -68,7 +68,7 @@ package enum PhotoChoice {
     }
 
     /// Returns the paths of the chosen photos. `nil` if the user chose nothing.
-    package static func ask() async throws -> [String]? {
+    package static func choosePhotos() async throws -> [String]? {
         switch await FileChooser.choosePhotos() {
         case .chosen(let files): files.map(\.path)
         case .cancelled: nil

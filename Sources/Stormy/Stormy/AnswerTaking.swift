@@ -24,7 +24,7 @@ struct AnswerTaking {
     /// - Parameter next: requests the next service that covers the place. The closure is called while thunder is unconfirmed, or while
     ///   hours just ahead are unknown. It returns `nil` if no service is left.
     /// - Throws: ``Unusable``, or an error of the store.
-    func take(
+    func judge(
         _ fetched: FetchedForecast, of place: Place, next: () async throws -> Forecast?
     ) async throws -> AssessedForecast {
         let (alerts, rule) = (try store.warnings(of: place), settings.rule)
@@ -37,18 +37,18 @@ struct AnswerTaking {
             if isDoubtful { second = other }
             fetched.content = fetched.content.filled(known.unknownHours ?? [], from: other)
         }
-        return AssessedForecast(assessment: try take(fetched, beside: second, of: place), forecast: fetched.content)
+        return AssessedForecast(assessment: try judge(fetched, beside: second, of: place), forecast: fetched.content)
     }
 
     /// Judges and stores a forecast, with the forecast of a second service if there is one.
     ///
     /// - Throws: ``Unusable``, or an error of the store.
-    func take(_ fetched: FetchedForecast, beside second: Forecast?, of place: Place) throws -> Assessment {
+    func judge(_ fetched: FetchedForecast, beside second: Forecast?, of place: Place) throws -> Assessment {
         let (now, alerts) = (BGTaskScheduler.now, try store.warnings(of: place))
         if case .unknown(let why) = settings.rule.assess(fetched.content, beside: second, alerts: alerts, now: now).verdict {
             throw Unusable(why: why)
         }
-        let assessment = try store.take(
+        let assessment = try store.storeResponse(
             fetched, beside: second, of: place, fetchedAt: fetched.fetchedAt ?? now, rule: settings.rule, now: now)
         StormQuery.withdrawTrouble(at: place)
         return assessment

@@ -85,7 +85,7 @@ extension StormyStore {
     /// nothing more.
     ///
     /// - Parameter second: the forecast of another service, if one was requested.
-    func take(
+    func storeResponse(
         _ fetched: FetchedForecast, beside second: Forecast? = nil, of place: Place, fetchedAt: Date, rule: StormRule, now: Date
     ) throws -> Assessment {
         let forecast = fetched.content
@@ -127,7 +127,9 @@ extension StormyStore {
     ///
     /// - Parameter knowsForecast: `false` if only warnings were judged. Such a judgement does not replace the result of an earlier calm
     ///   check.
-    static func note(_ assessment: Assessment, knowsForecast: Bool, of place: Place, _ database: Database, now: Date) throws {
+    static func storeJudgement(_ assessment: Assessment, knowsForecast: Bool, of place: Place, _ database: Database, now: Date)
+        throws
+    {
         let known = try CheckRecord.fetchOne(database, key: place.id)
         guard assessment.isStormy == true || known?.isStormy == true || known != nil && knowsForecast else { return }
         var check = known ?? CheckRecord(place: place.id!, at: now, source: OpenMeteo.source)

@@ -43,7 +43,7 @@ package enum Downloads {
     /// Shows a notification about the end of a download that no terminal follows.
     ///
     /// - Parameter trouble: `nil` if the download succeeded.
-    package static func tell(
+    package static func show(
         _ name: String, trouble: String?, taskIdentifier: Int, _ completion: @escaping @Sendable ((any Error)?) -> Void
     ) {
         let content = UNMutableNotificationContent()
@@ -72,8 +72,8 @@ final class DownloadDelivery: URLSessionDownloadDelegate, EventDelivery {
             (task as? URLSessionDownloadTask)?.destination?.lastPathComponent
             ?? task.originalRequest?.url?.lastPathComponent ?? "The file"
         if let error = error as? URLError, error.code == .cancelled { return }
-        Downloads.tell(name, trouble: error?.localizedDescription, taskIdentifier: task.taskIdentifier) { [trouble] in
-            if let error = $0 { trouble.note(error) }
+        Downloads.show(name, trouble: error?.localizedDescription, taskIdentifier: task.taskIdentifier) { [trouble] in
+            if let error = $0 { trouble.record(error) }
         }
     }
 }

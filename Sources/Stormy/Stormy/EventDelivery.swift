@@ -14,10 +14,10 @@ package protocol EventDelivery: URLSessionTaskDelegate {
 package final class FirstError: Sendable {
     private let error = Mutex<(any Error)?>(nil)
 
-    func note(_ new: any Error) { error.withLock { $0 = $0 ?? new } }
+    func record(_ new: any Error) { error.withLock { $0 = $0 ?? new } }
 
-    func noting(_ body: () throws -> Void) {
-        do { try body() } catch { note(error) }
+    func recordingErrors(_ body: () throws -> Void) {
+        do { try body() } catch { record(error) }
     }
 
     func check() throws {

@@ -186,7 +186,7 @@ struct FeedWarnings: Sendable {
             service: service, address: request.url, validator: answer.validator, parts: parts, dataTime: dataTime,
             receivedAt: now, changedAt: now)
         if let stored { feed.follow(stored) }
-        try store.keep(feed)
+        try store.store(feed)
         return feed
     }
 

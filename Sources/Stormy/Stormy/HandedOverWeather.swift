@@ -21,24 +21,24 @@ final class HandedOverWeather: URLSessionDownloadDelegate, EventDelivery {
         let feeds = FeedWarnings(store: question.store, settings: question.settings)
         let places = warned.withLock { $0 }
         for place in try await feeds.refreshSubstitutes(for: places, within: Self.meteoAlarmTime) {
-            try StormNotifier(store: question.store).tell(place, .warnedOf)
+            try StormNotifier(store: question.store).show(place, .warnedOf)
         }
     }
 
-    private func note(_ place: Place) {
+    private func record(_ place: Place) {
         warned.withLock { places in
             if !places.contains(where: { $0.id == place.id }) { places.append(place) }
         }
     }
 
     func urlSession(_ session: URLSession, downloadTask: URLSessionDownloadTask, didFinishDownloadingTo location: URL) {
-        trouble.noting {
+        trouble.recordingErrors {
             let data = try Data(contentsOf: location)
             if try storeWarnings(data, of: downloadTask) { return }
             var unknown: WeatherSource?
             for source in try sources(of: downloadTask) {
                 do {
-                    try take(data, from: source, of: downloadTask, session)
+                    try receive(data, from: source, of: downloadTask, session)
                 } catch is WeatherUnknown {
                     unknown = source
                 }
@@ -49,10 +49,10 @@ final class HandedOverWeather: URLSessionDownloadDelegate, EventDelivery {
 
     func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
         guard let error else { return }
-        trouble.noting {
+        trouble.recordingErrors {
             let warnings = try warningSources(of: task)
             for source in warnings {
-                note(source.place)
+                record(source.place)
                 try question.store.storeWarningTrouble(error.localizedDescription, by: source.service.rawValue, of: source.place)
             }
             if !warnings.isEmpty { return }
@@ -69,14 +69,14 @@ final class HandedOverWeather: URLSessionDownloadDelegate, EventDelivery {
     private func storeWarnings(_ data: Data, of task: URLSessionTask) throws -> Bool {
         let sources = try warningSources(of: task)
         for source in sources {
-            note(source.place)
+            record(source.place)
             do {
-                try source.take(data, task.response, into: question.store, now: BGTaskScheduler.now)
+                try source.storeResponse(data, task.response, into: question.store, now: BGTaskScheduler.now)
             } catch let error as WeatherError {
                 try question.store.storeWarningTrouble(error, by: source.service.rawValue, of: source.place)
             }
             // A response that is readable in part may have new warnings.
-            try StormNotifier(store: question.store).tell(source.place, .warnedOf)
+            try StormNotifier(store: question.store).show(source.place, .warnedOf)
         }
         return !sources.isEmpty
     }
@@ -88,7 +88,7 @@ final class HandedOverWeather: URLSessionDownloadDelegate, EventDelivery {
         }
     }
 
-    private func take(_ data: Data, from source: WeatherSource, of task: URLSessionTask, _ session: URLSession) throws {
+    private func receive(_ data: Data, from source: WeatherSource, of task: URLSessionTask, _ session: URLSession) throws {
         guard let request = task.originalRequest else { return }
         let (place, now) = (source.place, BGTaskScheduler.now)
         let answer: WeatherSource.Answer
@@ -100,8 +100,8 @@ final class HandedOverWeather: URLSessionDownloadDelegate, EventDelivery {
         }
         switch answer {
         case .forecast(let fetched):
-            _ = try take(fetched, of: place, now: now)
-            try StormNotifier(store: question.store).tell(place)
+            _ = try judge(fetched, of: place, now: now)
+            try StormNotifier(store: question.store).show(place)
         case .more(let next):
             let task = session.downloadTask(with: next)
             task.taskDescription = source.label
@@ -111,21 +111,21 @@ final class HandedOverWeather: URLSessionDownloadDelegate, EventDelivery {
 
     /// Judges a response. The last forecast of another service is used together with the response if both belong to the same check. It can
     /// confirm thunder, and it fills unknown hours.
-    private func take(_ fetched: FetchedForecast, of place: Place, now: Date) throws -> Assessment {
+    private func judge(_ fetched: FetchedForecast, of place: Place, now: Date) throws -> Assessment {
         let rule = question.settings.rule
         guard let last = try question.store.lastForecast(of: place), last.provider != fetched.provider,
             (0..<Self.sameQuestion).contains(now.timeIntervalSince(last.fetchedAt))
-        else { return try question.take(fetched, of: place) }
+        else { return try question.judge(fetched, of: place) }
         let lastGaps = rule.unknownHours(in: last.content, now: now)
         let isDoubtful = rule.assess(last.content, now: now).hasDoubtfulThunder
         if isDoubtful || !lastGaps.isEmpty {
             var filled = last.fetched
             filled.content = last.content.filled(lastGaps, from: fetched.content)
-            return try question.take(filled, beside: isDoubtful ? fetched.content : last.second, of: place)
+            return try question.judge(filled, beside: isDoubtful ? fetched.content : last.second, of: place)
         }
         var fetched = fetched
         fetched.content = fetched.content.filled(rule.unknownHours(in: fetched.content, now: now), from: last.content)
-        return try question.take(fetched, of: place)
+        return try question.judge(fetched, of: place)
     }
 
     /// Seconds within which the responses of two services belong to the same check.
@@ -134,11 +134,11 @@ final class HandedOverWeather: URLSessionDownloadDelegate, EventDelivery {
     /// - Parameter source: the source whose response could not be used. `nil` if there is none, or if this version sends a different
     ///   request for the place.
     private func askAgain(_ source: WeatherSource?, of task: URLSessionTask, _ session: URLSession) throws {
-        guard let source = try source ?? sourceAskedInOtherWords(by: task) else { return }
+        guard let source = try source ?? sourceByLabel(by: task) else { return }
         try question.askAgain(source, in: session)
     }
 
-    private func sourceAskedInOtherWords(by task: URLSessionTask) throws -> WeatherSource? {
+    private func sourceByLabel(by task: URLSessionTask) throws -> WeatherSource? {
         guard try sources(of: task).isEmpty, let label = task.taskDescription else { return nil }
         // The label begins with the place's name. The name identifies the place for every service.
         let name = label.prefix { $0 != "\t" }

@@ -42,7 +42,7 @@ package struct HeldUploads: Sendable {
             delivery.giveUp()
         }
         try delivery.trouble.check()
-        try await delivery.tell()
+        try await delivery.show()
         let left = delivery.left
         guard !left.isEmpty else { return }
         for task in left { task.suspend() }

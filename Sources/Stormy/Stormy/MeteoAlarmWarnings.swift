@@ -57,7 +57,7 @@ extension FeedWarnings {
         var notRequested = 0
         for (place, countries) in needed {
             for country in countries {
-                if let answer = feeds[country] { notRequested += try await take(answer, of: country, at: place) }
+                if let answer = feeds[country] { notRequested += try await store(answer, of: country, at: place) }
             }
         }
         return notRequested
@@ -113,7 +113,7 @@ extension FeedWarnings {
     /// Stores a country's response for a place. Only that country's warnings are compared with the response.
     ///
     /// - Returns: The number of new documents that were not requested.
-    private func take(_ answer: CountryAnswer, of country: MeteoAlarmCountry, at place: Place) async throws -> Int {
+    private func store(_ answer: CountryAnswer, of country: MeteoAlarmCountry, at place: Place) async throws -> Int {
         guard let coordinates = place.coordinates else { return 0 }
         let feed: WarningFeed
         switch answer {

@@ -112,7 +112,7 @@ struct NoonCheck {
         do {
             // The agent has a request for the check, but the store has no row: the store was lost or moved away.
             guard let check = try store.dailyCheck() else {
-                StormyTrouble.tell(
+                StormyTrouble.show(
                     "store", "Stormy's places are gone",
                     "\(settings.dataFolder.path) holds no places any more, so nothing was checked. Put the folder back, or: stormy place add"
                 )
@@ -143,10 +143,10 @@ struct NoonCheck {
                         return 0
                     }
                     let left = try await feeds.refresh(within: Self.feedTime)
-                    for place in places { try StormNotifier(store: store).tell(place, .warnedOf) }
+                    for place in places { try StormNotifier(store: store).show(place, .warnedOf) }
                     return left
                 } catch {
-                    trouble.note(error)
+                    trouble.record(error)
                     return 0
                 }
             }
@@ -159,9 +159,9 @@ struct NoonCheck {
                 }
                 do {
                     let substitutes = try await feeds.refreshSubstitutes(for: places, within: Self.feedTime)
-                    for place in substitutes { try StormNotifier(store: store).tell(place, .warnedOf) }
+                    for place in substitutes { try StormNotifier(store: store).show(place, .warnedOf) }
                 } catch {
-                    trouble.note(error)
+                    trouble.record(error)
                 }
                 return 0
             }
@@ -170,13 +170,13 @@ struct NoonCheck {
                     do {
                         let seen = try await question.assessment(at: place) { asked.yield() }
                         // If the forecast is calm or missing, storms of warnings are still announced or cancelled.
-                        try StormNotifier(store: store).tell(place, seen == nil ? .warnedOf : .all)
+                        try StormNotifier(store: store).show(place, seen == nil ? .warnedOf : .all)
                     } catch let error as WeatherUnknown {
-                        unknown.note(error)
+                        unknown.record(error)
                         // Storms that an earlier check found may not have been shown.
-                        trouble.noting { try StormNotifier(store: store).tell(place) }
+                        trouble.recordingErrors { try StormNotifier(store: store).show(place) }
                     } catch {
-                        trouble.note(error)
+                        trouble.record(error)
                     }
                 }
                 asked.finish()

@@ -20,14 +20,14 @@ final class NotificationResponder: UNUserNotificationCenterDelegate, Sendable {
         guard let destination = StormySettings.current.destination else {
             if let trouble = StormySettings.current.destinationTrouble {
                 // The response is delivered again later.
-                await say("The photo cannot be added now", trouble)
+                await show("The photo cannot be added now", trouble)
                 return BGTaskScheduler.shared.abandonCurrentLaunch(trouble)
             }
             let way =
                 StormySettings.current.destinations.isEmpty
                 ? "Add an upload destination to the configuration first"
                 : "Choose the default upload destination in the configuration first"
-            return await say("No place to upload to", "\(way): `stormy upload FILE` shows how.")
+            return await show("No place to upload to", "\(way): `stormy upload FILE` shows how.")
         }
         do {
             let store = try StormyStore.open()
@@ -42,7 +42,7 @@ final class NotificationResponder: UNUserNotificationCenterDelegate, Sendable {
                 if Task.isCancelled { return }
             }
         } catch {
-            await say("Photo not queued", StormyStoreError.words(for: error))
+            await show("Photo not queued", StormyStoreError.words(for: error))
         }
     }
 
@@ -51,11 +51,11 @@ final class NotificationResponder: UNUserNotificationCenterDelegate, Sendable {
     private func choice(for notification: String, _ store: StormyStore) async throws -> [URL]? {
         if let files = try store.rememberedChoice(for: notification) { return files }
         do {
-            guard let files = try await PhotoChoice.ask()?.map({ URL(fileURLWithPath: $0) }) else { return nil }
+            guard let files = try await PhotoChoice.choosePhotos()?.map({ URL(fileURLWithPath: $0) }) else { return nil }
             try store.rememberChoice(files, for: notification)
             return files
         } catch let failure as PhotoChoice.Failure {
-            await say("Add a photo", failure.description)
+            await show("Add a photo", failure.description)
             return nil
         }
     }
@@ -64,16 +64,16 @@ final class NotificationResponder: UNUserNotificationCenterDelegate, Sendable {
         // A file that cannot be read does not prevent the other files from being added.
         do {
             switch try PhotoUploads(store: store).add(file, order) {
-            case .held(_, let reason): await say("Photo held back", "\(file.lastPathComponent): \(reason)")
-            case .known(_, _, .some): await say("Photo is already uploaded", file.lastPathComponent)
+            case .held(_, let reason): await show("Photo held back", "\(file.lastPathComponent): \(reason)")
+            case .known(_, _, .some): await show("Photo is already uploaded", file.lastPathComponent)
             case .known(_, let transfer, nil):
                 // If the user paused the upload, adding the photo again resumes it.
                 if let transfer { try BackgroundTransfers.unpause([transfer]) }
-                await say("Photo is already queued", file.lastPathComponent)
+                await show("Photo is already queued", file.lastPathComponent)
             case .queued: break
             }
         } catch {
-            await say("Photo not queued", "\(file.lastPathComponent): \(StormyStoreError.words(for: error))")
+            await show("Photo not queued", "\(file.lastPathComponent): \(StormyStoreError.words(for: error))")
         }
     }
 
@@ -87,7 +87,7 @@ final class NotificationResponder: UNUserNotificationCenterDelegate, Sendable {
         }
         guard let trouble else { return }
         logError("the report cannot be opened: \(trouble)")
-        await say(request.content.title, request.content.body + "\nIn a terminal: stormy check")
+        await show(request.content.title, request.content.body + "\nIn a terminal: stormy check")
     }
 
     private func showAgain(_ request: UNNotificationRequest, after seconds: Double) async {
@@ -102,7 +102,7 @@ final class NotificationResponder: UNUserNotificationCenterDelegate, Sendable {
                 trigger: UNTimeIntervalNotificationTrigger(timeInterval: seconds, repeats: false)))
     }
 
-    private func say(_ title: String, _ body: String) async {
+    private func show(_ title: String, _ body: String) async {
         await logging(title) { try await ActionNotification.show(title, body) }
     }
 

@@ -31,7 +31,7 @@ package struct PhotoBatch: Codable, Equatable {
     private static let plainNotification = "photos"
 
     /// Adds the end of a photo. If a photo ends again, only the last end counts.
-    mutating func note(_ photo: PhotoRecord) {
+    mutating func add(_ photo: PhotoRecord) {
         let giving = "\(photo.id ?? 0) \(photo.changedAt.timeIntervalSince1970)"
         if photo.id != nil, uploadedGivings?.contains(giving) == true { return }
         failures.removeAll { $0.photo != nil && $0.photo == photo.id }
@@ -117,7 +117,7 @@ package struct PhotoBatch: Codable, Equatable {
 
     /// Shows the progress of the batch. The batch stays open until its last notification is accepted, so that another process reports it
     /// after a crash.
-    package static func tell(_ store: StormyStore) async throws {
+    package static func showProgress(_ store: StormyStore) async throws {
         var isBatchClosed = false
         try await joinUnseen(store)
         repeat {
@@ -126,7 +126,7 @@ package struct PhotoBatch: Codable, Equatable {
             let states = try PhotoUploads.states(of: queued)
             let (batch, left) = try store.photoBatch(
                 without: Set(queued.compactMap(\.submission).filter { states[$0] == nil || states[$0] == .paused }))
-            try await say(batch, left: left)
+            try await show(batch, left: left)
             isBatchClosed = try left > 0 || batch == PhotoBatch() || store.closePhotoBatch(batch)
         } while !isBatchClosed
     }
@@ -143,7 +143,7 @@ package struct PhotoBatch: Codable, Equatable {
         request.identifier == notification && request.content.userInfo["batch"] as? String == mark ?? ""
     }
 
-    private static func say(_ batch: PhotoBatch, left: Int) async throws {
+    private static func show(_ batch: PhotoBatch, left: Int) async throws {
         guard let words = batch.words(left: left) else { return }
         let content = UNMutableNotificationContent()
         (content.title, content.body) = (words.title, words.body)
@@ -191,7 +191,7 @@ extension PhotoBatch {
     /// Adds a photo that ended, in the transaction that stores the end.
     static func add(_ photo: PhotoRecord, in database: Database) throws {
         var batch = try PhotoBatch(.open, in: database) ?? PhotoBatch()
-        batch.note(photo)
+        batch.add(photo)
         try batch.save(as: .open, in: database)
     }
 }

@@ -40,7 +40,7 @@ final class PhotoCleaner: Sendable {
         guard let program else { return .notCleaned("the program photo-cleaner is not installed") }
         var helper = if let known = idle.withLock({ $0.popLast() }) { known } else { try start(program, beside: file) }
         var response = try helper.clean(file)
-        if case .notAsked = response {
+        if case .requestFailed = response {
             // The program may have been killed while it was idle. The file is unchanged.
             helper.kill()
             helper = try start(program, beside: file)
@@ -55,7 +55,7 @@ final class PhotoCleaner: Sendable {
             helper.kill()
             if Self.hasRoom(for: file) { return .interrupted }
             throw Self.noRoom(for: file)
-        case .notAsked(let number):
+        case .requestFailed(let number):
             helper.kill()
             let reason = String(cString: strerror(number))
             throw .cannotRead(path: file.path, reason: "could not be checked: \(reason); run the command again")
@@ -84,7 +84,7 @@ final class PhotoCleaner: Sendable {
         /// The program did not respond. The file is unchanged, or cleaned in part.
         case ended
         /// The path could not be sent to the program. The value is the error number. The file is unchanged.
-        case notAsked(Int32)
+        case requestFailed(Int32)
     }
 
     /// The running program.
@@ -143,7 +143,7 @@ final class PhotoCleaner: Sendable {
                     ? .cannotRead(path: file.path, reason: "it cannot be put into \(folder.url.path)")
                     : PhotoCleaner.noRoom(for: file)
             }
-            let response = try ask(about: name)
+            let response = try request(about: name)
             guard case .verdict = response else { return response }
             // A compromised program may have replaced the file, for example with a link to another user's file.
             var information = stat()
@@ -181,7 +181,7 @@ final class PhotoCleaner: Sendable {
 
         private func ask(about file: URL) throws(PhotoUploadError) -> Response {
             let path = file.path.utf8CString
-            guard path.withUnsafeBytes({ send(socket, $0) }) == path.count else { return .notAsked(errno) }
+            guard path.withUnsafeBytes({ send(socket, $0) }) == path.count else { return .requestFailed(errno) }
             var information = stat()
             let size = lstat(file.path, &information) == 0 ? Int64(information.st_size) : 0
             var patience = CleanerTimeLimit(forBytes: size, used: processorTime)

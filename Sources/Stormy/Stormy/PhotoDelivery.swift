@@ -15,23 +15,24 @@ package class PhotoDelivery: EventDelivery, @unchecked Sendable {  // because th
         /// Collects ends for one notification.
         case collecting
         /// Reports each end at once, because no later call reports it.
-        case telling
+        case reporting
     }
 
-    private let telling: @Sendable (StormyStore) async throws -> Void
+    private let report: @Sendable (StormyStore) async throws -> Void
 
     /// - Parameter telling: shows the progress of the batch.
     init(
-        _ store: StormyStore, telling: @escaping @Sendable (StormyStore) async throws -> Void = { try await PhotoBatch.tell($0) }
+        _ store: StormyStore,
+        telling: @escaping @Sendable (StormyStore) async throws -> Void = { try await PhotoBatch.showProgress($0) }
     ) {
-        (self.store, self.telling) = (store, telling)
+        (self.store, self.report) = (store, telling)
     }
 
     package func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
         guard let upload = task as? URLSessionUploadTask, let number = upload.transferNumber,
             let submission = upload.storedSubmissionKey
         else { return }
-        trouble.noting {
+        trouble.recordingErrors {
             // The store may have been made again, or may come from a backup.
             if try store.photo(submittedAs: submission) == nil { try PhotoReconciliation(store: store).adoptAll() }
             let photo = try store.endPhoto(
@@ -39,7 +40,7 @@ package class PhotoDelivery: EventDelivery, @unchecked Sendable {  // because th
                 remoteURL: upload.remoteURL?.absoluteString, isInBatch: { !reportsEnds && $0.tells })
             guard let photo else { return }
             ended.withLock { $0.append(photo) }
-            noted(photo, number)
+            photoEnded(photo, number)
         }
     }
 
@@ -47,8 +48,8 @@ package class PhotoDelivery: EventDelivery, @unchecked Sendable {  // because th
     var reportsEnds: Bool { false }
 
     /// Reports the end of a photo and its transfer after the store has recorded it.
-    func noted(_ photo: PhotoRecord, _ transfer: Int64) {
-        if phase.withLock({ $0 }) == .telling { reportBatch() }
+    func photoEnded(_ photo: PhotoRecord, _ transfer: Int64) {
+        if phase.withLock({ $0 }) == .reporting { reportBatch() }
     }
 
     private static func state(_ error: (any Error)?) -> PhotoRecord.State {
@@ -57,10 +58,10 @@ package class PhotoDelivery: EventDelivery, @unchecked Sendable {  // because th
     }
 
     /// Shows one notification for all photos of the batch that are not reported by other means.
-    func tell() async throws {
-        phase.withLock { $0 = .telling }
+    func show() async throws {
+        phase.withLock { $0 = .reporting }
         if let summary = Self.summary(of: ended.withLock { $0 }) { BGTaskScheduler.shared.describeCurrentLaunch(summary) }
-        try await telling(store)
+        try await report(store)
         try trouble.check()
     }
 
@@ -86,7 +87,7 @@ package class PhotoDelivery: EventDelivery, @unchecked Sendable {  // because th
     fileprivate func reportBatch() {
         let isTold = DispatchSemaphore(value: 0)
         Task.detached { [self] in
-            do { try await telling(store) } catch { trouble.note(error) }
+            do { try await report(store) } catch { trouble.record(error) }
             isTold.signal()
         }
         isTold.wait()
@@ -98,7 +99,7 @@ package class PhotoDelivery: EventDelivery, @unchecked Sendable {  // because th
 package final class FollowedPhotos: PhotoDelivery, @unchecked Sendable {  // because what it adds does not change
     private let notifies: Bool
     /// Transfers whose end is reported by a notification.
-    private let told = Mutex<Set<Int64>>([])
+    private let notifiedTransfers = Mutex<Set<Int64>>([])
     private let onEnd: @Sendable (PhotoRecord, Int64) -> Bool
 
     /// - Parameters:
@@ -112,23 +113,23 @@ package final class FollowedPhotos: PhotoDelivery, @unchecked Sendable {  // bec
 
     override var reportsEnds: Bool { true }
 
-    override func noted(_ photo: PhotoRecord, _ transfer: Int64) {
+    override func photoEnded(_ photo: PhotoRecord, _ transfer: Int64) {
         if onEnd(photo, transfer) || !notifies { return }
-        trouble.noting { try store.addToPhotoBatch(photo) }
-        told.withLock { _ = $0.insert(transfer) }
+        trouble.recordingErrors { try store.addToPhotoBatch(photo) }
+        notifiedTransfers.withLock { _ = $0.insert(transfer) }
         reportBatch()
     }
 
     /// Reports completed transfers by notification, because the terminal could not print them.
-    package func tell(completed transfers: [Int64]) async throws {
+    package func show(completed transfers: [Int64]) async throws {
         guard notifies else { return }
-        let told = told.withLock { $0 }
+        let told = notifiedTransfers.withLock { $0 }
         let untold = try BackgroundTransfers.statuses(of: transfers.filter { !told.contains($0) })
         for submission in untold.compactMap(\.submission) {
             guard let photo = try store.photo(submittedAs: submission), photo.state == .completed else { continue }
             try store.addToPhotoBatch(photo)
         }
-        try await PhotoBatch.tell(store)
+        try await PhotoBatch.showProgress(store)
     }
 
     /// Completes the delivery after the terminal has printed the ends.
@@ -137,6 +138,6 @@ package final class FollowedPhotos: PhotoDelivery, @unchecked Sendable {  // bec
     package func finish() async throws {
         try trouble.check()
         // A batch of other photos may have waited for the ends that the terminal printed.
-        try await PhotoBatch.tell(store)
+        try await PhotoBatch.showProgress(store)
     }
 }

@@ -58,7 +58,7 @@ package enum PhotoFormat: String, Sendable, CaseIterable {
     }
 
     /// Reads the first bytes of a file.
-    package static func look(at file: URL) -> DetectedKind {
+    package static func detect(at file: URL) -> DetectedKind {
         // Without O_NONBLOCK, opening a named pipe waits for a writer.
         let descriptor = open(file.path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { return .unreadable(errno) }
@@ -80,7 +80,7 @@ package enum PhotoFormat: String, Sendable, CaseIterable {
 
     /// `nil` if the file is not a picture, or cannot be read.
     package init?(of file: URL) {
-        guard case .photo(let format) = Self.look(at: file) else { return nil }
+        guard case .photo(let format) = Self.detect(at: file) else { return nil }
         self = format
     }
 

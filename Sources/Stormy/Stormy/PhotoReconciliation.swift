@@ -76,7 +76,7 @@ package struct PhotoReconciliation {
         try adoptUnknown(&outcome)
         if !outcome.lost.isEmpty { notifyOfLostPhotos(outcome) }
         if !outcome.replaced.isEmpty {
-            tell(
+            show(
                 "photos-replaced", "Photos were not sent",
                 outcome.replaced.prefix(3).joined(separator: "\n") + "\nAnother file is there now.")
         }
@@ -269,16 +269,16 @@ package struct PhotoReconciliation {
     }
 
     private func notifyOfWaitingPhotos(_ outcome: Outcome) {
-        tell("photos-wait", "Photos wait for their destination", outcome.waiting.keys.sorted().joined(separator: "\n"))
+        show("photos-wait", "Photos wait for their destination", outcome.waiting.keys.sorted().joined(separator: "\n"))
     }
 
     private func notifyOfLostPhotos(_ outcome: Outcome) {
-        tell(
+        show(
             "photos-lost", outcome.lost.count == 1 ? "A photo is lost" : "\(outcome.lost.count) photos are lost",
             outcome.lost.prefix(3).joined(separator: "\n") + "\nThe file and its queued copy are missing.")
     }
 
-    private func tell(_ identifier: String, _ title: String, _ body: String) {
+    private func show(_ identifier: String, _ title: String, _ body: String) {
         let content = UNMutableNotificationContent()
         (content.title, content.body) = (title, body)
         content.categoryIdentifier = PhotoUploads.category

@@ -345,7 +345,7 @@ package struct PhotoUploads: Sendable {
 
     /// - Throws: ``PhotoUploadError/cannotRead(path:reason:)``.
     private static func format(of copy: URL, _ path: String) throws -> PhotoFormat? {
-        switch PhotoFormat.look(at: copy) {
+        switch PhotoFormat.detect(at: copy) {
         case .photo(let format): return format
         case .other: return nil
         case .unreadable(let code):

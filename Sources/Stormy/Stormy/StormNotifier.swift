@@ -36,7 +36,7 @@ package struct StormNotifier: Sendable {
     }
 
     /// Shows the storms of a place as they are known now.
-    package func tell(_ place: Place, _ alerting: Alerting = .all) throws {
+    package func show(_ place: Place, _ alerting: Alerting = .all) throws {
         // The response that showed the storm also named the place's time zone.
         guard let place = try store.places().first(where: { $0.id == place.id }) else { return }
         let now = BGTaskScheduler.now

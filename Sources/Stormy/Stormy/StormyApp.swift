@@ -27,7 +27,7 @@ package struct StormyApp: App {
                 await Self.withStore {
                     let delivery = PhotoDelivery($0)
                     try await delivery.finish(PhotoUploads.configuration())
-                    try await delivery.tell()
+                    try await delivery.show()
                 }
             }
             .backgroundTask(.processing(HeldUploads.identifier)) {
@@ -50,7 +50,7 @@ package struct StormyApp: App {
             StormyTrouble.isOver("store")
         } catch {
             let reason = StormyStoreError.words(for: error)
-            StormyTrouble.tell("store", "Stormy cannot work", reason)
+            StormyTrouble.show("store", "Stormy cannot work", reason)
             BGTaskScheduler.shared.abandonCurrentLaunch(reason)
         }
     }

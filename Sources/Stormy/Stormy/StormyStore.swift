@@ -85,7 +85,7 @@ package final class StormyStore: Sendable {
     /// are read.
     ///
     /// - Returns: `nil` if there is no store, or if its version is earlier.
-    package static func look(in folder: URL) throws -> StormyStore? {
+    package static func inspect(in folder: URL) throws -> StormyStore? {
         let path = folder.appendingPathComponent(fileName).path
         do {
             guard try file(path).inspectKnownVersion().state == .current else { return nil }

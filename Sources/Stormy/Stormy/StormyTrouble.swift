@@ -8,7 +8,7 @@ package enum StormyTrouble {
     /// - Parameters:
     ///   - kind: a part of the notification's identifier.
     ///   - body: the cause. Another cause is shown again.
-    package static func tell(_ kind: String, _ title: String, _ body: String) {
+    package static func show(_ kind: String, _ title: String, _ body: String) {
         let content = UNMutableNotificationContent()
         (content.title, content.body) = (title, body)
         UNUserNotificationCenter.current().add(

@@ -100,7 +100,7 @@ extension StormyStore {
         }
     }
 
-    func keep(_ feed: WarningFeed) throws {
+    func store(_ feed: WarningFeed) throws {
         var feed = feed
         if try JSONEncoder().encode(feed.parts).count > Self.longestList { (feed.parts, feed.validator) = ([], nil) }
         try queue.write { try feed.save($0) }

@@ -29,7 +29,7 @@ struct WarningSource: Sendable {
     ///
     /// - Parameter separateTime: the result of ``separateDataTime(_:_:in:now:_:)``.
     /// - Throws: ``WeatherError``, or an error of the store.
-    func take(
+    func storeResponse(
         _ data: Data, _ response: URLResponse?, into store: StormyStore, separateTime: Date? = nil, now: Date
     ) throws {
         let status = (response as? HTTPURLResponse)?.statusCode ?? 200

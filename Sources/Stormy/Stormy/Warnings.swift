@@ -154,7 +154,7 @@ extension StormyStore {
             var (book, taken) = (AlertBook(before), StoredWarnings())
             let last = hasOwnTime ? known?.dataTime ?? known?.askedAt : known?.askedAt
             let isNewer = DataTime.isNewer(dataTime, than: last, now: now)
-            book.note(current, keepsUnlisted: isFeed || !isComplete || !isNewer, now: now)
+            book.add(current, keepsUnlisted: isFeed || !isComplete || !isNewer, now: now)
             if isFeed {
                 book.endEmptyDocuments(emptyLinks, current, now: now)
                 if isComplete, isNewer { book.assumeUnlistedEnds(by: current) }
@@ -162,7 +162,7 @@ extension StormyStore {
                 taken.keptCount = book.endMissingWarnings(from: current, before, isNewer: isNewer, now: now)
             }
             book.prune(before: now - Self.retention)
-            if let coordinates = place.coordinates { book.keep(at: coordinates, isAsked: !isFeed) }
+            if let coordinates = place.coordinates { book.removeDistant(at: coordinates, isAsked: !isFeed) }
             var record = WarningRecord(place: place.id!, service: service, messages: book.messages, askedAt: now)
             // An incomplete response does not prevent a complete response of the same time from ending warnings.
             record.isLacking = !isComplete || taken.keptCount > 0
@@ -185,7 +185,7 @@ extension StormyStore {
         let look = StormCheckData(assessment, rule: rule, forecast: useful, fetchedAt: forecast?.fetchedAt, now: now)
         try Self.follow(look, place: place.id!, database)
         try Self.removeUncounted(at: place, database)
-        try Self.note(assessment, knowsForecast: useful != nil, of: place, database, now: now)
+        try Self.storeJudgement(assessment, knowsForecast: useful != nil, of: place, database, now: now)
     }
 
     /// Calls off the storms of removed sources. No response is needed.
@@ -202,7 +202,7 @@ extension StormyStore {
     func hasUnlisted(_ current: [AlertMessage], by service: String, of place: Place, now: Date) throws -> Bool {
         let before = try queue.read { try Self.record(service, place, $0) }?.messages ?? []
         var book = AlertBook(before)
-        book.note(current, now: now)
+        book.add(current, now: now)
         return book.endMissingWarnings(from: current, before, isNewer: false, now: now) > 0
     }
 

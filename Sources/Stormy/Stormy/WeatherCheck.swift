@@ -37,7 +37,7 @@ package struct WeatherCheck: Sendable {
         for (index, source) in sources.enumerated() {
             do {
                 let fetched = try await fetch(source)
-                return try await take(fetched, of: place, others: sources[(index + 1)...], reasons)
+                return try await handle(fetched, of: place, others: sources[(index + 1)...], reasons)
             } catch let error as WeatherUnavailable {
                 reasons.append(sources.count == 1 ? error.description : "\(source.name): \(error.description)")
             }
@@ -58,7 +58,7 @@ package struct WeatherCheck: Sendable {
                 let time = try await source.separateDataTime(data, response, in: store, now: now) {
                     try await session.data(for: $0)
                 }
-                try source.take(data, response, into: store, separateTime: time, now: now)
+                try source.storeResponse(data, response, into: store, separateTime: time, now: now)
                 continue
             } catch let error as WeatherError {
                 try store.storeWarningTrouble(error, by: source.service.rawValue, of: place)
@@ -72,13 +72,13 @@ package struct WeatherCheck: Sendable {
         }
     }
 
-    private func take(
+    private func handle(
         _ fetched: FetchedForecast, of place: Place, others: ArraySlice<WeatherSource>, _ reasons: [String]
     ) async throws -> CheckOutcome {
         var (others, reasons) = (others, reasons)
         let taken: AnswerTaking.AssessedForecast
         do {
-            taken = try await AnswerTaking(store: store, settings: settings).take(fetched, of: place) {
+            taken = try await AnswerTaking(store: store, settings: settings).judge(fetched, of: place) {
                 while let other = others.popFirst() {
                     do { return try await fetch(other).content } catch {
                         let why = (error as? WeatherUnavailable)?.description ?? "\(error)"

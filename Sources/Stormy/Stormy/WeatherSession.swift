@@ -49,7 +49,7 @@ package struct StormQuery {
         // Warnings are part of the judgement, and count without a forecast.
         try await warnings
         guard let (fetched, others) = try answer.get() else { return nil }
-        return try await take(fetched, of: place, others: others)
+        return try await handle(fetched, of: place, others: others)
     }
 
     /// Requests the official services of a place. If a service does not respond, its earlier warnings stay valid and the problem is
@@ -59,12 +59,12 @@ package struct StormQuery {
         let sources = try WarningSource.all(for: place, settings, askedAt: store.warningsAskedAt(at: place))
         await withTaskGroup(of: Void.self) { group in
             for source in sources {
-                group.addTask { await logged("the warnings of \(place.name)") { try await ask(source) } }
+                group.addTask { await logged("the warnings of \(place.name)") { try await request(source) } }
             }
         }
     }
 
-    private func ask(_ source: WarningSource) async throws {
+    private func request(_ source: WarningSource) async throws {
         let request = try source.request()
         let session = URLSession(configuration: WeatherSession.configuration())
         do {
@@ -75,7 +75,7 @@ package struct StormQuery {
             // This request does not continue in the agent, because its response is useless without the other response.
             let question = URLSession(configuration: .question(patience: Self.timePatience, longest: Self.timePatience))
             let time = try await source.separateDataTime(data, response, in: store, now: now) { try await question.data(for: $0) }
-            try source.take(data, response, into: store, separateTime: time, now: now)
+            try source.storeResponse(data, response, into: store, separateTime: time, now: now)
         } catch let error as WeatherError {
             try store.storeWarningTrouble(error, by: source.service.rawValue, of: source.place)
         } catch let error as URLError {
@@ -94,7 +94,7 @@ package struct StormQuery {
         var reasons: [String] = []
         var handedOver: HandedOver?
         for (index, source) in sources.enumerated() {
-            switch try await ask(source, isLast: index == sources.count - 1) {
+            switch try await request(source, isLast: index == sources.count - 1) {
             // The agent delivers the end of the transfer later, unless the user cancels the transfer.
             case .handedOver(let what): handedOver = what
             case .trouble(let reason): reasons.append(sources.count == 1 ? reason : "\(source.name): \(reason)")
@@ -124,7 +124,7 @@ package struct StormQuery {
     /// Seconds for the request of the time of a service's data.
     private static let timePatience = 5.0
 
-    private func ask(_ source: WeatherSource, isLast: Bool) async throws -> ServiceReply {
+    private func request(_ source: WeatherSource, isLast: Bool) async throws -> ServiceReply {
         let session = URLSession(configuration: WeatherSession.configuration())
         let began = BGTaskScheduler.now
         let stored = try store.lastAnswer(of: source.place, now: began)
@@ -178,14 +178,14 @@ package struct StormQuery {
     ///
     /// - Parameter others: services that are requested if thunder is unconfirmed, or if this service does not know some hours.
     /// - Throws: ``WeatherUnknown``, or an error of the store.
-    func take(
+    func handle(
         _ fetched: FetchedForecast, of place: Place, others: ArraySlice<WeatherSource> = []
     ) async throws -> Assessment {
         var others = others
         do {
-            let taken = try await AnswerTaking(store: store, settings: settings).take(fetched, of: place) {
+            let taken = try await AnswerTaking(store: store, settings: settings).judge(fetched, of: place) {
                 while !Task.isCancelled, let other = others.popFirst() {
-                    if case .answer(let answer) = try await ask(other, isLast: false) { return answer.content }
+                    if case .answer(let answer) = try await request(other, isLast: false) { return answer.content }
                 }
                 return nil
             }
@@ -204,9 +204,9 @@ package struct StormQuery {
     /// Judges and stores a response that was awaited in the background.
     ///
     /// - Throws: ``WeatherUnknown``, or an error of the store.
-    func take(_ fetched: FetchedForecast, beside second: Forecast? = nil, of place: Place) throws -> Assessment {
+    func judge(_ fetched: FetchedForecast, beside second: Forecast? = nil, of place: Place) throws -> Assessment {
         do {
-            return try AnswerTaking(store: store, settings: settings).take(fetched, beside: second, of: place)
+            return try AnswerTaking(store: store, settings: settings).judge(fetched, beside: second, of: place)
         } catch let error as AnswerTaking.Unusable {
             throw try unknown(error.why, at: place)
         }
@@ -234,7 +234,7 @@ package struct StormQuery {
         try store.storeCheckTrouble(reason, of: place, now: now)
         let last = try store.lastForecast(of: place)?.fetchedAt ?? .distantPast
         if now.timeIntervalSince(last) > Self.longestSilence {
-            StormyTrouble.tell(Self.trouble(at: place), "The weather is unknown", "\(place.name): \(reason)")
+            StormyTrouble.show(Self.trouble(at: place), "The weather is unknown", "\(place.name): \(reason)")
         }
         return WeatherUnknown(place: place, reason: reason)
     }

@@ -7,7 +7,7 @@ extension CompletionKind {
     /// The names of the places.
     static var places: CompletionKind {
         .custom { _, _, _ in
-            ((try? StormyStore.look(in: AppRuntime.shared.directories.data)?.places()) ?? []).map(\.name)
+            ((try? StormyStore.inspect(in: AppRuntime.shared.directories.data)?.places()) ?? []).map(\.name)
         }
     }
 

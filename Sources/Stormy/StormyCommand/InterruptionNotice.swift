@@ -20,7 +20,7 @@ struct InterruptionNotice {
             return
         }
         let source = DispatchSource.makeSignalSource(signal: SIGINT, queue: DispatchQueue(label: "interrupt"))
-        source.setEventHandler { @Sendable in InterruptionNotice.leave(transfers) }
+        source.setEventHandler { @Sendable in InterruptionNotice.printAndExit(transfers) }
         source.activate()
         self.source = source
     }
@@ -31,7 +31,7 @@ struct InterruptionNotice {
         signal(SIGINT, SIG_DFL)
     }
 
-    private static func leave(_ transfers: [Int64]) {
+    private static func printAndExit(_ transfers: [Int64]) {
         ProgressBar.clearLine()
         let statuses = try? BackgroundTransfers.statuses(of: transfers)
         let unfinished = statuses?.filter { !$0.state.hasEnded && $0.state != .paused }.map(\.id)

@@ -40,14 +40,14 @@ struct PathPattern {
     private static func report(to found: inout glob_t) {
         found.gl_opendir = { path in
             let folder = opendir(path!)
-            if let folder { Search.current?.open[folder] = String(cString: path!) } else { Search.note(path!) }
+            if let folder { Search.current?.open[folder] = String(cString: path!) } else { Search.record(path!) }
             return UnsafeMutableRawPointer(folder)
         }
         found.gl_readdir = { folder in
             errno = 0
             let folder = OpaquePointer(folder!)
             let entry = readdir(folder)
-            if entry == nil, errno != 0 { Search.current?.note(Search.current?.open[folder] ?? "", errno) }
+            if entry == nil, errno != 0 { Search.current?.record(Search.current?.open[folder] ?? "", errno) }
             return UnsafeMutableRawPointer(entry)
         }
         found.gl_closedir = { folder in
@@ -55,10 +55,10 @@ struct PathPattern {
             closedir(OpaquePointer(folder!))
         }
         found.gl_stat = { path, information in
-            Search.noting(path!, stat(path!, information!.assumingMemoryBound(to: stat.self)))
+            Search.recordingErrors(path!, stat(path!, information!.assumingMemoryBound(to: stat.self)))
         }
         found.gl_lstat = { path, information in
-            Search.noting(path!, lstat(path!, information!.assumingMemoryBound(to: stat.self)))
+            Search.recordingErrors(path!, lstat(path!, information!.assumingMemoryBound(to: stat.self)))
         }
     }
 
@@ -69,7 +69,7 @@ struct PathPattern {
         var open: [OpaquePointer: String] = [:]
         private(set) var unreadable: [PathName: Int32] = [:]
 
-        func note(_ path: String, _ number: Int32) {
+        func record(_ path: String, _ number: Int32) {
             switch FileFault(number) {
             // A pattern is also matched against missing paths, and against paths that are not folders.
             case .missing, .noFolder, .notAFile: break
@@ -77,14 +77,14 @@ struct PathPattern {
             }
         }
 
-        static func note(_ path: UnsafePointer<CChar>) {
+        static func record(_ path: UnsafePointer<CChar>) {
             let number = errno
-            current?.note(String(cString: path), number)
+            current?.record(String(cString: path), number)
             errno = number
         }
 
-        static func noting(_ path: UnsafePointer<CChar>, _ result: Int32) -> Int32 {
-            if result != 0 { note(path) }
+        static func recordingErrors(_ path: UnsafePointer<CChar>, _ result: Int32) -> Int32 {
+            if result != 0 { record(path) }
             return result
         }
     }

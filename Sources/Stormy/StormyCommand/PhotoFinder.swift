@@ -177,7 +177,7 @@ struct PhotoFinder {
     private mutating func mayBePhoto(_ path: String) -> Bool {
         // The attempt to copy a file that may be one of Stormy's own reports the reason.
         if (try? ownFiles.contain(path)) ?? false == false {
-            switch PhotoFormat.look(at: URL(exactPath: path)) {
+            switch PhotoFormat.detect(at: URL(exactPath: path)) {
             case .photo, .unreadable: return true
             case .other: break
             }
@@ -211,7 +211,7 @@ struct PhotoFinder {
                 if code != 0 || readable.count < names.count { return true }
                 paths += readable.filter { $0 != "." && $0 != ".." }.map { next + "/" + $0 }
             } else {
-                switch PhotoFormat.look(at: URL(exactPath: next)) {
+                switch PhotoFormat.detect(at: URL(exactPath: next)) {
                 case .other, .unreadable(ENOENT): break
                 case .photo, .unreadable: return true
                 }
@@ -259,7 +259,7 @@ struct PhotoFinder {
                     let path = folder.entry(name)
                     if !before.contains(name) {
                         isSame = false
-                        switch look(at: name, path.text) {
+                        switch classify(at: name, path.text) {
                         case .found(let what): found[path] = what
                         case .folder: folders.insert(path)
                         case .nothing: break
@@ -300,7 +300,7 @@ struct PhotoFinder {
         case vanished
     }
 
-    private mutating func look(at bytes: [UInt8], _ path: String) -> FolderEntry {
+    private mutating func classify(at bytes: [UInt8], _ path: String) -> FolderEntry {
         if bytes.first == UInt8(ascii: ".") {
             if Self.hasPhoto(path) { hidden.append(PathName(path)) }
             return .nothing

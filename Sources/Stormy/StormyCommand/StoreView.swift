@@ -6,7 +6,7 @@ extension StormyStore {
     func showAgainOnChanges(_ show: () throws -> Void) async throws {
         let (changes, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
         let looks = Task {
-            do { for try await _ in self.looks() { continuation.yield() } } catch {
+            do { for try await _ in self.contents() { continuation.yield() } } catch {
                 Output.note("stormy: \(CommandFailure(ofStormy: error).message)")
             }
         }

@@ -128,7 +128,7 @@ private struct StoreExamination {
 
     var findings: [DoctorFinding] {
         do {
-            guard let store = try StormyStore.look(in: folder) else {
+            guard let store = try StormyStore.inspect(in: folder) else {
                 return [DoctorFinding("places", .warning, "no place is configured: \(context.command) place add NAME")] + lost
             }
             let places = try store.places()

@@ -50,13 +50,13 @@ package enum StormyTool {
                 // A launch that checked nothing must not count as complete. The problem is shown once. The launch is retried, and at once
                 // after the file changes.
                 let message = CommandFailure(ofStormy: error).message
-                StormyTrouble.tell("configuration", "Stormy cannot work", message)
+                StormyTrouble.show("configuration", "Stormy cannot work", message)
                 launch.abandon(message)
             }
             app.main()
         }
         Task {
-            ProcessExit.leave(await StormyRoot.run(Array(ThisProcess.arguments.dropFirst())))
+            ProcessExit.end(await StormyRoot.run(Array(ThisProcess.arguments.dropFirst())))
         }
         dispatchMain()
     }

@@ -55,7 +55,7 @@ struct UploadVerification {
                     "\(path): was uploaded, but its receipt was removed; stormy upload --again uploads it again")
                 : CommandFailure(
                     .notFound, "\(path): no upload\(destination.map { " to \($0)" } ?? "") is recorded on this computer")
-            problem.note(failure, at: position)
+            problem.report(failure, at: position)
             reports.append(
                 Report(
                     id: OrNull(nil), file: OrNull(path), url: OrNull(nil), finding: hasNoReceipt ? "noReceipt" : "notUploaded",
@@ -63,9 +63,9 @@ struct UploadVerification {
         }
         if wanted.isEmpty, !unproven.isEmpty {
             Output.note("stormy: \(PhotoRecord.count(unproven.count)) cannot be checked: the receipts were removed")
-            problem.note(.unavailable, at: 0)
+            problem.add(.unavailable, at: 0)
         } else if wanted.isEmpty, uploads.isEmpty {
-            problem.note(CommandFailure(.notFound, "nothing has been uploaded yet"), at: 0)
+            problem.report(CommandFailure(.notFound, "nothing has been uploaded yet"), at: 0)
         }
         let destinations = uploads.isEmpty ? nil : try Destinations()
         for upload in uploads {
@@ -78,7 +78,7 @@ struct UploadVerification {
                 // The other uploads are still verified.
                 finding = .unreachable(CommandFailure(ofStormy: error).message)
             }
-            try note(finding, upload)
+            try record(finding, upload)
             let name = upload.file.map { URL(exactPath: $0).lastPathComponent } ?? receipt.url
             let line = "\(name): \(finding.words) (\(receipt.url))".replacingOccurrences(of: "\n", with: " ")
             if !json { Output.line(line) }
@@ -87,7 +87,7 @@ struct UploadVerification {
                     id: OrNull("\(upload.id)"), file: OrNull(upload.file), url: OrNull(receipt.url), finding: finding.name,
                     detail: finding.words))
             if ![.same, .sameRecord, .sameLength].contains(finding) {
-                problem.note(.unavailable, at: upload.file.flatMap { names.firstIndex(of: .canonical($0)) } ?? 0)
+                problem.add(.unavailable, at: upload.file.flatMap { names.firstIndex(of: .canonical($0)) } ?? 0)
             }
         }
         if json { try Output.json(reports) }
@@ -105,7 +105,7 @@ struct UploadVerification {
     }
 
     /// Marks a photo as lost if the server does not have it, so that it can be uploaded again.
-    private func note(_ finding: UploadFinding, _ upload: BackgroundTransferStatus) throws {
+    private func record(_ finding: UploadFinding, _ upload: BackgroundTransferStatus) throws {
         switch finding {
         case .same, .sameRecord, .sameLength, .unknown, .unreachable: return
         case .gone, .differs: break

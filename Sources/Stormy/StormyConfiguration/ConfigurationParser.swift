@@ -91,7 +91,7 @@ struct ConfigurationParser {
         let hasSecret = feeds.compactMap { URLComponents(string: $0) }.contains {
             $0.query != nil || $0.user != nil || $0.password != nil
         }
-        if hasSecret { note(table.exposed("cap_feeds")) }
+        if hasSecret { record(table.exposed("cap_feeds")) }
         return feeds
     }
 
@@ -192,11 +192,11 @@ struct ConfigurationParser {
         guard let text = try table.url(key) else { return nil }
         // A user name without a password is also a credential, because several services accept a token as the user name.
         let parts = URLComponents(string: text)
-        if isPresigned, parts?.query != nil { note(table.exposed(key)) }
+        if isPresigned, parts?.query != nil { record(table.exposed(key)) }
         if parts?.query != nil && !isPresigned || parts?.fragment != nil {
             throw table.invalid(key, "this address", "leave out everything from \"?\" or \"#\" on")
         }
-        if parts?.user?.isEmpty == false || parts?.password?.isEmpty == false { note(table.exposed(key)) }
+        if parts?.user?.isEmpty == false || parts?.password?.isEmpty == false { record(table.exposed(key)) }
         return text
     }
 
@@ -205,12 +205,12 @@ struct ConfigurationParser {
         if try table.string(file) != nil {
             throw table.invalid(key, "given beside \(file)", "keep one of the two")
         }
-        note(table.exposed(key))
+        record(table.exposed(key))
         return text
     }
 
     /// Keeps the first credential of the file.
-    private mutating func note(_ found: ConfigurationError) {
+    private mutating func record(_ found: ConfigurationError) {
         if let credential, (credential.line ?? .max) <= (found.line ?? .max) { return }
         credential = found
     }

@@ -57,8 +57,8 @@ struct TOMLTable {
                 context: Unmanaged.passUnretained(builder).toOpaque(),
                 enter: { Builder.at($0).enter(String($1), Place($2)) },
                 leave: { Builder.at($0).leave() },
-                value: { Builder.at($0).take(String($1), Place($2), $3.pointee) },
-                item: { Builder.at($0).take(item: $1.pointee) },
+                value: { Builder.at($0).add(String($1), Place($2), $3.pointee) },
+                item: { Builder.at($0).add(item: $1.pointee) },
                 refused: { Builder.at($0).refuse(String($1), Place($2)) })
             guard let start = UnsafeRawPointer(bytes.baseAddress) else { return }
             ctoml_visit(ctoml_text(start: start.assumingMemoryBound(to: CChar.self), count: bytes.count), &visitor)
@@ -87,7 +87,7 @@ private final class Builder {
         set(key, TOMLTable.Entry(value: .table(table), place: place))
     }
 
-    func take(_ key: String, _ place: TOMLTable.Place?, _ value: ctoml_value) {
+    func add(_ key: String, _ place: TOMLTable.Place?, _ value: ctoml_value) {
         let value: TOMLTable.Value =
             switch value.kind {
             case ctoml_kind_text: .text(String(value.text))
@@ -104,7 +104,7 @@ private final class Builder {
     }
 
     /// Adds an item to the list that was read last.
-    func take(item: ctoml_value) {
+    func add(item: ctoml_value) {
         list.texts = item.kind == ctoml_kind_text ? list.texts.map { $0 + [String(item.text)] } : nil
         set(list.key, TOMLTable.Entry(value: .list(list.texts), place: list.place))
     }

@@ -38,7 +38,7 @@ final class FileChooserPortal {
 
     /// Shows the file chooser, and returns the user's choice. GLib's default context runs until then.
     static func choosePhotos(title: String) -> Choice {
-        FileChooserPortal().connected { portal, connection throws(BusTrouble) in try portal.ask(title, connection) }
+        FileChooserPortal().connected { portal, connection throws(BusTrouble) in try portal.choose(title, connection) }
     }
 
     private func connected(_ body: (FileChooserPortal, OpaquePointer) throws(BusTrouble) -> Choice) -> Choice {
@@ -56,7 +56,7 @@ final class FileChooserPortal {
         BusObject(name: name, path: "/org/freedesktop/portal/desktop", interface: interface)
     }
 
-    private func ask(_ title: String, _ connection: OpaquePointer) throws(BusTrouble) -> Choice {
+    private func choose(_ title: String, _ connection: OpaquePointer) throws(BusTrouble) -> Choice {
         // The subscription is not limited to a path, because the object path of older portals differs from the path that the token
         // determines.
         let subscription = g_dbus_connection_signal_subscribe(

@@ -11,14 +11,14 @@
 @preconcurrency import Glibc  // stdin, stdout and stderr are variables there
 
 /// Exits without the exit handlers of libraries, because threads of the bus library are still running.
-func leave(_ code: Int32) -> Never {
+func exitNow(_ code: Int32) -> Never {
     fflush(stdout)
     _exit(code)
 }
 
 func fail(_ why: String) -> Never {
     fputs("file-chooser: \(why)\n", stderr)
-    leave(2)
+    exitNow(2)
 }
 
 // Not `CommandLine.arguments`, which is empty if the process may open no file at this moment.
@@ -31,7 +31,7 @@ while let word = next.pointee {
 if words.count == 3, words[0] == "--tell" {
     do {
         try DirectNotice.show(words[1], words[2])
-        leave(0)
+        exitNow(0)
     } catch {
         fail(error.reason)
     }
@@ -39,7 +39,7 @@ if words.count == 3, words[0] == "--tell" {
 switch words.first == "--check" ? FileChooserPortal.check() : FileChooserPortal.choosePhotos(title: words.first ?? "") {
 case .chosen(let paths):
     for path in paths { print(path, terminator: "\0") }
-    leave(0)
-case .cancelled: leave(1)
+    exitNow(0)
+case .cancelled: exitNow(1)
 case .unavailable(let why): fail(why)
 }

@@ -70,7 +70,7 @@ package final class SimulatedHost {
 
     deinit { try? FileManager.default.removeItem(at: folder) }
 
-    package func note(_ text: String) {
+    package func log(_ text: String) {
         // Enough for one failure. A simulated year must not fill the memory.
         if transcript.count >= 20_000 { transcript.removeFirst(10_000) }
         let line = clock.date.formatted(.iso8601) + " " + text
@@ -125,12 +125,12 @@ package final class SimulatedHost {
                 transport: network, presenter: desktop, conditions: conditions, activator: userManager, sessionChanged: { _ in }),
             host: HostEnvironment(
                 now: { clock.date }, monotonic: { clock.awake }, slept: { clock.slept }, zone: { clock.timeZone }),
-            disk: disk, random: random, log: { [unowned self] in note("agent: " + $0.line) },
+            disk: disk, random: random, log: { [unowned self] in log("agent: " + $0.line) },
             watchProcess: { processes.isAlive($0) }, post: tell)
         if let commits { dieAt(commits, moment, view, life) }
         view.setTrouble(ledgerTrouble)
         (host, agentView, self.life, setback) = (AgentHost(made, now: { clock.date }), view, life, AgentSetback())
-        note("an agent starts")
+        log("an agent starts")
         try reconcile()
     }
 
@@ -141,13 +141,13 @@ package final class SimulatedHost {
             try agent.reconcile(version: "1")
             setback.mustReconcile = false
         }
-        self.agent?.hear(.conditions(conditions.current))
+        self.agent?.receive(.conditions(conditions.current))
     }
 
     /// Simulates a newer version that migrates the ledger. The agent exits, and none of this version can start until the newer version is
     /// removed.
     package func useNewerVersion(_ isNewer: Bool) throws {
-        note(isNewer ? "a newer version takes over" : "this version is back")
+        log(isNewer ? "a newer version takes over" : "this version is back")
         isNewerInUse = isNewer
         try ledger.setSuperseded(isNewer)
         try run()
@@ -181,7 +181,7 @@ package final class SimulatedHost {
     /// Kills the agent like SIGKILL. Its memory, its connections and the buttons of its notifications are lost.
     package func killAgent() {
         guard agent != nil else { return }
-        note("the agent is killed")
+        log("the agent is killed")
         discardAgent()
     }
 
@@ -198,12 +198,12 @@ package final class SimulatedHost {
 
     /// Stops the agent like SIGTERM. The agent stops all running work and exits.
     package func stopAgent() throws {
-        agent?.hear(.stopRequested)
+        agent?.receive(.stopRequested)
         try run()
     }
 
     /// Sends an event to the agent, if one is running.
-    package func tell(_ event: AgentEvent) { agent?.hear(event) }
+    package func send(_ event: AgentEvent) { agent?.receive(event) }
 
     /// Runs `body` for the agent. An error of a dead agent counts as its death.
     private func guarded(_ body: () throws(StoreError) -> Void) throws {
@@ -215,12 +215,12 @@ package final class SimulatedHost {
             if life.isAlive {
                 // The real process also retries. Its parts keep their state, and events are handled again.
                 let pause = setback.count(now: clock.awake)
-                note("the agent cannot write, and tries again after \(pause) s: \(error)")
+                log("the agent cannot write, and tries again after \(pause) s: \(error)")
                 clock.schedule(after: pause) {}
             }
         }
         if agent != nil, !life.isAlive {
-            note("the agent dies at a commit")
+            log("the agent dies at a commit")
             discardAgent()
         }
     }
@@ -233,10 +233,10 @@ package final class SimulatedHost {
             if clock.fire() { continue }
             try startIfNeeded()
             guard let agent else { return }
-            for event in inbox.take() { agent.hear(event) }
+            for event in inbox.drain() { agent.receive(event) }
             let ends = processes.drainEnds()
-            for (launch, end) in ends.launches { agent.hear(.launchEnded(launch, end)) }
-            for process in ends.processes { agent.hear(.processEnded(process)) }
+            for (launch, end) in ends.launches { agent.receive(.launchEnded(launch, end)) }
+            for process in ends.processes { agent.receive(.processEnded(process)) }
             guard setback.until <= clock.awake + 1e-9 else { return }
             if setback.mustReconcile {
                 try reconcile()
@@ -244,7 +244,7 @@ package final class SimulatedHost {
             }
             var hasTurned = false
             try guarded { () throws(StoreError) in hasTurned = try host?.turn() ?? false }
-            if let host, host.hasFinished { try leave() } else if !hasTurned, host != nil { return }
+            if let host, host.hasFinished { try exitAgent() } else if !hasTurned, host != nil { return }
         }
         throw Endless(transcript: transcript.suffix(40).joined(separator: "\n"))
     }
@@ -255,12 +255,12 @@ package final class SimulatedHost {
         var description: String { "virtual time does not advance: the events cause each other without end\n" + transcript }
     }
 
-    private func leave() throws {
+    private func exitAgent() throws {
         guard agent?.armActivation() != false else {
             host?.continueWork()
             return
         }
-        note("the agent leaves")
+        log("the agent leaves")
         let madeWay = agent?.lifetime == .finished(.superseded)
         discardAgent()
         // The real process also restarts, with the newly installed program.
@@ -332,7 +332,7 @@ package final class SimulatedHost {
 
     /// Switches the host off for a number of seconds. Every process dies.
     package func switchOff(_ seconds: Double) throws {
-        note("the host is off for \(Int(seconds)) s")
+        log("the host is off for \(Int(seconds)) s")
         killEverything()
         clock.sleep(seconds)
         network.cutConnections()
@@ -341,7 +341,7 @@ package final class SimulatedHost {
 
     /// Restores the ledger from a backup. Every process dies first.
     package func restore(_ backup: Ledger.Backup) throws {
-        note("the ledger comes from a backup")
+        log("the ledger comes from a backup")
         killEverything()
         try ledger.restore(backup)
     }
@@ -358,41 +358,41 @@ package final class SimulatedHost {
     /// Kills a process of the app.
     package func killAProcess(by end: ProcessEnd) {
         guard let process = processes.living.first else { return }
-        note("the process of launch \(process.launch) is killed")
+        log("the process of launch \(process.launch) is killed")
         processes.kill(process.launch, by: end)
     }
 
     package func change(_ change: (inout DesktopConditions) -> Void) throws {
         guard conditions.set(change) else { return }
         network.setUp(conditions.current.isNetworkAvailable)
-        tell(.conditions(conditions.current))
+        send(.conditions(conditions.current))
         try run()
     }
 
     /// Simulates closing the lid. The wall clock continues, and nothing else runs; connections break.
     package func suspend(_ seconds: Double) throws {
-        note("the host sleeps for \(Int(seconds)) s")
+        log("the host sleeps for \(Int(seconds)) s")
         clock.sleep(seconds)
         network.cutConnections()
-        tell(.timeChanged)
-        tell(.resumed)
+        send(.timeChanged)
+        send(.resumed)
         try run()
     }
 
     /// Changes the wall clock.
     package func stepClock(_ seconds: Double) throws {
-        note("the clock is set by \(seconds) s")
+        log("the clock is set by \(seconds) s")
         clock.step(seconds)
-        tell(.timeChanged)
+        send(.timeChanged)
         userManager?.handleClockChange()
         try run()
     }
 
     /// Changes the time zone.
     package func travel(to zone: TimeZone) throws {
-        note("the zone becomes \(zone.identifier)")
+        log("the zone becomes \(zone.identifier)")
         clock.set(zone)
-        tell(.zoneChanged)
+        send(.zoneChanged)
         userManager?.handleClockChange()
         try run()
     }

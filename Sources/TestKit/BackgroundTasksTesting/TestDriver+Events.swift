@@ -13,7 +13,7 @@ extension TestDriver {
     @discardableResult
     public func simulateLaunch(_ identifier: String) async throws -> LaunchReport {
         let last = ledger.history.last?.id ?? 0
-        try await ask(.simulateLaunch, identifier)
+        try await send(.simulateLaunch, identifier)
         saw(last + 1)
         return try report(of: last + 1)
     }
@@ -29,7 +29,7 @@ extension TestDriver {
     public func simulateExpiration(of identifier: String? = nil, after delay: Duration = .zero) async throws -> LaunchReport {
         try await advance(by: delay)
         let launch = try running(identifier)
-        try await ask(.simulateExpire, launch.identifier)
+        try await send(.simulateExpire, launch.identifier)
         return try await finish(launch)
     }
 
@@ -100,8 +100,8 @@ extension TestDriver {
         public var description: String { answer }
     }
 
-    private func ask(_ verb: ControlRecord.Verb, _ argument: String) async throws {
-        let id = try machine.ledger.write { try $0.ask(verb, argument, now: clock.date) }
+    private func send(_ verb: ControlRecord.Verb, _ argument: String) async throws {
+        let id = try machine.ledger.write { try $0.addControl(verb, argument, now: clock.date) }
         try await settle()
         guard let answer = ledger.read({ try $0.answer(to: id) }) else { throw Refused(answer: "no agent answers") }
         if answer.hasPrefix("error: ") { throw Refused(answer: String(answer.dropFirst(7))) }

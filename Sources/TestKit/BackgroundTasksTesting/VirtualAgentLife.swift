@@ -70,7 +70,7 @@ final class AgentInbox: Sendable {
         wake()
     }
 
-    func take() -> [AgentEvent] {
+    func drain() -> [AgentEvent] {
         events.withLock { events in
             defer { events = [] }
             return events

@@ -10,7 +10,7 @@ final class VirtualAttempt: @unchecked Sendable {  // because only the host's tu
     private var source: (any BodySource)?
     private let sink: any BodySink
     private let network: VirtualNetwork
-    private let tell: @Sendable (TransportEvent) -> Void
+    private let post: @Sendable (TransportEvent) -> Void
     private var exchange: VirtualExchange?
     private var server: VirtualServer?
     private var head: ResponseHead?
@@ -30,7 +30,7 @@ final class VirtualAttempt: @unchecked Sendable {  // because only the host's tu
         tell: @escaping @Sendable (TransportEvent) -> Void
     ) {
         (self.id, self.request, self.source, self.sink, self.network) = (id, request, source, sink, network)
-        self.tell = tell
+        self.post = tell
         origin = URL(string: request.url).map(RedirectRule.origin) ?? ""
     }
 
@@ -62,7 +62,7 @@ final class VirtualAttempt: @unchecked Sendable {  // because only the host's tu
     private func end(_ failure: WireFailure?) {
         guard !isOver else { return }
         isOver = true
-        tell(.ended(id, WireEnd(head: head, failure: failure, bytesSent: sent, bytesReceived: received)))
+        post(.ended(id, WireEnd(head: head, failure: failure, bytesSent: sent, bytesReceived: received)))
     }
 
     /// Ends the attempt of a dead agent. The app is not notified; the server sees a closed connection.
@@ -111,7 +111,7 @@ final class VirtualAttempt: @unchecked Sendable {  // because only the host's tu
         let now = network.clock.awake
         guard now >= lastProgress + 0.25 else { return }
         lastProgress = now
-        tell(.progress(id, sent: sent, received: received))
+        post(.progress(id, sent: sent, received: received))
     }
 
     // MARK: The response
@@ -131,9 +131,9 @@ final class VirtualAttempt: @unchecked Sendable {  // because only the host's tu
                 }
                 return
             case .interim(let status, let headers):
-                if status == 104 { tell(.resumption(id, made(status, headers))) }
+                if status == 104 { post(.resumption(id, made(status, headers))) }
             case .head(let status, let headers):
-                guard take(made(status, headers)) else { return }
+                guard receive(made(status, headers)) else { return }
                 (lastActivity, trickle) = (network.clock.awake, 0)
             case .body(let data):
                 received += Int64(data.count)
@@ -172,7 +172,7 @@ final class VirtualAttempt: @unchecked Sendable {  // because only the host's tu
     }
 
     /// Handles response headers. Returns `false` if the attempt is over or follows a redirect.
-    private func take(_ head: ResponseHead) -> Bool {
+    private func receive(_ head: ResponseHead) -> Bool {
         if request.maximumRedirects > 0 {
             do throws(RedirectRule.Refusal) {
                 if let next = try RedirectRule.next(

@@ -79,13 +79,13 @@ public final class VirtualNotificationServer: Presenter {
 
     private let state = Mutex(State())
     private let clock: VirtualClock
-    private let tell = Mutex<@Sendable (PresenterEvent) -> Void>({ _ in })
+    private let post = Mutex<@Sendable (PresenterEvent) -> Void>({ _ in })
 
     init(clock: VirtualClock) { self.clock = clock }
 
     /// Connects the agent that receives the events. An earlier agent receives none any more.
     func connect(_ tell: @escaping @Sendable (PresenterEvent) -> Void) {
-        self.tell.withLock { $0 = tell }
+        self.post.withLock { $0 = tell }
         let (server, isQuiet) = state.withLock { state -> (String?, Bool?) in
             if case .isGone = state.mood { (nil, nil) } else { (state.server, state.doNotDisturb) }
         }
@@ -93,7 +93,7 @@ public final class VirtualNotificationServer: Presenter {
         if let isQuiet { tell(.doNotDisturb(isQuiet)) }
     }
 
-    private func say(_ event: PresenterEvent) { tell.withLock { $0 }(event) }
+    private func send(_ event: PresenterEvent) { post.withLock { $0 }(event) }
 
     // MARK: The screen
 
@@ -116,7 +116,7 @@ public final class VirtualNotificationServer: Presenter {
     public func press(_ action: String? = nil, on identifier: String) -> Bool {
         guard let notice = shown.last(where: { $0.identifier == identifier }) else { return false }
         guard action == nil || notice.buttons.contains(action!) else { return false }
-        say(
+        send(
             .activated(
                 identifier: identifier, serverID: notice.serverID, action: action ?? "default", activationToken: nil))
         close(notice, .dismissed)
@@ -129,7 +129,7 @@ public final class VirtualNotificationServer: Presenter {
     @discardableResult
     public func reply(_ text: String, on identifier: String) -> Bool {
         guard let notice = shown.last(where: { $0.identifier == identifier }) else { return false }
-        say(.replied(identifier: identifier, serverID: notice.serverID, text: text))
+        send(.replied(identifier: identifier, serverID: notice.serverID, text: text))
         close(notice, .dismissed)
         return true
     }
@@ -147,7 +147,7 @@ public final class VirtualNotificationServer: Presenter {
             state.screen.removeAll { $0.serverID == notice.serverID }
             state.hidden.removeAll { $0.serverID == notice.serverID }
         }
-        say(.closed(identifier: notice.identifier, serverID: notice.serverID, reason))
+        send(.closed(identifier: notice.identifier, serverID: notice.serverID, reason))
     }
 
     // MARK: The server
@@ -164,7 +164,7 @@ public final class VirtualNotificationServer: Presenter {
             }
             state.unanswered = []
         }
-        say(.serverVanished)
+        send(.serverVanished)
     }
 
     /// Starts a server on the bus.
@@ -173,15 +173,15 @@ public final class VirtualNotificationServer: Presenter {
             (state.mood, state.heldBack) = (.shows, [])
             return (state.server, state.doNotDisturb)
         }
-        say(.serverIs(server))
-        if let isQuiet { say(.doNotDisturb(isQuiet)) }
-        say(.serverAppeared)
+        send(.serverIs(server))
+        if let isQuiet { send(.doNotDisturb(isQuiet)) }
+        send(.serverAppeared)
     }
 
     /// Switches do-not-disturb on or off. As on Plasma, notifications that arrive while it is on are not drawn when it ends.
     package func setDoNotDisturb(_ isOn: Bool) {
         state.withLock { $0.doNotDisturb = isOn }
-        say(.doNotDisturb(isOn))
+        send(.doNotDisturb(isOn))
     }
 
     /// Continues a frozen server, which then shows the notifications that it received.
@@ -248,7 +248,7 @@ public final class VirtualNotificationServer: Presenter {
             return (.presented(identifier: notice.identifier, serverID: given), state.pause)
         }
         // The response is for the agent that called, if that agent is still alive.
-        let tell = tell.withLock { $0 }
+        let tell = post.withLock { $0 }
         clock.schedule(after: pause) { [self] in tell(stillTrue(answer)) }
     }
 
@@ -265,14 +265,14 @@ public final class VirtualNotificationServer: Presenter {
     }
 
     /// Checks whether the server responds. The agent calls this.
-    package func ask() {
+    package func query() {
         let answers = state.withLock { state in
             switch state.mood {
             case .shows, .refuses, .refusesNext: true
             case .isGone, .isFrozen: false
             }
         }
-        let tell = tell.withLock { $0 }
+        let tell = post.withLock { $0 }
         if answers { clock.schedule(after: 0) { tell(.serverAnswers) } }
     }
 
@@ -288,6 +288,6 @@ public final class VirtualNotificationServer: Presenter {
             server == state.server ? (state.screen + state.hidden).first { $0.serverID == serverID } : nil
         }
         if let notice { close(notice, .closedByCall) }
-        say(.withdrawn(identifier: identifier, serverID: serverID))
+        send(.withdrawn(identifier: identifier, serverID: serverID))
     }
 }

@@ -21,7 +21,7 @@ public final class VirtualNetwork: Sendable {
         var unimplemented: [String] = []
         /// The attempts of the agent.
         var attempts: [AttemptID: VirtualAttempt] = [:]
-        var tell: @Sendable (TransportEvent) -> Void = { _ in }
+        var post: @Sendable (TransportEvent) -> Void = { _ in }
         /// The attempts of the app's ordinary sessions, each with the launch that began it.
         var ordinary: [AttemptID: (attempt: VirtualAttempt, launch: Int64?)] = [:]
         var ordinaryChanged: @Sendable () -> Void = {}
@@ -107,7 +107,7 @@ public final class VirtualNetwork: Sendable {
 
     func connect(_ tell: @escaping @Sendable (TransportEvent) -> Void) {
         let old = state.withLock { state in
-            defer { (state.tell, state.attempts) = (tell, [:]) }
+            defer { (state.post, state.attempts) = (tell, [:]) }
             return Array(state.attempts.values)
         }
         for attempt in old { attempt.forget() }
@@ -166,7 +166,7 @@ extension VirtualNetwork: Transport {
         let made = VirtualAttempt(attempt, request, source, sink, self) { [self] event in
             let tell = state.withLock { state in
                 if case .ended = event { state.attempts[attempt] = nil }
-                return state.tell
+                return state.post
             }
             tell(event)
         }

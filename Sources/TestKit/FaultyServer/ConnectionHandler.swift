@@ -55,7 +55,7 @@ final class ConnectionHandler: ChannelInboundHandler {
             // A client that pipelines without reading must not fill the server's memory.
             if pending.count >= 64 { setReading(false, context.channel) }
         } else {
-            take(part, context.channel)
+            receive(part, context.channel)
         }
     }
 
@@ -85,7 +85,7 @@ final class ConnectionHandler: ChannelInboundHandler {
 
     // MARK: The request
 
-    private func take(_ part: HTTPServerRequestPart, _ channel: any Channel) {
+    private func receive(_ part: HTTPServerRequestPart, _ channel: any Channel) {
         switch (part, state) {
         case (.head(let head), .idle):
             begin(head, channel)
@@ -134,14 +134,14 @@ final class ConnectionHandler: ChannelInboundHandler {
         let player = ScriptPlayer(
             script, for: current.request, clientKeepsAlive: current.keepsAlive, on: channel, gates: gates
         ) { [weak self] event in
-            self?.heard(event, channel)
+            self?.handle(event, channel)
         }
         current.player = player
         state = .working(current)
         player.start()
     }
 
-    private func heard(_ event: ScriptPlayer.Event, _ channel: any Channel) {
+    private func handle(_ event: ScriptPlayer.Event, _ channel: any Channel) {
         guard case .working(var current) = state else { return }
         switch event {
         case .wroteStatus(let status):
@@ -169,7 +169,7 @@ final class ConnectionHandler: ChannelInboundHandler {
         state = .idle
         while !pending.isEmpty {
             if case .working(let current) = state, current.isRequestDone { break }
-            take(pending.removeFirst(), channel)
+            receive(pending.removeFirst(), channel)
         }
         if pending.count < 64 { setReading(true, channel) }
     }

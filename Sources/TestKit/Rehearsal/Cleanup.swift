@@ -80,7 +80,7 @@ final class Cleanup: Sendable {
             let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
             source.setEventHandler { @Sendable in
                 Cleanup.shared.takeAway()
-                ProcessExit.leave(128 + number)
+                ProcessExit.end(128 + number)
             }
             source.activate()
             return source

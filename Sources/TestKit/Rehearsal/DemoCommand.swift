@@ -43,7 +43,7 @@ struct DemoCommand: AsyncParsableCommand {
         }
         var story = DemoStory(home: home, servers: servers, evidence: folder)
         do {
-            try await story.tell()
+            try await story.run()
         } catch {
             story.claims.add("the story came to its end", false, seen: CommandFailure(error).message)
         }
@@ -52,7 +52,7 @@ struct DemoCommand: AsyncParsableCommand {
             try? await Task.sleep(for: .seconds(Self.displaySeconds))
         }
         Output.line(Output.bold("6. Nothing stays"))
-        story.claims.add("the agent is gone, and the throw-away home", home.leave())
+        story.claims.add("the agent is gone, and the throw-away home", home.finish())
         await servers.stop()
         let held = story.claims.lines.filter(\.held).count
         Output.line()

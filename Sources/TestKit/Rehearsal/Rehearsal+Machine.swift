@@ -27,12 +27,12 @@ extension Rehearsal {
 
     /// Waits until the agent has handled all events that it received.
     func sync() throws {
-        let question = try home.ledger().write { try $0.ask(.simulateExpire, "nothing", now: control.now) }
+        let question = try home.ledger().write { try $0.addControl(.simulateExpire, "nothing", now: control.now) }
         _ = try wait("the agent's answer") { try $0.answer(to: question) }
     }
 
     /// Waits until an agent has handled all pending work. The agent may have exited after the last work; the command starts another one.
-    func look() throws {
+    func waitForAgent() throws {
         // No launch has this name. The command is used only for the response, which the agent sends together with its other decisions.
         try verb("simulate", "expire", "nothing", ending: .notFound)
     }

@@ -34,7 +34,7 @@ extension Rehearsal {
 
     /// Returns the launches in their order, the number of forecast requests, and the number of storm notifications.
     func seenOfCheck() throws -> String {
-        try settle()
+        try waitForAllWork()
         let (launches, notices) = try ledger { transaction in
             (try transaction.history(limit: 50), try transaction.notifications().filter { $0.identifier.hasPrefix("storm-") })
         }
@@ -103,7 +103,7 @@ extension Rehearsal {
 
     /// Checks that all unfinished transfers are paused until the user resumes them.
     func checkAllPaused() throws {
-        try look()
+        try waitForAgent()
         guard try ledger({ try $0.unfinishedTransfers().allSatisfy { $0.state == .paused } }) else {
             throw Stuck(description: "it does not wait")
         }
@@ -119,7 +119,7 @@ extension Rehearsal {
 
     /// Returns the end of the transfer, the file at its destination, and the kind of the second request.
     func seenOfDownload() throws -> String {
-        try settle()
+        try waitForAllWork()
         let transfer = try ledger { try $0.transfers().first { $0.kind == .download } }
         var words = [transfer?.state.rawValue ?? "no transfer"]
         if let digest = try? FileDigest.sha256(of: place).digest {
@@ -209,7 +209,7 @@ extension Rehearsal {
 
     /// Returns the end of the transfer, each file on the server, and how often the photo was sent.
     func seenOfUpload() throws -> String {
-        try settle()
+        try waitForAllWork()
         let states = try ledger { try $0.transfers().filter { $0.kind == .upload }.map(\.state.rawValue) }
         // A request that the server has stopped reading stays open, with its part, until the connection ends.
         dropConnections()

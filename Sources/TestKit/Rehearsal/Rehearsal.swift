@@ -144,7 +144,7 @@ final class Rehearsal: Sendable {
     func serveWholeFile(on server: FaultyServer) { server.route("GET", "/file", .file(versions[0], etag: "\"v0\"")) }
 
     /// Continues the responses that were held back.
-    func go() { server.openGate("rest") }
+    func continueResponses() { server.openGate("rest") }
 
     func dropConnections() {
         let server = server
@@ -235,7 +235,7 @@ final class Rehearsal: Sendable {
     /// Ends the agent with a signal, continues the held responses, and starts another agent like the next login.
     func replaceAgent(by signal: Int32) throws {
         try send(signal, to: .agent)
-        go()
+        continueResponses()
         try logIn()
     }
 
@@ -248,7 +248,7 @@ final class Rehearsal: Sendable {
     }
 
     /// Waits until no work is running, and no launch has to be retried or delivered.
-    func settle() throws {
+    func waitForAllWork() throws {
         _ = try wait("everything to end") { transaction in
             let isQuiet =
                 try transaction.liveLaunches().isEmpty && transaction.undeliveredEvents().isEmpty

@@ -13,7 +13,7 @@ final class RehearsalControl: Sendable {
         var listeners: [Int: Connection] = [:]
         var next = 0
         /// The number of the last state that each living agent has confirmed.
-        var heard: [Int: Int] = [:]
+        var answers: [Int: Int] = [:]
     }
 
     private final class Connection: Sendable {
@@ -41,7 +41,7 @@ final class RehearsalControl: Sendable {
         }
         listener = Listener(socket)
         let thread = Thread { [weak self, listener] in
-            while let made = listener.socket.accept() { self?.take(Connection(made)) }
+            while let made = listener.socket.accept() { self?.accept(Connection(made)) }
         }
         thread.name = "control"
         thread.start()
@@ -73,7 +73,7 @@ final class RehearsalControl: Sendable {
 
     // MARK: Agents
 
-    private func take(_ connection: Connection) {
+    private func accept(_ connection: Connection) {
         let (number, machine) = state.withLock { state -> (Int, RehearsedHost) in
             state.next += 1
             state.listeners[state.next] = connection
@@ -81,17 +81,17 @@ final class RehearsalControl: Sendable {
         }
         connection.socket.write(line: Self.line(machine))
         let thread = Thread { [weak self] in
-            while let line = connection.socket.readLine() { self?.hear(number, Int(line) ?? 0) }
-            self?.hear(number, nil)
+            while let line = connection.socket.readLine() { self?.handle(number, Int(line) ?? 0) }
+            self?.handle(number, nil)
         }
         thread.name = "agent"
         thread.start()
     }
 
-    private func hear(_ number: Int, _ answer: Int?) {
+    private func handle(_ number: Int, _ answer: Int?) {
         changed.lock()
         state.withLock { state in
-            state.heard[number] = answer
+            state.answers[number] = answer
             if answer == nil { state.listeners[number] = nil }
         }
         changed.broadcast()
@@ -113,7 +113,7 @@ final class RehearsalControl: Sendable {
         let deadline = Date(timeIntervalSinceNow: 20)
         changed.lock()
         defer { changed.unlock() }
-        while !state.withLock({ state in state.listeners.keys.allSatisfy { (state.heard[$0] ?? -1) >= machine.number } }) {
+        while !state.withLock({ state in state.listeners.keys.allSatisfy { (state.answers[$0] ?? -1) >= machine.number } }) {
             guard changed.wait(until: deadline) else {
                 throw Rehearsal.Stuck(description: "the agent does not hear of the machine")
             }

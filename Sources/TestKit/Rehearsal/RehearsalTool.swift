@@ -9,7 +9,7 @@ public enum RehearsalTool {
     public static func main() -> Never {
         // A reader that closes the pipe causes an error that is handled, and does not end the process.
         signal(SIGPIPE, SIG_IGN)
-        Task { ProcessExit.leave(await CommandRunner.run(RehearsalRoot.self, Array(ThisProcess.arguments.dropFirst()))) }
+        Task { ProcessExit.end(await CommandRunner.run(RehearsalRoot.self, Array(ThisProcess.arguments.dropFirst()))) }
         dispatchMain()
     }
 }

@@ -159,7 +159,7 @@ struct RehearseCommand: AsyncParsableCommand {
             for try await (index, result) in group {
                 results[index] = result
                 while let result = results[said] {
-                    if !json { say(result) }
+                    if !json { print(result) }
                     said += 1
                 }
                 begin()
@@ -212,7 +212,7 @@ struct RehearseCommand: AsyncParsableCommand {
         }
     }
 
-    private func say(_ result: Scenario.Result) {
+    private func print(_ result: Scenario.Result) {
         Output.line("\(result.held ? "PASS" : "FAIL") \(Output.bold(result.scenario))")
         Output.line("    promised  \(result.promised)")
         if !result.held { Output.line("    expected  \(result.expected.joined(separator: " | "))") }

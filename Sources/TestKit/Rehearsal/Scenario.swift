@@ -77,20 +77,20 @@ struct Scenario: Sendable {
         let rehearsal = try Rehearsal(name, budget: budget, grace: grace, server: server, keptIn: folder)
         var seen: String
         do {
-            seen = try look(rehearsal)
+            seen = try result(rehearsal)
             if let also { seen += try "; " + also(rehearsal) }
         } catch {
             seen = (error as? CommandFailure)?.message ?? "\(error)"
         }
         // The held responses continue, because nothing may keep the agent running.
-        rehearsal.go()
+        rehearsal.continueResponses()
         defer { rehearsal.control.close() }
-        if !rehearsal.home.leave() { seen += "; its agent did not stop" }
+        if !rehearsal.home.finish() { seen += "; its agent did not stop" }
         let result = Result(scenario: name, promised: promise, expected: expects, seen: seen, held: expects.contains(seen))
         return (result, rehearsal.server)
     }
 
-    private func look(_ rehearsal: Rehearsal) throws -> String {
+    private func result(_ rehearsal: Rehearsal) throws -> String {
         try rehearsal.setClock(toHour: work.hour)
         if let begin {
             try begin(rehearsal)
@@ -125,14 +125,14 @@ extension Scenario {
         Scenario(
             .check, "nothing happens", promise: "The check receives the response and shows the storm.",
             expects: "check completed; \(once)"
-        ) { $0.go() },
+        ) { $0.continueResponses() },
         Scenario(
             .check, "time runs out",
             promise: "The check ends in time. Its download continues on the same connection, and its result is delivered.",
             expects: "check expired, delivery completed; \(once)", budget: 2, grace: patience
         ) {
             try $0.waitForExpiry()
-            $0.go()
+            $0.continueResponses()
         },
         Scenario(
             .check, "ended by hand", promise: "The same as when its time runs out.",
@@ -140,7 +140,7 @@ extension Scenario {
         ) {
             try $0.verb("simulate", "expire", "StormyNoon")
             try $0.waitForExpiry()
-            $0.go()
+            $0.continueResponses()
         },
         Scenario(
             .check, "SIGTERM of the app",
@@ -149,7 +149,7 @@ extension Scenario {
         ) {
             try $0.send(SIGTERM, to: .app)
             try $0.waitForExpiry()
-            $0.go()
+            $0.continueResponses()
         },
         Scenario(
             .check, "kill -9 of the app", promise: "The check runs again and sends a new request.",
@@ -157,7 +157,7 @@ extension Scenario {
         ) {
             try $0.send(SIGKILL, to: .app)
             _ = try $0.wait("the next one") { try $0.history(limit: 10).first { $0.generation == 2 } }
-            $0.go()
+            $0.continueResponses()
         },
         Scenario(
             .check, "kill -9 of the agent",
@@ -173,7 +173,7 @@ extension Scenario {
         ) {
             try $0.send(SIGKILL, to: .agent)
             try $0.send(SIGKILL, to: .app)
-            $0.go()
+            $0.continueResponses()
             try $0.logIn()
         },
         Scenario(
@@ -191,7 +191,8 @@ extension Scenario {
             $0.dropConnections()
         },
         Scenario(
-            .check, "server not reachable", promise: "The check waits for the server and receives the response when the server is back.",
+            .check, "server not reachable",
+            promise: "The check waits for the server and receives the response when the server is back.",
             expects: "check completed; 1 request; 1 storm shown"
         ) {
             try $0.replaceServer($0.serveWholeForecast)
@@ -217,12 +218,12 @@ extension Scenario {
             expects: "check expired; 1 request; 0 storms shown"
         ) {
             try $0.verb("quit")
-            try $0.look()
+            try $0.waitForAgent()
         },
         Scenario(
             .handedOver, "nothing happens", promise: "The response launches the app, which shows the storm.",
             expects: "check expired, delivery completed; \(once)", grace: patience
-        ) { $0.go() },
+        ) { $0.continueResponses() },
         Scenario(
             .handedOver, "kill -9 of the agent",
             promise: "The next agent sends the request again, because half a response without a validator is of no use.",
@@ -250,14 +251,14 @@ extension Scenario {
         ) {
             try $0.verb("simulate", "launch", "StormyNoon")
             _ = try $0.wait("its waiter") { try $0.waiters().first }
-            $0.go()
+            $0.continueResponses()
         },
         Scenario(
             .handedOver, "the place is removed", promise: "The response is delivered, and nothing is shown.",
             expects: "check expired, delivery completed; 1 request; 0 storms shown"
         ) {
             try $0.verb("place", "remove", "Storm Bay")
-            $0.go()
+            $0.continueResponses()
         },
     ]
 }

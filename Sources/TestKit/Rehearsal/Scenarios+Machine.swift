@@ -6,7 +6,7 @@ import Foundation
 extension Scenario {
     private static let hour = 3_600.0
     private static let day = 24 * hour
-    private static let mended = "\(oneCheck); next tomorrow at 12:00; the mistake was shown once"
+    private static let corrected = "\(oneCheck); next tomorrow at 12:00; the mistake was shown once"
     private static let oneCheck = "check completed; 1 request; 1 storm shown"
 
     static let schedules: [Scenario] = [
@@ -76,8 +76,8 @@ extension Scenario {
             .scheduled, "the configuration has a mistake at noon",
             promise: "The user is notified once. The check does not count as done, and runs when the file is corrected.",
             // The number of crashes depends on the number of tries before the correction.
-            expects: "check crashed, \(mended)", "check crashed, check crashed, \(mended)",
-            "check crashed, check crashed, check crashed, \(mended)", also: { try $0.seenOfTrouble() }
+            expects: "check crashed, \(corrected)", "check crashed, check crashed, \(corrected)",
+            "check crashed, check crashed, check crashed, \(corrected)", also: { try $0.seenOfTrouble() }
         ) {
             let mend = try $0.spoilConfiguration()
             try $0.control.stepClock(2 * hour)
@@ -122,7 +122,7 @@ extension Scenario {
         ) {
             try $0.verb("unschedule")
             try $0.control.stepClock(2 * hour)
-            try $0.look()
+            try $0.waitForAgent()
         },
     ]
 
@@ -133,7 +133,7 @@ extension Scenario {
         ) {
             try $0.control.suspend(hour)
             try $0.sync()
-            $0.go()
+            $0.continueResponses()
         },
         Scenario(
             .check, "the clock is set forward",
@@ -141,7 +141,7 @@ extension Scenario {
         ) {
             try $0.control.stepClock(hour)
             try $0.sync()
-            $0.go()
+            $0.continueResponses()
         },
         Scenario(
             .check, "the clock is set back",
@@ -149,7 +149,7 @@ extension Scenario {
         ) {
             try $0.control.stepClock(-hour)
             try $0.sync()
-            $0.go()
+            $0.continueResponses()
         },
         Scenario(
             .check, "no notification server runs",
@@ -157,7 +157,7 @@ extension Scenario {
             expects: oneCheck
         ) {
             try $0.control.set { $0.hasNotificationServer = false }
-            $0.go()
+            $0.continueResponses()
             try $0.waitForCheck()
             try $0.waitForNotice(.pending)
             try $0.control.set { $0.hasNotificationServer = true }
@@ -169,7 +169,7 @@ extension Scenario {
         ) {
             try $0.control.suspend(hour)
             try $0.sync()
-            $0.go()
+            $0.continueResponses()
         },
         Scenario(
             .download, "suspended", promise: "The connection still works after the sleep and delivers the rest.",
@@ -177,7 +177,7 @@ extension Scenario {
         ) {
             try $0.control.suspend(hour)
             try $0.sync()
-            $0.go()
+            $0.continueResponses()
         },
         Scenario(
             .download, "the clock is set back a day", promise: "The download continues, because it does not depend on the date.",
@@ -185,14 +185,14 @@ extension Scenario {
         ) {
             try $0.control.stepClock(-24 * hour)
             try $0.sync()
-            $0.go()
+            $0.continueResponses()
         },
         Scenario(
             .download, "the disk is full", promise: "The download keeps its part, waits, and continues when there is room.",
             expects: "completed; version one, complete; then requested the rest"
         ) {
             try $0.control.set { $0.isDiskFull = true }
-            $0.go()
+            $0.continueResponses()
             _ = try $0.wait("the disk to be too small") { try $0.transfers().first { $0.state == .waiting } }
             try $0.control.set { $0.isDiskFull = false }
             // The transfer is tried again after a minute.

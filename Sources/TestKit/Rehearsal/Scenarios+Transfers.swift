@@ -7,7 +7,7 @@ extension Scenario {
         Scenario(
             .download, "nothing happens", promise: "The file gets its name when it is complete, not before.",
             expects: "completed; version one, complete; 1 request"
-        ) { $0.go() },
+        ) { $0.continueResponses() },
         Scenario(
             .download, "kill -9 of the agent", promise: "The next agent continues after the bytes that are stored durably.",
             expects: "completed; version one, complete; then requested the rest"
@@ -70,7 +70,7 @@ extension Scenario {
                 $0.serveFile()
                 try $0.beginDownload("--sha256", String(repeating: "0", count: 64))
             }
-        ) { $0.go() },
+        ) { $0.continueResponses() },
         Scenario(
             .download, "a certificate of an unknown authority",
             promise:

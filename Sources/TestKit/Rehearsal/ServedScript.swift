@@ -35,7 +35,7 @@ struct ServedScript {
             }
             for request in activity.requests where request.outcome != .open && !told.contains(request.id) {
                 told.insert(request.id)
-                if json { try Self.say(request) } else { Output.line(Self.words(for: request)) }
+                if json { try Self.printJSON(request) } else { Output.line(Self.words(for: request)) }
             }
         }
     }
@@ -47,12 +47,12 @@ struct ServedScript {
             // A client must trust the authority before it can reach the other faults.
             if certificate != .selfSigned { authority = try server.certificateAuthority }
         }
-        guard !json else { return try Self.say(["url": url, "certificateAuthority": authority].compactMapValues { $0 }) }
+        guard !json else { return try Self.printJSON(["url": url, "certificateAuthority": authority].compactMapValues { $0 }) }
         Output.line("Listening on \(url)")
         if let authority { Output.line(authority) }
     }
 
-    private static func say(_ value: some Encodable) throws {
+    private static func printJSON(_ value: some Encodable) throws {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         encoder.dateEncodingStrategy = .custom { date, encoder in

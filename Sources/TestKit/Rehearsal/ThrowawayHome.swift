@@ -168,7 +168,7 @@ final class ThrowawayHome: Sendable {
     // MARK: The end
 
     /// Ends the agent, and removes the home unless it is kept. Returns `true` if the agent stopped on request and the removal succeeded.
-    func leave() -> Bool {
+    func finish() -> Bool {
         let status = try? stormy("quit").status
         if isOver { Cleanup.park() }
         let isStopped = !AgentStarter(directories: directories, environment: environment).isRunning

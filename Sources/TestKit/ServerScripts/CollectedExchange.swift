@@ -13,7 +13,7 @@ final class CollectedExchange: Exchange {
         _ faults: UploadFaults, _ request: RecordedRequest, as name: String? = nil,
         act: @escaping (RecordedRequest, Data) -> ResponseScript
     ) {
-        let fault = faults.take(for: name ?? request.method)
+        let fault = faults.consumeFault(for: name ?? request.method)
         opening = fault?.opening()
         losesAnswer = fault?.losesAnswer == true
         self.request = request

@@ -16,7 +16,7 @@ final class DavExchange: Exchange {
         self.request = request
         place = Self.place(of: request.path, in: store)
         let expects = request.headers.tokens("Expect").contains("100-continue")
-        let fault = store.faults.take(for: request.method)
+        let fault = store.faults.consumeFault(for: request.method)
         var refusal = fault?.opening(refusesAt: expects ? .atHead : .afterBody)
         var acceptsBody = request.method == "PUT" && fault?.refuses != true
         if fault == nil, expects {

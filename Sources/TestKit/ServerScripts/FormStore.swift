@@ -23,7 +23,7 @@ public final class FormStore: MountedStore {
     /// Creates a store under a prefix (without a slash at its end).
     public init(prefix: String = "/form") { self.prefix = prefix }
 
-    package func exchange(for request: RecordedRequest) -> any Exchange { CollectedExchange(faults, request, act: take) }
+    package func exchange(for request: RecordedRequest) -> any Exchange { CollectedExchange(faults, request, act: store) }
 
     /// The files that arrived, in order.
     public var files: [File] { kept.withLock { $0 } }
@@ -37,7 +37,7 @@ public final class FormStore: MountedStore {
 }
 
 extension FormStore {
-    private func take(_ request: RecordedRequest, _ body: Data) -> ResponseScript {
+    private func store(_ request: RecordedRequest, _ body: Data) -> ResponseScript {
         guard request.method == "POST", let form = FormParts(body, type: request.headers["Content-Type"] ?? ""),
             let file = form.file, let name = file.fileName
         else { return .status(400) }

@@ -63,7 +63,7 @@ public final class ImmichStore: MountedStore {
         guard request.headers["x-api-key"] == Self.key else { return .json(#"{"message":"Invalid API key"}"#, status: 401) }
         switch (request.method, request.path.dropFirst(prefix.count)) {
         case ("POST", "/api/assets/bulk-upload-check"): return check(body)
-        case ("POST", "/api/assets"): return take(request, body)
+        case ("POST", "/api/assets"): return store(request, body)
         case ("GET", let path) where path.hasPrefix("/api/assets/") && path.hasSuffix("/original"):
             return original(path.split(separator: "/").dropLast().last.map(String.init) ?? "")
         default: return .json(#"{"message":"Cannot do that"}"#, status: 404)
@@ -118,7 +118,7 @@ public final class ImmichStore: MountedStore {
         "sidecarData",
     ]
 
-    private func take(_ request: RecordedRequest, _ body: Data) -> ResponseScript {
+    private func store(_ request: RecordedRequest, _ body: Data) -> ResponseScript {
         guard let form = FormParts(body, type: request.headers["Content-Type"] ?? ""), let file = form.file,
             file.name == "assetData", let checksum = request.headers["x-immich-checksum"]
         else { return .json(#"{"message":"no assetData"}"#, status: 400) }

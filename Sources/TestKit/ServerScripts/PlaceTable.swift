@@ -68,7 +68,7 @@ struct PlaceOpening {
 
     init(_ faults: UploadFaults, _ table: PlaceTable, _ request: RecordedRequest) {
         let length = request.headers["Content-Length"].flatMap(Int.init) ?? 0
-        let fault = faults.take(for: request.method)
+        let fault = faults.consumeFault(for: request.method)
         let isTooMuch = fault == nil && length > table.mostPerRequest
         script = isTooMuch ? .status(413).begins(.afterBody) : fault?.opening()
         losesAnswer = fault?.losesAnswer == true

@@ -62,7 +62,7 @@ public final class UploadFaults: Sendable {
     }
 
     /// Returns the fault for a request and consumes it.
-    func take(for method: String) -> Fault.Kind? {
+    func consumeFault(for method: String) -> Fault.Kind? {
         waiting.withLock { faults in
             faults.removeAll { $0.remaining <= 0 }
             guard let index = faults.firstIndex(where: { $0.method == nil || $0.method == method }) else { return nil }

@@ -195,7 +195,8 @@ struct UploadFault: Sendable {
         UploadFault("the response to the creation is lost", of: [.tus, .resumable], .there) { store, _ in
             store.loseAnswers(to: "POST")
         },
-        UploadFault("the response to the creation is lost", of: [.s3Parts], .there) { store, _ in store.loseAnswers(to: "CREATE") },
+        UploadFault("the response to the creation is lost", of: [.s3Parts], .there) { store, _ in store.loseAnswers(to: "CREATE")
+        },
         UploadFault("the response to the creation is lost", of: [.nextcloud], .there) { store, _ in store.loseAnswers(to: "MKCOL")
         },
         UploadFault(
@@ -204,7 +205,8 @@ struct UploadFault: Sendable {
         UploadFault("responds with success and stores nothing, once", of: [.tus], .there) { store, way in
             store.refuse(status: 204, method: way.method, headers: ["Upload-Offset": "\(way.size)"])
         },
-        UploadFault("responds to the last request with success and does nothing, once", of: [.webdav, .nextcloud], .there) { store, way in
+        UploadFault("responds to the last request with success and does nothing, once", of: [.webdav, .nextcloud], .there) {
+            store, way in
             store.refuse(status: 201, method: way.lastMethod)
         },
         UploadFault("responds to a creation without an address", of: [.tus, .resumable], .failed(-1011)) { store, _ in

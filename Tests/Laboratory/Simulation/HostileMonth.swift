@@ -47,7 +47,7 @@ extension Simulation {
     }
 
     private func endLedgerTrouble() {
-        machine.note("the ledger can be written")
+        machine.log("the ledger can be written")
         trouble.ledgerTroubleEnds = nil
         machine.troubleLedger(nil)
     }
@@ -59,7 +59,7 @@ extension Simulation {
         case 2: try machine.switchOff(dice.between(3_600, 14 * 86_400))
         case 3: try machine.suspend(dice.between(3_600, 9 * 86_400))
         case 4:
-            machine.note("the ledger cannot be written")
+            machine.log("the ledger cannot be written")
             trouble.ledgerTroubleEnds = machine.clock.awake + dice.between(1, 8_000)
             machine.troubleLedger(dice.one(of: [.diskFull(path: "ledger"), .troubled(path: "ledger", reason: "disk I/O error")]))
         case 5: if trouble.ledgerTroubleEnds != nil { endLedgerTrouble() }
@@ -115,7 +115,7 @@ extension Simulation {
 
     private func backUpOrRestore() throws {
         guard let backup = trouble.backup, dice.chance(0.5) else {
-            machine.note("the ledger is backed up")
+            machine.log("the ledger is backed up")
             trouble.backup = Trouble.Backup(ledger: try machine.ledger.backUp(), memory: app.memory)
             return
         }
@@ -131,15 +131,15 @@ extension Simulation {
     // MARK: Mistakes
 
     private func misconfigure() {
-        machine.note("a mistake in the configuration")
+        machine.log("a mistake in the configuration")
         app.isMisconfigured = true
     }
 
     private func repairConfiguration() {
         guard app.isMisconfigured else { return }
-        machine.note("the configuration is right again")
+        machine.log("the configuration is right again")
         app.isMisconfigured = false
-        machine.tell(.filesChanged)
+        machine.send(.filesChanged)
     }
 
     // MARK: Servers

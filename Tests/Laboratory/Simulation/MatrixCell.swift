@@ -195,7 +195,7 @@ package struct MatrixCell: Sendable {
         }
 
         private func question(_ verb: ControlRecord.Verb, _ argument: String) throws {
-            app.write { _ = try $0.ask(verb, argument, now: now) }
+            app.write { _ = try $0.addControl(verb, argument, now: now) }
             try machine.run()
         }
 

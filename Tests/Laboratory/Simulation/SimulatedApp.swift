@@ -77,13 +77,13 @@ final class SimulatedApp: LedgerProgram, @unchecked Sendable {  // because the s
 
     private func crashes(_ process: VirtualProcess, _ probability: Double = 0.07) -> Bool {
         guard !isCalm, dice.chance(probability) else { return false }
-        machine.note("launch \(process.launch) crashes")
+        machine.log("launch \(process.launch) crashes")
         process.exit(.signalled(11))
         return true
     }
 
     func warned(_ process: VirtualProcess) {
-        if !isCalm, dice.chance(0.15) { return machine.note("launch \(process.launch) does not listen") }
+        if !isCalm, dice.chance(0.15) { return machine.log("launch \(process.launch) does not listen") }
         later(dice.between(0.001, 0.5), process) { [self] in
             handedOver.insert(process.identity)
             write { try $0.handOver(process: process.identity, now: now, taking: { dice.chance(0.8) }) }
@@ -238,7 +238,7 @@ final class SimulatedApp: LedgerProgram, @unchecked Sendable {  // because the s
         }
         for key in missing where !listed.contains(key) {
             guard let photo = memory.wanted[key] else { continue }
-            machine.note("the app begins \(key), which it does not find")
+            machine.log("the app begins \(key), which it does not find")
             upload(photo.bytes, photo.method, name: photo.name, description: key)
         }
     }

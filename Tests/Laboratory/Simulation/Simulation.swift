@@ -140,7 +140,7 @@ package final class Simulation {
         case 2...4: app.download(dice.one(of: ["a", "b", "c", "d"]))
         case 5, 6: uploadPhoto()
         case 7:
-            machine.note("a file changes on the server")
+            machine.log("a file changes on the server")
             server.change(dice.one(of: ["a", "b", "c", "d"]))
         case 8: server.addFault()
         case 9:
@@ -223,7 +223,7 @@ package final class Simulation {
         let calls = dice.chance(0.5) ? FileCalls.Call.allCases : [dice.one(of: FileCalls.Call.allCases)]
         let (probability, seconds) = (dice.one(of: [0.1, 0.5, 1]), dice.between(1, 6_000))
         let names = calls.map { "\($0)" }.joined(separator: ", ")
-        machine.note("files fail for \(Int(seconds)) s with error \(number) (\(names); probability \(probability))")
+        machine.log("files fail for \(Int(seconds)) s with error \(number) (\(names); probability \(probability))")
         machine.failFiles(for: seconds) { [dice] call in
             calls.contains(call) && dice.chance(probability) ? number : nil
         }
@@ -239,7 +239,7 @@ package final class Simulation {
 
     /// Ends all faults, for the time of the longest retry.
     func calmDown() throws {
-        machine.note("calm")
+        machine.log("calm")
         app.isCalm = true
         if length == .month { try endAllFaults() }
         server.becomeKind()

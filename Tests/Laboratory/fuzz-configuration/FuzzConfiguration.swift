@@ -12,15 +12,15 @@ private func look(at messages: [AlertMessage]) {
     for (number, message) in messages.enumerated() {
         var message = message
         message.link = "\(number % 2)"
-        book.note(message)
+        book.add(message)
     }
     _ = book.unusedReferences(of: messages, now: now)
     book.endEmptyDocuments(["1"], [], now: now)
     book.assumeUnlistedEnds(by: [])
     book.endMissingWarnings(from: [], messages, now: now)
-    book.keep(at: place, isAsked: false)
+    book.removeDistant(at: place, isAsked: false)
     var asked = book
-    asked.keep(at: place, isAsked: true)
+    asked.removeDistant(at: place, isAsked: true)
     _ = StormRule().assess(Forecast(hours: []), alerts: book.events(at: place, language: "en"), now: now)
     book.prune(before: now)
 }

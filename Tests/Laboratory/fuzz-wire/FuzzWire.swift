@@ -73,7 +73,7 @@ private func upload(_ kind: UploadKind, _ answers: [Answer], _ now: Date) {
     for step in 0..<24 {
         guard case .send = machine.next() else { return }
         let answer = answers[min(step, answers.count - 1)]
-        _ = machine.heard(answer.head)
+        _ = machine.received(answer.head)
         switch machine.ended(answer.end, now: now, attemptsWithoutProgress: 1, jitter: 0.5) {
         case .continue, .retry: break
         default: return

@@ -278,7 +278,8 @@ private struct Story {
             "called off three times in 24 h", "the storm returns", calledOff(returns: 3), { $0.check(90) }, .showSilently,
             .openPhotoRequest),
         row(
-            "called off three times in 24 h", "it returns at a level that was not shown yet", calledOff(returns: 3), { $0.check(110) },
+            "called off three times in 24 h", "it returns at a level that was not shown yet", calledOff(returns: 3),
+            { $0.check(110) },
             .alert, .openPhotoRequest),
         row("called off", "80 to 100 % of the limit", calledOff(), { $0.check(62) }),
         row(

@@ -11,7 +11,7 @@ struct AgentProbe {
     /// The time limit in seconds. The program has its own, shorter limits.
     private static let patience = 30.0
 
-    func ask<Report: Decodable>(_ arguments: [String]) -> Result<Report, Trouble> {
+    func query<Report: Decodable>(_ arguments: [String]) -> Result<Report, Trouble> {
         let end: ChildProcess.End
         do throws(ChildProcess.Failure) {
             end = try ChildProcess(path: agent, arguments: arguments, environment: environment)

@@ -12,14 +12,14 @@ final class DesktopReports {
     func conditions(_ agent: String, _ app: ExaminedApp) -> Result<ConditionsReport, AgentProbe.Trouble> {
         if let conditions { return conditions }
         let answer: Result<ConditionsReport, AgentProbe.Trouble> =
-            AgentProbe(agent: agent, environment: app.environment).ask(["--examine-conditions"])
+            AgentProbe(agent: agent, environment: app.environment).query(["--examine-conditions"])
         conditions = answer
         return answer
     }
 
     func server(_ agent: String, _ app: ExaminedApp) -> Result<NotificationServerReport, CommandFailure> {
         if let server { return server }
-        let answer = Result { () throws(CommandFailure) in try NotificationsExamination.ask(agent, app) }
+        let answer = Result { () throws(CommandFailure) in try NotificationsExamination.query(agent, app) }
         server = answer
         return answer
     }

@@ -87,7 +87,7 @@ public struct DoctorCommand: BackgroundCommand {
     package static func examine(
         verb: String = configuration.commandName ?? ""
     ) -> (findings: [DoctorFinding], guarantees: BackgroundGuarantees) {
-        let app = ExaminedApp.look(verb: verb)
+        let app = ExaminedApp.current(verb: verb)
         let context = Context(command: app.command, pendingRequests: app.pendingRequests)
         let findings = parts.flatMap { $0.findings(app) } + examinations.flatMap { $0(context) }
         return (findings, BackgroundGuarantees(app.desktopFacts))

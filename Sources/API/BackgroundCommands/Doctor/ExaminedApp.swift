@@ -74,12 +74,12 @@ struct ExaminedApp {
     }
 
     /// - Parameter verb: the name of the current command. The arguments before it also lead to the other commands.
-    static func look(verb: String) -> ExaminedApp {
+    static func current(verb: String) -> ExaminedApp {
         let runtime = AppRuntime.shared
         return ExaminedApp(
             manifest: runtime.manifest, directories: runtime.directories, environment: ThisProcess.environment,
             now: runtime.now, command: command(before: verb),
-            ledger: Result { () throws(StoreError) in try Ledger.look(runtime.directories) { try Books($0) } })
+            ledger: Result { () throws(StoreError) in try Ledger.inspect(runtime.directories) { try Books($0) } })
     }
 
     /// Returns the program's name if PATH finds this program, or else its path, followed by the group that contains the commands.

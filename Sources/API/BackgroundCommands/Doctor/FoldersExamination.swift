@@ -9,21 +9,21 @@ struct FoldersExamination: Examination {
         let directories = app.directories
         let folders = [directories.configuration, directories.state, directories.data, directories.spool, directories.launches]
         let files = [directories.ledger, directories.agentLock, directories.agentLog]
-        let missing = [directories.configuration, directories.state, directories.data].filter { look($0.path) == nil }
+        let missing = [directories.configuration, directories.state, directories.data].filter { status($0.path) == nil }
         let places = Set(missing.map { existing($0.path) }).sorted().compactMap { place($0, home: app.environment["HOME"]) }
         var rows = folders.compactMap { folder($0.path) } + files.compactMap { file($0.path) } + places
         if rows.isEmpty { rows = [DoctorFinding(check, .ok, "Only this user can access the folders and files.")] }
         return rows + [room(directories)]
     }
 
-    private func look(_ path: String) -> stat? {
+    private func status(_ path: String) -> stat? {
         var information = stat()
         return stat(path, &information) == 0 ? information : nil
     }
 
     /// Returns `nil` if the folder is correct or does not exist yet.
     private func folder(_ path: String) -> DoctorFinding? {
-        guard let information = look(path) else { return nil }
+        guard let information = status(path) else { return nil }
         guard information.st_mode & S_IFMT == S_IFDIR else { return inTheWay(path, "is not a folder") }
         if let row = owner(path, information) { return row }
         if information.st_mode & 0o022 != 0 {
@@ -47,18 +47,18 @@ struct FoldersExamination: Examination {
     /// - Parameter home: the home folder. If it belongs to this user, a folder in it can be given to this user. `sudo -E` leaves
     ///   folders of root.
     private func place(_ path: String, home: String?) -> DoctorFinding? {
-        guard let information = look(path), information.st_mode & S_IFMT == S_IFDIR else {
+        guard let information = status(path), information.st_mode & S_IFMT == S_IFDIR else {
             return inTheWay(path, "is not a folder")
         }
         guard access(path, W_OK | X_OK) != 0 else { return nil }
         if information.st_uid == geteuid() { return cannotBeWritten(path, "u+rwx") }
-        if let home, path.hasPrefix(home + "/"), look(home)?.st_uid == geteuid() { return owner(path, information) }
+        if let home, path.hasPrefix(home + "/"), status(home)?.st_uid == geteuid() { return owner(path, information) }
         return DoctorFinding(
             check, .failed, "this user cannot create folders in \(path): set HOME to a folder that you can write to")
     }
 
     private func file(_ path: String) -> DoctorFinding? {
-        guard let information = look(path) else { return nil }
+        guard let information = status(path) else { return nil }
         guard information.st_mode & S_IFMT == S_IFREG else { return inTheWay(path, "is not a file") }
         if let row = owner(path, information) { return row }
         if information.st_mode & 0o077 != 0 {

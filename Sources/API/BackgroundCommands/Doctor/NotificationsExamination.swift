@@ -22,12 +22,12 @@ struct NotificationsExamination: Examination {
     }
 
     /// Runs the agent's program, which queries the notification server.
-    static func ask(_ agent: String, _ app: ExaminedApp) throws(CommandFailure) -> NotificationServerReport {
+    static func query(_ agent: String, _ app: ExaminedApp) throws(CommandFailure) -> NotificationServerReport {
         let session = app.books?.session?.variables ?? [:]
         let arguments = ["--examine-notifications"] + [session["DBUS_SESSION_BUS_ADDRESS"]].compactMap { $0 }
         // Uses the environment of an agent: values that the user's commands recorded, if this terminal does not set them.
         let answer: Result<NotificationServerReport, AgentProbe.Trouble> =
-            AgentProbe(agent: agent, environment: session.merging(app.environment) { $1 }).ask(arguments)
+            AgentProbe(agent: agent, environment: session.merging(app.environment) { $1 }).query(arguments)
         switch answer {
         case .success(let report): return report
         case .failure(let trouble): throw CommandFailure(.unavailable, "\(agent) does not work: \(trouble.words)")

@@ -124,7 +124,7 @@ final class ByteFeed: Sendable {
 
     // MARK: From the task
 
-    func take(_ response: URLResponse) {
+    func receive(_ response: URLResponse) {
         let waiting = state.withLock { state in
             state.response = response
             defer { state.head = nil }
@@ -133,7 +133,7 @@ final class ByteFeed: Sendable {
         waiting?.resume(returning: response)
     }
 
-    func take(_ piece: Data) {
+    func receive(_ piece: Data) {
         let reader = state.withLock { state -> CheckedContinuation<Data?, any Error>? in
             guard !state.readers.isEmpty else {
                 if state.waiting.isEmpty { state.waiting = piece } else { state.waiting.append(piece) }

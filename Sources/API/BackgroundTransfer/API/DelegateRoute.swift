@@ -19,12 +19,12 @@ extension URLSessionTask {
     var isAwaitedHere: Bool { facts.withLock { $0.completion != nil || $0.delegate != nil } }
 
     /// Returns the delegate of this task: the task's own delegate, or the session's.
-    func hearer(or sessionDelegate: (any URLSessionDelegate)?) -> (any URLSessionTaskDelegate)? {
+    func receiver(or sessionDelegate: (any URLSessionDelegate)?) -> (any URLSessionTaskDelegate)? {
         delegate ?? sessionDelegate as? any URLSessionTaskDelegate
     }
 
     /// Returns the delegate for the methods of one protocol: the task's own delegate, or the session's.
-    func hearer<Hearer>(as kind: Hearer.Type, or sessionDelegate: (any URLSessionDelegate)?) -> Hearer? {
+    func receiver<Hearer>(as kind: Hearer.Type, or sessionDelegate: (any URLSessionDelegate)?) -> Hearer? {
         delegate as? Hearer ?? sessionDelegate as? Hearer
     }
 }

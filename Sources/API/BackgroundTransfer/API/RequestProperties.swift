@@ -19,7 +19,7 @@ enum RequestProperties {
     static func known(by name: String) -> [String: Any] { state.withLock { Held($0.marks[name] ?? [:]) }.marks }
 
     /// - Returns: the name under which the properties are stored.
-    static func keep(_ marks: [String: Any]) -> String {
+    static func store(_ marks: [String: Any]) -> String {
         let (name, held) = (UUID().uuidString, Held(marks))
         state.withLock { state in
             state.marks[name] = held.marks

@@ -77,14 +77,14 @@ open class URLProtocol: NSObject {
     open class func setProperty(_ value: Any, forKey key: String, in request: NSMutableURLRequest) {
         let known = request.value(forHTTPHeaderField: RequestProperties.header).map(RequestProperties.known) ?? [:]
         request.setValue(
-            RequestProperties.keep(known.merging([key: value]) { $1 }), forHTTPHeaderField: RequestProperties.header)
+            RequestProperties.store(known.merging([key: value]) { $1 }), forHTTPHeaderField: RequestProperties.header)
     }
 
     /// Removes a value from a request.
     open class func removeProperty(forKey key: String, in request: NSMutableURLRequest) {
         guard var known = request.value(forHTTPHeaderField: RequestProperties.header).map(RequestProperties.known) else { return }
         known[key] = nil
-        request.setValue(known.isEmpty ? nil : RequestProperties.keep(known), forHTTPHeaderField: RequestProperties.header)
+        request.setValue(known.isEmpty ? nil : RequestProperties.store(known), forHTTPHeaderField: RequestProperties.header)
     }
 
     // MARK: Classes of the whole process

@@ -371,7 +371,7 @@ open class URLSessionUploadTask: URLSessionDataTask, @unchecked Sendable {  // b
         let taken =
             switch body {
             case .file(let file):
-                try Snapshot.take(
+                try Snapshot.make(
                     of: file, in: directories, allowsEmpty: delivery == .plain, preparing: preparing ?? { _ in false },
                     checking: checking ?? { _ in })
             case .data(let data): try Snapshot.store(data, in: directories)

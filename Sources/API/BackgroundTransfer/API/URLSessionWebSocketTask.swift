@@ -132,11 +132,11 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {  // be
     /// Waits for a confirmation, or until the awaiting task is cancelled.
     private func answered(_ ask: (@escaping @Sendable ((any Error)?) -> Void) -> Void) async throws {
         let answer = AwaitedAnswer()
-        ask { answer.give($0) }
+        ask { answer.resume($0) }
         try await withTaskCancellationHandler {
             try await answer.wait()
         } onCancel: {
-            answer.give(URLError(.cancelled))
+            answer.resume(URLError(.cancelled))
         }
     }
 

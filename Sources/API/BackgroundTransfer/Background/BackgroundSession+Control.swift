@@ -8,13 +8,13 @@ import TransferMachines
 // The operations on a resumed task: suspend, change and cancel.
 extension BackgroundSession {
     func suspend(_ task: URLSessionTask) {
-        guard let row = task.row(orNoting: { $0.entry.note { $0.isHeld = true } }) else { return }
+        guard let row = task.row(orNoting: { $0.entry.updateBeginning { $0.isHeld = true } }) else { return }
         handle("a suspend", { _ in .suspended }, row)
     }
 
     func update(_ task: URLSessionTask) {
         let now = AppRuntime.shared.now
-        guard let row = task.row(orNoting: { $0.entry.note { $0.isChanged = true } }) else { return }
+        guard let row = task.row(orNoting: { $0.entry.updateBeginning { $0.isChanged = true } }) else { return }
         DurableWrites.shared.commit("background session \(identifier): a change of a task") { [self] transaction in
             try change(row, of: task, now, transaction)
         }

@@ -14,9 +14,9 @@ extension BackgroundSession {
         case idle
         case planned
         /// The delegate is being called. The session does not become invalid during the call.
-        case telling(thenAgain: Bool)
+        case reporting(thenAgain: Bool)
 
-        var isReporting: Bool { if case .telling = self { true } else { false } }
+        var isReporting: Bool { if case .reporting = self { true } else { false } }
 
         /// Returns `false` if a read is already planned, or will follow.
         mutating func plan() -> Bool {
@@ -25,8 +25,8 @@ extension BackgroundSession {
                 self = .planned
                 return true
             case .planned: return false
-            case .telling:
-                self = .telling(thenAgain: true)
+            case .reporting:
+                self = .reporting(thenAgain: true)
                 return false
             }
         }
@@ -34,7 +34,7 @@ extension BackgroundSession {
         /// Returns whether another read must be planned.
         mutating func end() -> Bool {
             defer { self = .idle }
-            if case .telling(let thenAgain) = self { return thenAgain }
+            if case .reporting(let thenAgain) = self { return thenAgain }
             return false
         }
     }
@@ -68,7 +68,7 @@ extension BackgroundSession {
         // The process does not exit before the events that exist now are reported.
         let calls = OutstandingCalls.shared
         calls.enter()
-        let pause = state.withLock { $0.looks.pause(before: .now) }
+        let pause = state.withLock { $0.readPace.pause(before: .now) }
         guard pause > 0 else { return readChangesNow(session, calls) }
         DispatchQueue.global().asyncAfter(deadline: .now() + pause) { [self] in readChangesNow(session, calls) }
     }
@@ -87,15 +87,15 @@ extension BackgroundSession {
             let mayReport = deliveries.enter()
             defer { if mayReport { deliveries.leave() } }
             let isOn = state.withLock { state in
-                state.looks.note(.now)
-                state.look = state.life == .invalid || !mayReport ? .idle : .telling(thenAgain: false)
+                state.readPace.add(.now)
+                state.look = state.life == .invalid || !mayReport ? .idle : .reporting(thenAgain: false)
                 return state.look.isReporting
             }
-            if isOn { look(session) }
+            if isOn { readEvents(session) }
         }
     }
 
-    private func look(_ session: URLSession) {
+    private func readEvents(_ session: URLSession) {
         // All claimed events are reported before the process exits. An event that was reported but not acknowledged would be reported
         // again.
         var isRead = false
@@ -111,7 +111,7 @@ extension BackgroundSession {
         guard
             let seen = try? AppRuntime.shared.ledger().readAfterRing({ transaction in
                 (
-                    hasEvents: try transaction.hasEventsToTell(session: self.identifier, process: self.process),
+                    hasEvents: try transaction.hasEventsToReport(session: self.identifier, process: self.process),
                     moving: try transaction.movingTransfers(session: self.identifier)
                 )
             })
@@ -120,11 +120,11 @@ extension BackgroundSession {
         for transfer in seen.moving where transfer.isAdopted && share.contains(transfer.id ?? 0) {
             reportProgress(transfer, session)
         }
-        switch seen.hasEvents ? deliverEnds(session) : .told {
-        case .told:
+        switch seen.hasEvents ? deliverEnds(session) : .done {
+        case .done:
             isRead = true
             // The last decision reads the ledger again.
-            if state.withLock({ $0.telling.undecided == 0 }) { reportEventsFinished(session) }
+            if state.withLock({ $0.reporting.undecided == 0 }) { reportEventsFinished(session) }
         case .leaving: isRead = true
         case .unreadable: return
         }
@@ -134,9 +134,9 @@ extension BackgroundSession {
     private func reportEventsFinished(_ session: URLSession) {
         let isFirstOfLaunch = launch?.isForSession(identifier) ?? false
         let (delegate, waiting) = state.withLock { state -> (HeldDelegate?, [CheckedContinuation<Void, Never>]) in
-            let isAwaited = state.telling.hasReported || isFirstOfLaunch && !state.telling.isComplete
-            defer { state.telling = ReportingState(isComplete: true) }
-            return (isAwaited ? state.delegate : nil, state.telling.waiting)
+            let isAwaited = state.reporting.hasReported || isFirstOfLaunch && !state.reporting.isComplete
+            defer { state.reporting = ReportingState(isComplete: true) }
+            return (isAwaited ? state.delegate : nil, state.reporting.waiting)
         }
         delegate?.object.urlSessionDidFinishEvents(forBackgroundURLSession: session)
         for waiting in waiting { waiting.resume() }
@@ -146,8 +146,8 @@ extension BackgroundSession {
     func waitUntilAllReported() async {
         await withCheckedContinuation { continuation in
             let isOver = state.withLock { state in
-                if state.telling.isComplete || state.life == .invalid || deliveries.isClosing { return true }
-                state.telling.waiting.append(continuation)
+                if state.reporting.isComplete || state.life == .invalid || deliveries.isClosing { return true }
+                state.reporting.waiting.append(continuation)
                 return false
             }
             if isOver { continuation.resume() }
@@ -157,15 +157,15 @@ extension BackgroundSession {
     /// Releases all callers that wait, because the next process reports the remaining events.
     func releaseWaitingCallers() {
         let waiting = state.withLock { state in
-            defer { state.telling.waiting = [] }
-            return state.telling.waiting
+            defer { state.reporting.waiting = [] }
+            return state.reporting.waiting
         }
         for waiting in waiting { waiting.resume() }
     }
 
     private enum ReportResult {
         /// All events were reported.
-        case told
+        case done
         /// The process exits; the next process reports the remaining events.
         case leaving
         /// The ledger could not be read.
@@ -175,7 +175,7 @@ extension BackgroundSession {
     private func deliverEnds(_ session: URLSession) -> ReportResult {
         while true {
             let share = shareOfEnds
-            if case .only(let transfers) = share, transfers.isEmpty { return .told }
+            if case .only(let transfers) = share, transfers.isEmpty { return .done }
             let claimed: [(SessionEventRecord, TransferRecord)]
             do {
                 claimed = try AppRuntime.shared.ledger().write { transaction in
@@ -189,7 +189,7 @@ extension BackgroundSession {
             } catch {
                 return .unreadable
             }
-            if claimed.isEmpty { return .told }
+            if claimed.isEmpty { return .done }
             // A process that exits lets its delegate finish the current event; the next process reports the rest.
             let batch = DeliveredEnds { [self] in acknowledge($0) }
             let told = claimed.prefix { event, transfer in
@@ -271,7 +271,7 @@ extension BackgroundSession {
         // A task that was listed after its end does not count.
         let isOfThisProcess =
             launch == nil && state.withLock { $0.tasks[transfer.taskIdentifier]?.facts.withLock { !$0.isCompleted } ?? false }
-        if !isOfThisProcess { state.withLock { $0.telling.hasReported = true } }
+        if !isOfThisProcess { state.withLock { $0.reporting.hasReported = true } }
         let task = task(of: transfer, session)
         let answer = Answer(transfer)
         let error = answer.error
@@ -291,7 +291,7 @@ extension BackgroundSession {
             answer.hand { completion(TransferEnd(file: $0, response: transfer.response, error: error)) }
             return forget(task, told: event.id, batch)
         }
-        nonisolated(unsafe) let delegate = task.hearer(or: self.delegate)
+        nonisolated(unsafe) let delegate = task.receiver(or: self.delegate)
         let end: @Sendable () -> Void = { [self] in
             finished(task, transfer.id)
             delegate?.urlSession(session, task: task, didFinishCollecting: transfer.metrics)
@@ -301,7 +301,7 @@ extension BackgroundSession {
         if transfer.kind == .upload || transfer.taskKind == "data" {
             if let file = answer.file { return hand(file, of: transfer, task, session, then: end) }
         } else if answer.file != nil, let download = task as? URLSessionDownloadTask,
-            let delegate = task.hearer(as: (any URLSessionDownloadDelegate).self, or: self.delegate)
+            let delegate = task.receiver(as: (any URLSessionDownloadDelegate).self, or: self.delegate)
         {
             answer.hand { file in
                 if let file { delegate.urlSession(session, downloadTask: download, didFinishDownloadingTo: file) }
@@ -321,7 +321,7 @@ extension BackgroundSession {
             if let completion = task.facts.withLock({ $0.completion }) {
                 answer.hand { completion(TransferEnd(file: $0, response: transfer.response, error: answer.error)) }
             } else {
-                task.hearer(or: delegate)?.urlSession(session, task: task, didCompleteWithError: answer.error)
+                task.receiver(or: delegate)?.urlSession(session, task: task, didCompleteWithError: answer.error)
             }
         }
     }
@@ -335,7 +335,7 @@ extension BackgroundSession {
     private func forget(_ task: URLSessionTask, told event: Int64? = nil, _ batch: DeliveredEnds? = nil) {
         state.withLock { state in
             if state.tasks[task.taskIdentifier] === task { state.tasks[task.taskIdentifier] = nil }
-            if let event { state.told.insert(event) }
+            if let event { state.reportedEvents.insert(event) }
         }
         if let event { batch?.add(event) }
     }
@@ -350,7 +350,7 @@ extension BackgroundSession {
         state.withLock { $0.tasks[task.taskIdentifier] = nil }
         let completion = task.facts.withLock { $0.completion }
         let error = error?.concerning(task.originalRequest?.url)
-        nonisolated(unsafe) let delegate = task.hearer(or: delegate)
+        nonisolated(unsafe) let delegate = task.receiver(or: delegate)
         task.session.onDelegateQueue {
             if let completion { return completion(TransferEnd(error: error)) }
             delegate?.urlSession(task.session, task: task, didCompleteWithError: error)
@@ -374,7 +374,7 @@ extension BackgroundSession {
         let total = transfer.bytesTotal ?? -1
         task.progress.totalUnitCount = total
         task.progress.completedUnitCount = transfer.bytesDone
-        guard let delegate = task.hearer(or: self.delegate) else { return }
+        guard let delegate = task.receiver(or: self.delegate) else { return }
         if now.isWaiting, !before.isWaiting { delegate.urlSession(session, taskIsWaitingForConnectivity: task) }
         if transfer.kind == .upload {
             guard now.bytes > before.bytes else { return }
@@ -383,7 +383,7 @@ extension BackgroundSession {
                 totalBytesExpectedToSend: total)
         }
         guard let task = task as? URLSessionDownloadTask,
-            let delegate = task.hearer(as: (any URLSessionDownloadDelegate).self, or: self.delegate)
+            let delegate = task.receiver(as: (any URLSessionDownloadDelegate).self, or: self.delegate)
         else { return }
         if let offset = now.resumedAt, offset != before.resumedAt {
             delegate.urlSession(session, downloadTask: task, didResumeAtOffset: offset, expectedTotalBytes: total)

@@ -146,7 +146,7 @@ extension BackgroundSession {
             try Self.adopt(&known, for: task, identifier: identifier, patience: wanted.resourceTimeout, transaction, now: now)
             return known
         } afterwards: { [self] started in
-            settle(body, started)
+            keepOrRemove(body, started)
             // A cancelled await is adopted once; a later equal task is a separate transfer.
             if let id = started.id { state.withLock { _ = $0.cancelledAwaits.remove(id) } }
         }
@@ -231,7 +231,7 @@ extension BackgroundSession {
     }
 
     /// Keeps the stored body if the committed record has it; removes the body if another transfer was joined.
-    private func settle(_ body: Snapshot?, _ record: TransferRecord) {
+    private func keepOrRemove(_ body: Snapshot?, _ record: TransferRecord) {
         if record.bodyFile == body?.name { body?.keep() } else { body?.discard() }
     }
 
@@ -268,7 +268,7 @@ extension BackgroundSession {
         do {
             taken =
                 switch body {
-                case .file(let file): try Snapshot.take(of: file, in: directories, allowsEmpty: true)
+                case .file(let file): try Snapshot.make(of: file, in: directories, allowsEmpty: true)
                 case .data(let data): try Snapshot.store(data, in: directories)
                 case .stream: throw URLError(.unsupportedURL)
                 }
@@ -284,7 +284,7 @@ extension BackgroundSession {
             let known = try transaction.joinableTransfer(session: wanted.session, key: key, now: now)
             return try known ?? transaction.insert(wanted)
         } onSubmit: { record in
-            settle(taken, record)
+            keepOrRemove(taken, record)
         }
         defer { ended.release() }
         return (try Data(contentsOf: ended.file), ended.response)
@@ -322,7 +322,7 @@ extension BackgroundSession {
             }
             return try transaction.insert(new)
         } onSubmit: { record in
-            settle(body, record)
+            keepOrRemove(body, record)
         }
     }
 

@@ -22,8 +22,8 @@ final class BackgroundSession: SessionEngine {
         var cancelledAwaits: Set<Int64> = []
         var watch: DatabaseWatch.Token?
         var look = ReadPhase.idle
-        var looks = LedgerReadPace()
-        var telling = ReportingState()
+        var readPace = LedgerReadPace()
+        var reporting = ReportingState()
         /// A Boolean value: the app received a list that may lack tasks.
         var isListIncomplete = false
         /// A Boolean value: the ledger has recorded that this process has a delegate.
@@ -84,8 +84,8 @@ final class BackgroundSession: SessionEngine {
             state.life = .invalid
             state.watch?.cancel()
             (state.watch, state.session, state.delegate, state.tasks) = (nil, nil, nil, [:])
-            defer { state.telling = ReportingState() }
-            return state.telling.waiting
+            defer { state.reporting = ReportingState() }
+            return state.reporting.waiting
         }
         for waiting in waiting { waiting.resume() }
     }
@@ -103,7 +103,7 @@ final class BackgroundSession: SessionEngine {
         guard isFirst else { return logError("a second session of this identifier: its delegate is not called") }
         launch?.add(
             .init(
-                session: identifier, hasReceivedAll: { self.state.withLock { $0.telling.isComplete } },
+                session: identifier, hasReceivedAll: { self.state.withLock { $0.reporting.isComplete } },
                 waitForAllEvents: { await self.waitUntilAllReported() }, skipRemainingEvents: { self.releaseWaitingCallers() }))
         listen(session)
         bringAgentBack()
@@ -119,7 +119,7 @@ final class BackgroundSession: SessionEngine {
 
     /// Starts to receive the session's events.
     private func listen(_ session: URLSession) {
-        AppRuntime.shared.part { SessionRegistry() }.keep(self)
+        AppRuntime.shared.part { SessionRegistry() }.add(self)
         let (isListening, isNewlyAttached) = state.withLock { state in
             if state.session == nil { state.session = session }
             // A delegate may be attached after a task with a completion handler.
@@ -133,13 +133,13 @@ final class BackgroundSession: SessionEngine {
                 [identifier, process] in try $0.attach(session: identifier, process: process)
             }
         }
-        if !isListening { hear() }
+        if !isListening { observeCommits() }
         scheduleLedgerRead()
     }
 
     /// Registers for commits. If the ledger cannot be opened now, this is tried again: this process is attached, so no other process
     /// receives the events.
-    private func hear() {
+    private func observeCommits() {
         do throws(StoreError) {
             let token = try AppRuntime.shared.onCommit { [weak self] in self?.scheduleLedgerRead() }
             state.withLock { $0.watch = $0.life == .invalid ? nil : token }
@@ -147,7 +147,7 @@ final class BackgroundSession: SessionEngine {
             listening.succeeded()
         } catch {
             if !listening.isFailing { logError("\(error)") }
-            if error.isPassing { listening.failed { [weak self] in self?.hear() } }
+            if error.isPassing { listening.failed { [weak self] in self?.observeCommits() } }
         }
     }
 
@@ -184,7 +184,7 @@ final class BackgroundSession: SessionEngine {
             case .begin: new.append(task)
             case .elsewhere:
                 // During a commit this call waits for the row.
-                if let row = task.row(orNoting: { $0.entry.note { $0.isHeld = false } }) { release(row) }
+                if let row = task.row(orNoting: { $0.entry.updateBeginning { $0.isHeld = false } }) { release(row) }
                 others.append(task)
             case .release(let row): release(row)
             case .refused(let error): refuse(task, error)
@@ -288,7 +288,7 @@ final class BackgroundSession: SessionEngine {
             return facts
         }
         end(task, failure)
-        let isReceived = facts.completion != nil || facts.isRefusalRead || task.hearer(or: delegate) != nil
+        let isReceived = facts.completion != nil || facts.isRefusalRead || task.receiver(or: delegate) != nil
         // An app that cancelled the task, or invalidated its session, already knows the reason.
         guard !facts.isCompleted, !isReceived, failure.code != .cancelled else { return }
         let address = task.originalRequest?.url.map { PublicAddress.of($0.absoluteString) } ?? "an unknown address"
@@ -353,7 +353,7 @@ final class BackgroundSession: SessionEngine {
     func considerEnding() {
         let ended = state.withLock { state -> (URLSession, HeldDelegate?)? in
             let hasTasks = state.tasks.values.contains { $0.facts.withLock { $0.isBegun && !$0.isCompleted } }
-            guard state.life == .ending(hasReadLedger: true), !state.look.isReporting, state.telling.undecided == 0,
+            guard state.life == .ending(hasReadLedger: true), !state.look.isReporting, state.reporting.undecided == 0,
                 state.watch == nil || !hasTasks
             else {
                 return nil

@@ -10,7 +10,7 @@ import Synchronization
 /// receives the rest later.
 final class HeaderDecision: Sendable {
     private enum State {
-        case asked
+        case open
         case answered(URLSession.ResponseDisposition)
         /// The queue does not wait any more.
         case late
@@ -19,14 +19,14 @@ final class HeaderDecision: Sendable {
     /// The number of seconds that a queue waits. The decision may need this queue or the main thread.
     private static let patience = 0.05
 
-    private let state = Mutex(State.asked)
-    private let said = DispatchSemaphore(value: 0)
+    private let state = Mutex(State.open)
+    private let decisionMade = DispatchSemaphore(value: 0)
 
     /// - Returns: `true` if the queue does not wait any more; the caller then handles the rest. Only the first decision counts.
     func answer(_ disposition: URLSession.ResponseDisposition) -> Bool {
         let isLate = state.withLock { state in
             switch state {
-            case .asked:
+            case .open:
                 state = .answered(disposition)
                 return false
             case .answered: return false
@@ -35,13 +35,13 @@ final class HeaderDecision: Sendable {
                 return true
             }
         }
-        if !isLate { said.signal() }
+        if !isLate { decisionMade.signal() }
         return isLate
     }
 
     /// Returns the decision, or `nil` if it will be made later.
     func wait() -> URLSession.ResponseDisposition? {
-        _ = said.wait(timeout: .now() + Self.patience)
+        _ = decisionMade.wait(timeout: .now() + Self.patience)
         return state.withLock { state in
             if case .answered(let disposition) = state { return disposition }
             state = .late
@@ -57,7 +57,7 @@ extension BackgroundSession {
         _ file: URL, of transfer: TransferRecord, _ task: URLSessionTask, _ session: URLSession,
         then end: @escaping @Sendable () -> Void
     ) {
-        guard let hearer = task.hearer(as: (any URLSessionDataDelegate).self, or: self.delegate),
+        guard let hearer = task.receiver(as: (any URLSessionDataDelegate).self, or: self.delegate),
             let task = task as? URLSessionDataTask, let response = transfer.response
         else { return end() }
         nonisolated(unsafe) let delegate = hearer
@@ -86,14 +86,14 @@ extension BackgroundSession {
     }
 
     /// Counts a response about whose headers the delegate was asked.
-    func waitForDecision() { state.withLock { $0.telling.undecided += 1 } }
+    func waitForDecision() { state.withLock { $0.reporting.undecided += 1 } }
 
     /// - Returns: whether this was the last response without a decision.
     @discardableResult
     func decided() -> Bool {
         state.withLock { state in
-            state.telling.undecided -= 1
-            guard state.telling.undecided == 0 else { return false }
+            state.reporting.undecided -= 1
+            guard state.reporting.undecided == 0 else { return false }
             // The next read reports that all events are reported, before the session becomes invalid.
             if state.life == .ending(hasReadLedger: true) { state.life = .ending(hasReadLedger: false) }
             return true

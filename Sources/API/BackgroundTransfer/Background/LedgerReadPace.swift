@@ -7,7 +7,7 @@ struct LedgerReadPace {
     /// The time at which the budget of all reads so far is used up (the "theoretical arrival time" of the generic cell rate algorithm).
     private var paid: ContinuousClock.Instant?
 
-    mutating func note(_ look: ContinuousClock.Instant) { paid = max(paid ?? look, look) + Self.interval }
+    mutating func add(_ look: ContinuousClock.Instant) { paid = max(paid ?? look, look) + Self.interval }
 
     /// Returns the number of seconds until the next read.
     func pause(before now: ContinuousClock.Instant) -> Double {

@@ -39,7 +39,7 @@ final class SessionRegistry: ProcessBound {
         Name(identifier: session.identifier, launch: session.processNumber)
     }
 
-    func keep(_ session: BackgroundSession) {
+    func add(_ session: BackgroundSession) {
         let name = name(session)
         state.withLock { state in
             guard state.kept[name]?.contains(where: { $0 === session }) != true else { return }

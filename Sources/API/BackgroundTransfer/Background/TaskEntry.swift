@@ -24,7 +24,7 @@ enum TaskEntry: Sendable {
     var row: Int64? { if case .row(let row) = self { row } else { nil } }
 
     /// Changes a task that is being begun. Has no effect on a task in another step.
-    mutating func note(_ change: (inout Beginning) -> Void) {
+    mutating func updateBeginning(_ change: (inout Beginning) -> Void) {
         guard case .beginning(var beginning) = self else { return }
         change(&beginning)
         self = .beginning(beginning)

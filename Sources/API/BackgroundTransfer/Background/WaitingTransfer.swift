@@ -40,13 +40,13 @@ struct WaitingTransfer: Sendable {
         } catch is CancellationError {
             throw URLError(.cancelled)
         } catch let error as NoAgent {
-            leave(grace: grace)
+            stopWaiting(grace: grace)
             throw URLError(.backgroundSessionWasDisconnected, userInfo: [NSLocalizedDescriptionKey: error.description])
         } catch let error as StoreError {
-            leave(grace: grace)
+            stopWaiting(grace: grace)
             throw URLError(.backgroundSessionWasDisconnected, userInfo: [NSLocalizedDescriptionKey: error.description])
         } catch {
-            leave(grace: grace)
+            stopWaiting(grace: grace)
             throw error
         }
         let answer = Answer(ended)
@@ -60,16 +60,16 @@ struct WaitingTransfer: Sendable {
     /// Ends the await; the connection is kept for the grace time.
     func giveUp() {
         KillPoint.reach(.waiterLeaving)
-        leave(grace: grace)
+        stopWaiting(grace: grace)
         KillPoint.reach(.waiterLeft)
     }
 
     /// Ends the await after the response was read. The transfer is not needed any more, unless a task adopted it.
     private func release() {
-        leave(grace: 0)
+        stopWaiting(grace: 0)
     }
 
-    private func leave(grace: Double) {
+    private func stopWaiting(grace: Double) {
         let now = AppRuntime.shared.now
         // The agent receives every commit, and notices a waiter whose process has ended.
         DurableWrites.shared.commit("the end of an await", startsAgent: false) { [waiter] in

@@ -38,7 +38,7 @@ extension BackgroundTransfers {
         }
         guard let (upload, region) = found, let receipt = upload.receipt else { return .unknown("it was not uploaded") }
         let question = UploadCheck(upload: upload, receipt: receipt, credential: credential, region: region)
-        let finding = try await question.ask()
+        let finding = try await question.query()
         try record(finding, id)
         return finding
     }
@@ -62,7 +62,7 @@ private struct UploadCheck {
     let credential: BackgroundTransfers.Credential?
     let region: String?
 
-    func ask() async throws -> UploadFinding {
+    func query() async throws -> UploadFinding {
         guard let url = URL(string: receipt.url), let method = upload.upload?.method else { return .unknown("no address") }
         // The credentials are sent only to the configured server, because the receipt may have an address on another server.
         let isAtHome = URL(string: upload.url).map(RedirectRule.origin) == RedirectRule.origin(of: url)

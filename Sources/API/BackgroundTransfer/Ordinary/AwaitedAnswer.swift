@@ -11,7 +11,7 @@ final class AwaitedAnswer: Sendable {
     private let state = Mutex(State.open)
 
     /// - Parameter error: `nil` for success.
-    func give(_ error: (any Error)?) {
+    func resume(_ error: (any Error)?) {
         let waiting = state.withLock { state -> CheckedContinuation<Void, any Error>? in
             if case .given = state { return nil }
             defer { state = .given(error) }

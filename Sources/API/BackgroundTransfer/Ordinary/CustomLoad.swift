@@ -50,7 +50,7 @@ final class CustomLoad: NSObject, URLProtocolClient, @unchecked Sendable {  // b
     }
 
     private func fail(_ error: URLError) {
-        run.leave(.refused(error), response: nil, of: attempt)
+        run.recordDetour(.refused(error), response: nil, of: attempt)
         end(.stoppedByOwner)
     }
 
@@ -89,7 +89,7 @@ final class CustomLoad: NSObject, URLProtocolClient, @unchecked Sendable {  // b
 
     func urlProtocol(_ protocol: URLProtocol, wasRedirectedTo request: URLRequest, redirectResponse: URLResponse) {
         guard !isOver else { return }
-        run.leave(.redirect(request), response: redirectResponse, of: attempt)
+        run.recordDetour(.redirect(request), response: redirectResponse, of: attempt)
         end(nil)
     }
 
@@ -125,7 +125,7 @@ final class CustomLoad: NSObject, URLProtocolClient, @unchecked Sendable {  // b
 
     func urlProtocol(_ protocol: URLProtocol, didReceive challenge: URLAuthenticationChallenge) {
         guard !isOver else { return }
-        run.ask(challenge)
+        run.forward(challenge)
     }
 
     func urlProtocol(_ protocol: URLProtocol, didCancel challenge: URLAuthenticationChallenge) {}

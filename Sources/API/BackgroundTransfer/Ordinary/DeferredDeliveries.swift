@@ -27,7 +27,7 @@ struct DeferredDeliveries: Sendable {
     private static let longestPiece = 1 << 20
 
     /// A Boolean value: the delegate was asked about the response headers, and has not decided.
-    private(set) var isAsking = false
+    private(set) var isUndecided = false
     private(set) var isHeld = false
     /// The deliveries after the response headers, until the decision.
     private var unanswered: [Delivery] = []
@@ -35,14 +35,14 @@ struct DeferredDeliveries: Sendable {
     private var withheld: [Delivery] = []
 
     /// From now on all deliveries except the response headers wait for the decision.
-    mutating func ask() { isAsking = true }
+    mutating func waitForDecision() { isUndecided = true }
 
     mutating func hold() { isHeld = true }
 
     /// - Parameter isHead: the delivery is the question itself, which does not wait for the decision.
     /// - Returns: whether the delivery is stored, and its cost in the backlog.
     mutating func keep(_ delivery: Delivery, isHead: Bool = false) -> (isKept: Bool, cost: Int) {
-        if isAsking, !isHead { return (true, Self.add(delivery, to: &unanswered)) }
+        if isUndecided, !isHead { return (true, Self.add(delivery, to: &unanswered)) }
         if isHeld { return (true, Self.add(delivery, to: &withheld)) }
         return (false, delivery.cost)
     }
@@ -51,8 +51,8 @@ struct DeferredDeliveries: Sendable {
     ///
     /// - Returns: the deliveries that are due now.
     mutating func answer() -> [Delivery] {
-        guard isAsking else { return [] }
-        isAsking = false
+        guard isUndecided else { return [] }
+        isUndecided = false
         defer { unanswered = [] }
         guard isHeld else { return unanswered }
         withheld += unanswered

@@ -54,7 +54,7 @@ package final class InProcessTransport: Sendable {
             state.handlers[attempt] = handler
             if let transport = state.transport { return transport }
             let name = ProcessInfo.processInfo.processName
-            let made = CurlTransport(handler: { [weak self] in self?.hear($0) }, userAgent: name)
+            let made = CurlTransport(handler: { [weak self] in self?.handle($0) }, userAgent: name)
             state.transport = made
             return made
         }
@@ -75,7 +75,7 @@ package final class InProcessTransport: Sendable {
         state.withLock { $0.transport }?.continueWork(attempt)
     }
 
-    private func hear(_ event: TransportEvent) {
+    private func handle(_ event: TransportEvent) {
         switch event {
         case .progress(let attempt, _, _), .resumption(let attempt, _): state.withLock { $0.handlers[attempt] }?(event)
         case .ended(let attempt, _): state.withLock { $0.handlers.removeValue(forKey: attempt) }?(event)

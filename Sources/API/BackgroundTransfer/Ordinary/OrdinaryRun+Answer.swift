@@ -18,7 +18,7 @@ extension OrdinaryRun: BodySink {
         if !dropsBody, let body = (task as? URLSessionUploadTask)?.body {
             switch body {
             case .file(let file):
-                guard let source = FileSource(file) else { return give(attempt, URLError(.fileDoesNotExist)) }
+                guard let source = FileSource(file) else { return fail(attempt, URLError(.fileDoesNotExist)) }
                 return continueWork(source)
             case .data(let data): return continueWork(DataSource(data))
             case .stream: return askForStream(attempt, continueWork)
@@ -30,8 +30,8 @@ extension OrdinaryRun: BodySink {
     }
 
     private func askForStream(_ attempt: AttemptID, _ continueWork: @escaping @Sendable ((any BodySource)?) -> Void) {
-        guard let delegate = HeldDelegate(task.hearer(or: engine.delegate)) else {
-            return give(attempt, URLError(.requestBodyStreamExhausted))
+        guard let delegate = HeldDelegate(task.receiver(or: engine.delegate)) else {
+            return fail(attempt, URLError(.requestBodyStreamExhausted))
         }
         let (session, task) = (task.session, task)
         session.onDelegateQueue { [self] in
@@ -44,7 +44,7 @@ extension OrdinaryRun: BodySink {
                     if let stream {
                         continueWork(self.source(of: stream))
                     } else {
-                        self.give(attempt, URLError(.requestBodyStreamExhausted))
+                        self.fail(attempt, URLError(.requestBodyStreamExhausted))
                     }
                 })
         }
@@ -62,12 +62,12 @@ extension OrdinaryRun: BodySink {
     func cached(_ request: URLRequest, _ order: WireOrder) -> SessionCache.Finding {
         let cache = SessionCache(configuration, request)
         guard usesCache, order.method == "GET" else { return cache.mayAsk ? .askTheServer(adding: []) : .missing }
-        return cache.look(
+        return cache.find(
             for: request, headers: order.headers, now: state.withLock { $0.storesRuntime.now })
     }
 
     func answerFromCache(_ attempt: AttemptID, _ answer: CachedAnswer) {
-        guard take(attempt) else { return }
+        guard isCurrent(attempt) else { return }
         recordTransaction(nil, response: answer.response, from: .localCache)
         answerWith(answer.response, answer.data)
         finish(nil)
@@ -123,7 +123,7 @@ extension OrdinaryRun: BodySink {
         let (order, request, now) = state.withLock { ($0.order, $0.request, $0.storesRuntime.now) }
         guard let order, let request, let url = URL(string: order.url) else { return }
         guard SessionCookies.areSet(by: head), let cookies = SessionCookies(configuration) else { return }
-        engine.cookies.store { cookies.take(head, from: url, of: request, now: now) }
+        engine.cookies.store { cookies.store(head, from: url, of: request, now: now) }
     }
 
     /// Receives the response of a protocol.
@@ -181,13 +181,13 @@ extension OrdinaryRun: BodySink {
         }
         // The rest of the body may be skipped if it is too long or slow and is probably not needed, because the redirect or challenge is
         // known.
-        if let detour = piece.detour { return detour.isWanted(mayBeAnswer: task.hearer(or: engine.delegate) != nil) }
+        if let detour = piece.detour { return detour.isWanted(mayBeAnswer: task.receiver(or: engine.delegate) != nil) }
         if let data = piece.data { deliverBytes(data) }
         return piece.isTaken
     }
 
     /// Records that the response of a protocol is a redirect or an error.
-    func leave(_ detour: Detour, response: URLResponse?, of attempt: AttemptID) {
+    func recordDetour(_ detour: Detour, response: URLResponse?, of attempt: AttemptID) {
         state.withLock { state in
             guard state.attempt == attempt else { return }
             state.detour = detour
@@ -208,7 +208,7 @@ extension OrdinaryRun: BodySink {
     // MARK: The end of an attempt
 
     /// Returns `false` if the attempt is not the current one.
-    private func take(_ attempt: AttemptID) -> Bool {
+    private func isCurrent(_ attempt: AttemptID) -> Bool {
         state.withLock { state in
             guard state.attempt == attempt, !state.isOver else { return false }
             (state.attempt, state.load) = (nil, nil)
@@ -217,11 +217,11 @@ extension OrdinaryRun: BodySink {
     }
 
     /// Ends an attempt that has not begun.
-    func give(_ attempt: AttemptID, _ error: URLError) { if take(attempt) { finish(error) } }
+    func fail(_ attempt: AttemptID, _ error: URLError) { if isCurrent(attempt) { finish(error) } }
 
     func ended(_ attempt: AttemptID, _ end: WireEnd) {
         let isCustom = state.withLock { $0.load != nil }
-        guard take(attempt) else { return }
+        guard isCurrent(attempt) else { return }
         recordTransaction(end.timing, response: nil, from: isCustom ? .unknown : .networkLoad)
         let (detour, isHeld, isCancelled, shouldContinue) = state.withLock { state in
             let isHeld = state.isHeld && state.file != nil
@@ -267,7 +267,7 @@ extension OrdinaryRun: BodySink {
             let response = CacheRule.renewed(held.head, by: head, received: now).response(asked: held.head.url)
         else { return finish(URLError(.badServerResponse)) }
         let cache = SessionCache(configuration, request)
-        if let renewed = CachedAnswer.kept(response, held.data, received: now) { cache.keep(renewed, for: request) }
+        if let renewed = CachedAnswer.kept(response, held.data, received: now) { cache.store(renewed, for: request) }
         answerWith(response, held.data)
         finish(nil)
     }
@@ -315,7 +315,7 @@ extension OrdinaryRun: BodySink {
             return !state.hasReportedWaiting
         }
         if isFirst {
-            tell((any URLSessionTaskDelegate).self) { $1.urlSession($0, taskIsWaitingForConnectivity: self.task) }
+            callDelegate((any URLSessionTaskDelegate).self) { $1.urlSession($0, taskIsWaitingForConnectivity: self.task) }
         }
         DispatchQueue.global().asyncAfter(deadline: .now() + 2) { [weak self] in self?.attempt() }
         return true
@@ -324,7 +324,7 @@ extension OrdinaryRun: BodySink {
     /// Ends a download attempt. A part that does not fit is requested again from the start, up to a limit of attempts; the caller handles
     /// all other errors.
     private func endDownload(_ end: WireEnd) {
-        let command = state.withLock { state in state.settle(end) }
+        let command = state.withLock { state in state.endAttempt(end) }
         switch command {
         case .finish, nil: finish(nil)
         case .restart where state.withLock({ $0.attempts < 5 }): attempt()

@@ -10,7 +10,7 @@ extension OrdinaryRun {
     func askAboutRedirect(_ proposed: URLRequest) {
         let (count, response) = state.withLock { state -> (Int, HTTPURLResponse?) in
             state.redirects += 1
-            state.isAsking = true
+            state.waitsForDelegate = true
             return (state.redirects, state.headResponse ?? state.status.response as? HTTPURLResponse)
         }
         guard count <= RedirectRule.limit else {
@@ -19,7 +19,7 @@ extension OrdinaryRun {
         let first = FirstAnswer()
         let continueWork: @Sendable (URLRequest?) -> Void = { [self] chosen in
             guard first.isThis else { return }
-            state.withLock { $0.isAsking = false }
+            state.withLock { $0.waitsForDelegate = false }
             if let chosen { follow(chosen, proposed) } else { acceptDetour() }
         }
         // A response cannot lead to a file of this machine. A delegate that wants this returns its own request.
@@ -27,7 +27,7 @@ extension OrdinaryRun {
         if scheme == "file" || scheme == "data", scheme != response?.url?.scheme?.lowercased() {
             return finish(URLError(.unsupportedURL).concerning(proposed.url))
         }
-        guard let response, let delegate = HeldDelegate(task.hearer(or: engine.delegate)) else { return continueWork(proposed) }
+        guard let response, let delegate = HeldDelegate(task.receiver(or: engine.delegate)) else { return continueWork(proposed) }
         let (session, task) = (task.session, task)
         session.onDelegateQueue { [self] in
             guard let delegate = delegate.object as? any URLSessionTaskDelegate, !state.withLock({ $0.isOver }) else { return }
@@ -67,7 +67,7 @@ extension OrdinaryRun {
     func askForCredential(_ demand: AuthenticationDemand) {
         let (failures, head, order) = state.withLock { state in
             defer { state.challenges += 1 }
-            state.isAsking = true
+            state.waitsForDelegate = true
             return (state.challenges, state.head, state.order)
         }
         guard let order, let url = URL(string: order.url), let host = url.host else { return finish(URLError(.badURL)) }
@@ -92,7 +92,7 @@ extension OrdinaryRun {
         let first = FirstAnswer()
         let answer: @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void = { [self] disposition, credential in
             guard first.isThis else { return }
-            state.withLock { $0.isAsking = false }
+            state.withLock { $0.waitsForDelegate = false }
             switch disposition {
             case .useCredential:
                 guard let credential, let user = credential.user else { return acceptDetour() }
@@ -104,7 +104,7 @@ extension OrdinaryRun {
             case .rejectProtectionSpace: acceptDetour()
             }
         }
-        guard let delegate = HeldDelegate(task.hearer(or: engine.delegate)) else { return answer(.performDefaultHandling, nil) }
+        guard let delegate = HeldDelegate(task.receiver(or: engine.delegate)) else { return answer(.performDefaultHandling, nil) }
         let (session, task) = (task.session, task)
         session.onDelegateQueue { [self] in
             guard let delegate = delegate.object as? any URLSessionTaskDelegate, !state.withLock({ $0.isOver }) else { return }
@@ -113,7 +113,7 @@ extension OrdinaryRun {
     }
 
     /// Passes the challenge of a protocol of the app to the delegate, and the delegate's decision to the challenge's sender.
-    func ask(_ challenge: URLAuthenticationChallenge) {
+    func forward(_ challenge: URLAuthenticationChallenge) {
         let answer: @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void = { disposition, credential in
             switch disposition {
             case .useCredential:
@@ -127,7 +127,7 @@ extension OrdinaryRun {
             case .rejectProtectionSpace: challenge.sender?.rejectProtectionSpaceAndContinue(with: challenge)
             }
         }
-        guard let delegate = HeldDelegate(task.hearer(or: engine.delegate)) else { return answer(.performDefaultHandling, nil) }
+        guard let delegate = HeldDelegate(task.receiver(or: engine.delegate)) else { return answer(.performDefaultHandling, nil) }
         let (session, task) = (task.session, task)
         session.onDelegateQueue {
             guard let delegate = delegate.object as? any URLSessionTaskDelegate else { return }

@@ -5,8 +5,8 @@ import TransferMachines
 // The calls of the delegate, and the end of a task.
 extension OrdinaryRun {
     /// Calls the delegate on its queue, in order.
-    func tell<Hearer>(_ kind: Hearer.Type, _ body: @escaping @Sendable (URLSession, Hearer) -> Void) {
-        guard let hearer = task.hearer(as: kind, or: engine.delegate) else { return }
+    func callDelegate<Hearer>(_ kind: Hearer.Type, _ body: @escaping @Sendable (URLSession, Hearer) -> Void) {
+        guard let hearer = task.receiver(as: kind, or: engine.delegate) else { return }
         nonisolated(unsafe) let delegate = hearer
         let session = task.session
         post { body(session, delegate) }
@@ -15,9 +15,9 @@ extension OrdinaryRun {
     /// Reports the response headers. No byte of the body is reported before the delegate has decided.
     func deliverResponse(_ response: URLResponse) {
         guard let task = task as? URLSessionDataTask else { return }
-        if let feed = task.facts.withLock({ $0.feed }) { return feed.take(response) }
+        if let feed = task.facts.withLock({ $0.feed }) { return feed.receive(response) }
         guard task.facts.withLock({ $0.completion == nil }),
-            let hearer = task.hearer(as: (any URLSessionDataDelegate).self, or: engine.delegate)
+            let hearer = task.receiver(as: (any URLSessionDataDelegate).self, or: engine.delegate)
         else { return }
         nonisolated(unsafe) let delegate = hearer
         let session = task.session
@@ -37,7 +37,7 @@ extension OrdinaryRun {
             }
         }
         // Deliveries that arrive before the decision wait for it.
-        state.withLock { $0.deferred.ask() }
+        state.withLock { $0.deferred.waitForDecision() }
         engine.cookies.whenStored { self.post(isHead: true, ask) }
     }
 
@@ -73,7 +73,7 @@ extension OrdinaryRun {
         pass(to: download)
         download.facts.withLock { $0.last = old.last }
         dataTask.facts.withLock { ($0.isCompleted, $0.last) = (true, TaskStatus(state: .completed)) }
-        guard let hearer = dataTask.hearer(as: (any URLSessionDataDelegate).self, or: engine.delegate) else { return }
+        guard let hearer = dataTask.receiver(as: (any URLSessionDataDelegate).self, or: engine.delegate) else { return }
         nonisolated(unsafe) let delegate = hearer
         // This call comes before the deliveries that wait for the decision, which come next.
         dataTask.session.onDelegateQueue {
@@ -83,12 +83,12 @@ extension OrdinaryRun {
 
     /// Passes bytes of a body to the reader or the delegate.
     func deliverBytes(_ data: Data) {
-        if let feed = task.facts.withLock({ $0.feed }) { return feed.take(data) }
+        if let feed = task.facts.withLock({ $0.feed }) { return feed.receive(data) }
         post(.bytes(data))
     }
 
     /// Passes bytes of a body to the delegate or to a file, on the delegate's queue.
-    func hear(_ data: Data, cost: Int) {
+    func deliver(_ data: Data, cost: Int) {
         let isWanted = state.withLock { state in
             if let file = state.becomes, !data.withUnsafeBytes({ file.write($0) }) {
                 state.detour = .refused(URLError(.cannotWriteToFile))
@@ -96,7 +96,7 @@ extension OrdinaryRun {
             return state.wantsBody && state.becomes == nil
         }
         if isWanted, let task = task as? URLSessionDataTask {
-            task.hearer(as: (any URLSessionDataDelegate).self, or: engine.delegate)?
+            task.receiver(as: (any URLSessionDataDelegate).self, or: engine.delegate)?
                 .urlSession(task.session, dataTask: task, didReceive: data)
         }
         let shouldContinue = state.withLock { state in
@@ -109,7 +109,7 @@ extension OrdinaryRun {
 
     func reportProgress(sent: Int64, before: Int64, _ status: TaskStatus) {
         if sent > before {
-            tell((any URLSessionTaskDelegate).self) { session, delegate in
+            callDelegate((any URLSessionTaskDelegate).self) { session, delegate in
                 delegate.urlSession(
                     session, task: self.task, didSendBodyData: sent - before, totalBytesSent: sent,
                     totalBytesExpectedToSend: status.bytesExpectedToSend)
@@ -120,7 +120,7 @@ extension OrdinaryRun {
             return min(state.reportedReceived, status.bytesReceived)
         }
         if let download = task as? URLSessionDownloadTask, status.bytesReceived > before {
-            tell((any URLSessionDownloadDelegate).self) { session, delegate in
+            callDelegate((any URLSessionDownloadDelegate).self) { session, delegate in
                 delegate.urlSession(
                     session, downloadTask: download, didWriteData: status.bytesReceived - before,
                     totalBytesWritten: status.bytesReceived,
@@ -132,7 +132,7 @@ extension OrdinaryRun {
     func reportResumed(_ offset: Int64) {
         guard let download = task as? URLSessionDownloadTask else { return }
         let total = status.bytesExpectedToReceive
-        tell((any URLSessionDownloadDelegate).self) { session, delegate in
+        callDelegate((any URLSessionDownloadDelegate).self) { session, delegate in
             delegate.urlSession(
                 session, downloadTask: download, didResumeAtOffset: offset, expectedTotalBytes: total)
         }
@@ -194,7 +194,7 @@ extension OrdinaryRun {
     private func deliverEnd(
         _ ended: State, _ error: URLError?, _ sessionDelegate: (any URLSessionDelegate)?, _ session: URLSession
     ) {
-        let delegate = task.hearer(or: sessionDelegate)
+        let delegate = task.receiver(or: sessionDelegate)
         // The delegate refused the response after all of it had arrived, or the file of a new download could not be written.
         let late = state.withLock { state -> URLError? in
             if case .rejected = state.body { return URLError(.cancelled).concerning(ended.request?.url) }
@@ -220,7 +220,7 @@ extension OrdinaryRun {
             )
         } else {
             if error == nil, let download = task as? URLSessionDownloadTask, let file = file?.url {
-                task.hearer(as: (any URLSessionDownloadDelegate).self, or: sessionDelegate)?
+                task.receiver(as: (any URLSessionDownloadDelegate).self, or: sessionDelegate)?
                     .urlSession(session, downloadTask: download, didFinishDownloadingTo: file)
             }
             delegate?.urlSession(session, task: task, didFinishCollecting: metrics(ended))
@@ -260,8 +260,8 @@ extension OrdinaryRun {
         else { return }
         // A delegate decides about the cache, a handler does not. This runs on the delegate's queue, because the disk may be slow, and
         // before the end is reported.
-        guard isStreaming, let hearer = task.hearer(as: (any URLSessionDataDelegate).self, or: engine.delegate) else {
-            return post { cache.keep(proposal, for: request) }
+        guard isStreaming, let hearer = task.receiver(as: (any URLSessionDataDelegate).self, or: engine.delegate) else {
+            return post { cache.store(proposal, for: request) }
         }
         nonisolated(unsafe) let delegate = hearer
         let session = task.session
@@ -271,7 +271,7 @@ extension OrdinaryRun {
                 if let chosen = chosen.flatMap({ CachedAnswer($0, for: request) }).flatMap({
                     CachedAnswer.kept($0.response, $0.data, received: now)
                 }) {
-                    cache.keep(chosen, for: request)
+                    cache.store(chosen, for: request)
                 }
             }
         }

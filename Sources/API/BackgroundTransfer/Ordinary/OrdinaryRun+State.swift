@@ -70,7 +70,7 @@ extension OrdinaryRun {
         /// again.
         var dropsBody = false
         /// A Boolean value: the app is asked about a redirect or a credential. Only its decision begins the next attempt.
-        var isAsking = false
+        var waitsForDelegate = false
         var redirects = 0
         var challenges = 0
         var credential: WireCredential?
@@ -143,7 +143,7 @@ extension OrdinaryRun.State {
 
     /// Passes the end of an attempt and the number of bytes on disk to the machine, and returns the machine's command.
     @discardableResult
-    mutating func settle(_ end: WireEnd) -> DownloadCommand? {
+    mutating func endAttempt(_ end: WireEnd) -> DownloadCommand? {
         guard let file else { return nil }
         let now = runtime.now
         return machine?.ended(end, durableBytes: file.count, now: now, attemptsWithoutProgress: 0, jitter: 0.5)

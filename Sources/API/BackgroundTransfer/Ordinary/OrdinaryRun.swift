@@ -123,7 +123,7 @@ final class OrdinaryRun: TaskRun {
     /// Begins one request. Also called after a redirect, about which the delegate was asked.
     func attempt() {
         let begun = state.withLock { state -> (AttemptID, URLRequest, WireOrder?)? in
-            guard let request = state.request, state.attempt == nil, !state.isAsking, case .active = state.phase,
+            guard let request = state.request, state.attempt == nil, !state.waitsForDelegate, case .active = state.phase,
                 !state.isHeld || state.file == nil
             else { return nil }
             state.attempts += 1
@@ -138,7 +138,7 @@ final class OrdinaryRun: TaskRun {
         guard let order else { return load(attempt, request) }
         switch cached(request, order) {
         case .use(let answer): answerFromCache(attempt, answer)
-        case .missing: give(attempt, URLError(.resourceUnavailable))
+        case .missing: fail(attempt, URLError(.resourceUnavailable))
         case .askWhether(let answer, let validators):
             state.withLock { $0.asksAbout = answer }
             withBody(attempt, request, order) { self.sendLater(attempt, request, order, validators, $0) }
@@ -149,7 +149,7 @@ final class OrdinaryRun: TaskRun {
 
     private func load(_ attempt: AttemptID, _ request: URLRequest) {
         guard let kind = (try? engine.protocolClass(for: request, task)) ?? nil else {
-            return give(attempt, URLError(.unsupportedURL))
+            return fail(attempt, URLError(.unsupportedURL))
         }
         let load = CustomLoad(self, attempt, limit: configuration.maximumBodyBytes)
         let isWanted = state.withLock { state in
@@ -287,7 +287,7 @@ final class OrdinaryRun: TaskRun {
         task.session.onDelegateQueue { [self] in
             switch delivery {
             case .call(let call): call()
-            case .bytes(let data): hear(data, cost: delivery.cost)
+            case .bytes(let data): deliver(data, cost: delivery.cost)
             }
             calls.leave()
         }
@@ -314,7 +314,7 @@ final class OrdinaryRun: TaskRun {
         }
     }
 
-    func hold() {
+    func suspend() {
         let attempt = state.withLock { state -> AttemptID? in
             guard !state.isOver else { return nil }
             state.deferred.hold()

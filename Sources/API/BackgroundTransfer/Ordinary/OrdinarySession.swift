@@ -110,7 +110,7 @@ final class OrdinarySession: SessionEngine {
 
     /// Holds the task. For a download the connection is ended, and the next attempt continues from the part. Other responses still arrive
     /// and are withheld.
-    func suspend(_ task: URLSessionTask) { state.withLock { $0.runs[task.taskIdentifier] }?.hold() }
+    func suspend(_ task: URLSessionTask) { state.withLock { $0.runs[task.taskIdentifier] }?.suspend() }
 
     func cancel(_ task: URLSessionTask) {
         let isOver = task.facts.withLock { facts in

@@ -73,7 +73,7 @@ struct SessionCache {
     /// The maximum number of bytes of a stored response.
     var limit: Int { cache.map { max($0.memoryCapacity, $0.diskCapacity) / Self.largestPart } ?? 0 }
 
-    func look(for request: URLRequest, headers: [HeaderField], now: Date) -> Finding {
+    func find(for request: URLRequest, headers: [HeaderField], now: Date) -> Finding {
         let held = cache?.cachedResponse(for: request).flatMap { CachedAnswer($0, for: request) }
         // An app that sets its own conditions wants the server's response to them.
         let isConditional = headers.contains { $0.name.lowercased().hasPrefix("if-") || $0.name.lowercased() == "range" }
@@ -105,7 +105,7 @@ struct SessionCache {
         return CachedAnswer.kept(response, data, received: received)
     }
 
-    func keep(_ cached: CachedURLResponse, for request: URLRequest) { cache?.storeCachedResponse(cached, for: request) }
+    func store(_ cached: CachedURLResponse, for request: URLRequest) { cache?.storeCachedResponse(cached, for: request) }
 
     /// Removes the stored response, because a request has changed the resource at this address.
     func forget(_ request: URLRequest) { cache?.removeCachedResponse(for: request) }

@@ -54,7 +54,7 @@ struct SessionCookies: Sendable {
     }
 
     /// Stores the cookies that a response sets; also those that a redirect sets.
-    func take(_ head: ResponseHead, from url: URL, of request: URLRequest, now: Date) {
+    func store(_ head: ResponseHead, from url: URL, of request: URLRequest, now: Date) {
         guard request.httpShouldHandleCookies, policy != .never else { return }
         if policy == .onlyFromMainDocumentDomain, let main = request.mainDocumentURL?.host?.lowercased(),
             let host = url.host?.lowercased(), main != host, !main.hasSuffix("." + host)

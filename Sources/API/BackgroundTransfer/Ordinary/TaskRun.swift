@@ -9,7 +9,7 @@ protocol TaskRun: AnyObject, Sendable {
     /// Called for a later `resume()`.
     func release()
     /// Called for `suspend()`.
-    func hold()
+    func suspend()
     func cancel()
     func finish(_ error: URLError?)
 }

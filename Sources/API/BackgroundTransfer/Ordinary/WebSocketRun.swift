@@ -50,12 +50,12 @@ final class WebSocketRun: TaskRun {
             let connection = try makeConnection()
             let isCancelled = state.withLock { state in
                 state.connection = connection
-                if state.status.state == .suspended { connection.hold(true) }
+                if state.status.state == .suspended { connection.setHeld(true) }
                 return state.isCancelled
             }
             if isCancelled { return finish(URLError(.cancelled)) }
             exchange.attach(connection)
-            connection.begin { [self] in hear($0) }
+            connection.begin { [self] in handle($0) }
         } catch {
             finish(URLError(bridging: error))
         }
@@ -108,11 +108,11 @@ final class WebSocketRun: TaskRun {
 
     // MARK: Events of the connection, on its thread
 
-    private func hear(_ event: WebSocketEvent) {
+    private func handle(_ event: WebSocketEvent) {
         switch event {
         case .opened(let subprotocol, let head):
-            take(head)
-            tell { $1.urlSession($0, webSocketTask: $2, didOpenWithProtocol: subprotocol) }
+            handle(head)
+            callDelegate { $1.urlSession($0, webSocketTask: $2, didOpenWithProtocol: subprotocol) }
         case .message(let message):
             state.withLock { $0.status.bytesReceived += Int64(message.byteCount) }
             exchange.deliver(message)
@@ -120,19 +120,19 @@ final class WebSocketRun: TaskRun {
             state.withLock { $0.status.bytesSent += Int64(byteCount) }
             exchange.done(number)
         case .answered(let ping): exchange.done(ping)
-        case .ended(let end): take(end)
+        case .ended(let end): handle(end)
         }
     }
 
-    private func take(_ head: ResponseHead) {
+    private func handle(_ head: ResponseHead) {
         let (request, url, now) = state.withLock { state in
             state.status.response = head.response(asked: head.url)
             return (state.request, state.url, state.storesRuntime.now)
         }
-        if let request, let url { SessionCookies(configuration)?.take(head, from: url, of: request, now: now) }
+        if let request, let url { SessionCookies(configuration)?.store(head, from: url, of: request, now: now) }
     }
 
-    private func take(_ end: WebSocketEnd) {
+    private func handle(_ end: WebSocketEnd) {
         switch end {
         case .closed(let code, let reason):
             closed(code, reason)
@@ -146,7 +146,7 @@ final class WebSocketRun: TaskRun {
             let code: URLError.Code = rule.kind == .tooBig ? .dataLengthExceedsMaximum : .badServerResponse
             finish(URLError(code, userInfo: [NSLocalizedDescriptionKey: "The server sent what it may not: \(rule.why)."]))
         case .failed(.refused(let refusal)):
-            if let head = refusal.head { take(head) }
+            if let head = refusal.head { handle(head) }
             finish(
                 URLError(
                     .badServerResponse, userInfo: [NSLocalizedDescriptionKey: "No web socket is open: \(refusal.why)."]))
@@ -160,19 +160,19 @@ final class WebSocketRun: TaskRun {
         guard !state.withLock({ $0.isOver }) else { return }
         let reason = reason.isEmpty ? nil : reason
         exchange.closing = (code, reason)
-        tell { $1.urlSession($0, webSocketTask: $2, didCloseWith: $2.closeCode, reason: reason) }
+        callDelegate { $1.urlSession($0, webSocketTask: $2, didCloseWith: $2.closeCode, reason: reason) }
     }
 
     // MARK: Calls of the app
 
-    func hold() { change(isHeld: true) }
+    func suspend() { change(isHeld: true) }
     func release() { change(isHeld: false) }
 
     private func change(isHeld: Bool) {
         state.withLock { state in
             guard !state.isOver else { return }
             state.status.state = isHeld ? .suspended : .running
-            state.connection?.hold(isHeld)
+            state.connection?.setHeld(isHeld)
         }
     }
 
@@ -193,11 +193,11 @@ final class WebSocketRun: TaskRun {
 
     // MARK: Calls of the delegate
 
-    private func tell(
+    private func callDelegate(
         _ body: @escaping @Sendable (URLSession, any URLSessionWebSocketDelegate, URLSessionWebSocketTask) -> Void
     ) {
         guard !state.withLock({ $0.isOver }),
-            let hearer = task.hearer(as: (any URLSessionWebSocketDelegate).self, or: engine.delegate)
+            let hearer = task.receiver(as: (any URLSessionWebSocketDelegate).self, or: engine.delegate)
         else { return }
         nonisolated(unsafe) let delegate = hearer
         let task = task
@@ -221,7 +221,7 @@ final class WebSocketRun: TaskRun {
             task.facts.withLock { $0.isCompleted = true }
             // The task is removed from the list before its end is reported.
             engine.forget(task)
-            let delegate = task.hearer(or: sessionDelegate?.object)
+            let delegate = task.receiver(or: sessionDelegate?.object)
             delegate?.urlSession(task.session, task: task, didFinishCollecting: metrics(ended))
             delegate?.urlSession(task.session, task: task, didCompleteWithError: error)
             engine.ended(task)

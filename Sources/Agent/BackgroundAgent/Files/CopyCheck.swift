@@ -30,7 +30,7 @@ final class CopyCheck: DiskWork {
     /// Starts to compute the digest.
     init(of file: UploadFile, _ attempt: AttemptID, on disk: DiskWorker, post: @escaping @Sendable (AgentEvent) -> Void) {
         (self.file, self.attempt, self.disk, self.post) = (file, attempt, disk, post)
-        disk.take(self, .more)
+        disk.enqueue(self, .more)
     }
 
     /// The digest; `nil` until the complete copy was read, and if it could not be read.
@@ -50,14 +50,14 @@ final class CopyCheck: DiskWork {
             defer { state.heldEnd = nil }
             return (.nothing, state.heldEnd)
         }
-        if let end { post(.attemptSettled(attempt, end)) }
+        if let end { post(.attemptFinished(attempt, end)) }
         return rest
     }
 
     /// Handles the end of the attempt's transfer.
     ///
-    /// - Returns: `true` if the digest is known, or not needed. Otherwise `.attemptSettled` is posted when it is computed.
-    func settle(_ end: WireEnd) -> Bool {
+    /// - Returns: `true` if the digest is known, or not needed. Otherwise `.attemptFinished` is posted when it is computed.
+    func finish(_ end: WireEnd) -> Bool {
         guard let head = end.head, (200..<300).contains(head.status) else { return true }
         let isHeld = state.withLock { state in
             guard !isDone(state), disk.hasThread, file.copyBytes - state.hashed > disk.waitedFor else { return false }

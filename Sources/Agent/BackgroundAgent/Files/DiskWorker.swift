@@ -52,7 +52,7 @@ package final class DiskWorker: @unchecked Sendable {  // because the condition'
     private var isRunning = false
 
     /// Queues a task with this amount of work.
-    func take(_ task: any DiskWork, _ rest: Rest) {
+    func enqueue(_ task: any DiskWork, _ rest: Rest) {
         if case .nothing = rest { return }
         condition.lock()
         defer { condition.unlock() }
@@ -60,7 +60,7 @@ package final class DiskWorker: @unchecked Sendable {  // because the condition'
             isRunning = true
             Thread.detachNewThread { [self] in run() }
         }
-        enqueue(task, rest)
+        insert(task, rest)
         condition.broadcast()
     }
 
@@ -72,7 +72,7 @@ package final class DiskWorker: @unchecked Sendable {  // because the condition'
         while !isDone() { condition.wait() }
     }
 
-    private func enqueue(_ task: any DiskWork, _ rest: Rest) {
+    private func insert(_ task: any DiskWork, _ rest: Rest) {
         guard !queue.contains(where: { $0 === task }) else { return }
         switch rest {
         case .nothing: break
@@ -108,7 +108,7 @@ package final class DiskWorker: @unchecked Sendable {  // because the condition'
             // Files take turns, so a large file does not block small files.
             let rest = task.work()
             condition.lock()
-            enqueue(task, rest)
+            insert(task, rest)
             condition.broadcast()
             condition.unlock()
         }
@@ -119,6 +119,6 @@ package final class DiskWorker: @unchecked Sendable {  // because the condition'
         guard let first = later.first else { return condition.wait() }
         if condition.wait(until: first.due) || !queue.isEmpty { return }
         later.removeFirst()
-        if let task = first.task { enqueue(task, .more) }
+        if let task = first.task { insert(task, .more) }
     }
 }

@@ -117,7 +117,7 @@ final class DownloadFile: BodySink, DiskWork {
     func write(_ bytes: UnsafeRawBufferPointer) -> Bool {
         let (isTaken, need) = file.withLock { append(bytes, &$0) }
         // Never waits: the worker's delay costs no memory, and other transfers use this thread too.
-        disk.take(self, need)
+        disk.enqueue(self, need)
         return isTaken
     }
 
@@ -128,7 +128,7 @@ final class DownloadFile: BodySink, DiskWork {
         guard let (intake, descriptor, from) = start else { return (false, .nothing) }
         guard case .writing = intake else { return (true, .nothing) }
         if let trouble = room.trouble(writing: Int64(bytes.count), at: from, descriptor) {
-            state.withLock { $0.note(trouble) }
+            state.withLock { $0.record(trouble) }
             return (false, .nothing)
         }
         guard let before = FileVersion.cached(descriptor, disk.calls) else { return (fail(), .nothing) }
@@ -168,7 +168,7 @@ final class DownloadFile: BodySink, DiskWork {
         let syncTo = state.withLock { state -> Int64? in
             guard state.bytes.beginning == beginning else { return nil }
             state.bytes.recordHashed(to: turn.upperBound, hashed)
-            if state.bytes.isRefuted { state.note(.changedPart(state.place.url.path)) }
+            if state.bytes.isRefuted { state.record(.changedPart(state.place.url.path)) }
             // All received bytes are hashed: if the server stops sending now, a crash loses nothing.
             let isCaughtUp = state.bytes.isHashed && !state.bytes.isDurable
             return isCaughtUp || state.bytes.isSyncDue ? state.bytes.written : nil
@@ -194,7 +194,7 @@ final class DownloadFile: BodySink, DiskWork {
             state.isRemembered = !state.bytes.isDurable
             return (state.isRemembered ? .little : .nothing, nil)
         }
-        if let settled { post(.attemptSettled(attempt, settled)) }
+        if let settled { post(.attemptFinished(attempt, settled)) }
         return rest
     }
 
@@ -203,7 +203,7 @@ final class DownloadFile: BodySink, DiskWork {
         let number = errno
         state.withLock { state in
             guard state.bytes.beginning == beginning else { return }
-            state.note(FileTrouble(number, ofOpenFile: state.place.url.path))
+            state.record(FileTrouble(number, ofOpenFile: state.place.url.path))
             if syncing { state.bytes.recordFailedSync() }
         }
         endSettling(beginning)
@@ -217,7 +217,7 @@ final class DownloadFile: BodySink, DiskWork {
             state.settling = .no
             return end
         }
-        if let settled { post(.attemptSettled(attempt, settled)) }
+        if let settled { post(.attemptFinished(attempt, settled)) }
     }
 
     /// Makes all written bytes durable, or records trouble.
@@ -246,7 +246,7 @@ final class DownloadFile: BodySink, DiskWork {
         let number = errno
         state.withLock { state in
             let path = state.place.url.path
-            state.note(isOpen ? FileTrouble(number, ofOpenFile: path) : FileTrouble(number, ofNewFile: path))
+            state.record(isOpen ? FileTrouble(number, ofOpenFile: path) : FileTrouble(number, ofNewFile: path))
         }
         return false
     }
@@ -295,8 +295,8 @@ final class DownloadFile: BodySink, DiskWork {
 
     /// Handles the end of the transfer: the received bytes become durable, and a complete file is hashed.
     ///
-    /// - Returns: `true` if this is done. Otherwise much work is left, and `.attemptSettled` is posted when it is done.
-    func settle(_ end: WireEnd) -> Bool {
+    /// - Returns: `true` if this is done. Otherwise much work is left, and `.attemptFinished` is posted when it is done.
+    func finish(_ end: WireEnd) -> Bool {
         let descriptor = state.withLock { $0.holdsBytes ? $0.descriptor : -1 }
         let found = descriptor < 0 ? nil : FileVersion.open(descriptor, disk.calls)
         if descriptor >= 0, found == nil { _ = fail() }
@@ -318,12 +318,12 @@ final class DownloadFile: BodySink, DiskWork {
             return true
         }
         guard state.withLock({ $0.settling.isWaitedFor }) else {
-            disk.take(self, .more)
+            disk.enqueue(self, .more)
             return false
         }
         sync()
         if state.withLock({ !$0.bytes.isHashed }) {
-            disk.take(self, .more)
+            disk.enqueue(self, .more)
             disk.wait { state.withLock { $0.trouble != nil || $0.bytes.isHashed } }
         }
         return true

@@ -65,14 +65,14 @@ struct DownloadFileState {
         if let sight, !found.isStill(sight) { isDoubtful = true }
         sight = found
         guard found.byteCount == bytes.written else {
-            note(.changedPart(place.url.path))
+            record(.changedPart(place.url.path))
             return false
         }
         return true
     }
 
     /// Records trouble. Trouble that does not pass is kept, because later trouble may only seem to pass.
-    mutating func note(_ other: FileTrouble) { if trouble?.isPassing ?? true { trouble = other } }
+    mutating func record(_ other: FileTrouble) { if trouble?.isPassing ?? true { trouble = other } }
 
     var isStopped: Bool { if case .stopped = intake { true } else { false } }
     var isSettling: Bool { if case .no = settling { false } else { true } }

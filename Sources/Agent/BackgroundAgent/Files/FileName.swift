@@ -100,7 +100,7 @@ package enum FileName {
     /// Gives a complete, synced file its name.
     ///
     /// - Parameter replacing: `true` to replace a file that has the name.
-    static func give(_ part: URL, _ whole: URL, replacing: Bool, _ calls: FileCalls) -> NamingResult {
+    static func rename(_ part: URL, _ whole: URL, replacing: Bool, _ calls: FileCalls) -> NamingResult {
         guard !replacing else { return replace(part, whole, calls) }
         if calls.renameWithoutReplacing(part.path, whole.path) == 0 { return .given }
         var number = errno

@@ -36,7 +36,7 @@ final class AgentLock {
         return true
     }
 
-    func tell(_ trouble: AgentTrouble?) { if held != nil { AgentTrouble.write(trouble, into: held!) } }
+    func publish(_ trouble: AgentTrouble?) { if held != nil { AgentTrouble.write(trouble, into: held!) } }
 
     func release() { held = nil }
 }

@@ -81,11 +81,11 @@ package final class AgentProcess {
         while true {
             do throws(StoreError) {
                 let value = try body()
-                if setback.count > 0 { lock.tell(nil) }
+                if setback.count > 0 { lock.publish(nil) }
                 return value
             } catch {
                 guard error.mayPass, setback.count < (error.isPassing ? limit ?? .max : boundedTries) else { throw error }
-                lock.tell(setback.count(error, now: Date()))
+                lock.publish(setback.count(error, now: Date()))
                 ServiceManager.reportReady("Waits: \(error)")
                 if isAskedToStop(within: Int(setback.pause)) { throw error }
             }
@@ -95,7 +95,7 @@ package final class AgentProcess {
     /// Posts events to the agent's loop, from any thread. Valid while ``run(version:ports:)`` runs.
     package var inbox: @Sendable (AgentEvent) -> Void {
         let post = loop.poster
-        return { event in post { Self.current?.hear(event) } }
+        return { event in post { Self.current?.receive(event) } }
     }
 
     /// Returns the activator that starts this agent again after it exited. `nil` if the service manager passed no socket to this process.
@@ -119,7 +119,7 @@ package final class AgentProcess {
             watch: { descriptor throws(StoreError) in
                 try loop.watch(descriptor) {
                     var rings: UInt64 = 0
-                    if read(descriptor, &rings, 8) > 0 { Self.current?.hear(.alarmRang) }
+                    if read(descriptor, &rings, 8) > 0 { Self.current?.receive(.alarmRang) }
                 }
             }, unwatch: { loop.unwatch($0) })
     }
@@ -144,9 +144,9 @@ package final class AgentProcess {
             ledger: ledger, launcher: launcher, ports: ports, host: host, watchProcess: { watch.watch($0) }, post: inbox)
         Self.current = agent
         defer { Self.current = nil }
-        launcher.onEnd = { [unowned agent] in agent.hear(.launchEnded($0, $1)) }
-        watch.onEnd = { [unowned agent] in agent.hear(.processEnded($0)) }
-        loop.onClockChange = { [unowned agent] in agent.hear(.timeChanged) }
+        launcher.onEnd = { [unowned agent] in agent.receive(.launchEnded($0, $1)) }
+        watch.onEnd = { [unowned agent] in agent.receive(.processEnded($0)) }
+        loop.onClockChange = { [unowned agent] in agent.receive(.timeChanged) }
         log.write(.agentStarted, (.pid, getpid()))
         let host = AgentHost(agent, now: host.now)
         do throws(StoreError) {
@@ -280,7 +280,7 @@ package final class AgentProcess {
             // Again, because the agent now knows which files the apps specified.
             listen(agent)
             endSetback()
-            DiskReserve.take(ledger.directories)
+            DiskReserve.create(ledger.directories)
             if try isResting(host) { ledger.checkpointLog() }
             // The timer uses the real clock only, but the host's clock may be simulated.
             let ahead = host.now().timeIntervalSinceNow
@@ -301,7 +301,7 @@ package final class AgentProcess {
     }
 
     private func listen(_ agent: Agent) {
-        changes.listen(to: agent.watchedFiles) { [unowned agent] in agent.hear(.filesChanged) }
+        changes.listen(to: agent.watchedFiles) { [unowned agent] in agent.receive(.filesChanged) }
     }
 
     /// Returns `true` if no work is running, and no work is due for a while.
@@ -313,7 +313,7 @@ package final class AgentProcess {
     private func handleLedgerFailure(_ error: StoreError) {
         if setback.count == 0 { log.write(.ledgerTroubled, (.reason, error)) }
         if error.mayMeanFullDisk, setback.count >= 2 { LedgerRoom(ledger).make() }
-        lock.tell(setback.count(error, now: Date()))
+        lock.publish(setback.count(error, now: Date()))
         loop.setTimer(setback.nextTry)
     }
 
@@ -321,7 +321,7 @@ package final class AgentProcess {
         guard setback.count > 0 else { return }
         log.write(.ledgerRecovered, (.tries, setback.count))
         setback = Setback()
-        lock.tell(nil)
+        lock.publish(nil)
     }
 
     private func pauseAfter(_ error: StoreError) {
@@ -363,7 +363,7 @@ package final class AgentProcess {
             var information = signalfd_siginfo()
             while read(descriptor, &information, MemoryLayout<signalfd_siginfo>.size) > 0 {
                 self?.wasAskedToStop = true
-                agent.hear(.stopRequested)
+                agent.receive(.stopRequested)
             }
         }
     }

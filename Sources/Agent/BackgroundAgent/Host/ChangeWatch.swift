@@ -48,7 +48,7 @@ final class ChangeWatch {
                     guard rate.isTooHigh(afterRingAt: ProcessInfo.processInfo.systemUptime) else { return }
                     loop.hold(descriptor, atMost: NotificationRate.longestPause) { [unowned self] in
                         let rang = ChangeListener.drain(descriptor)
-                        if rang { rate.note(ringAt: ProcessInfo.processInfo.systemUptime) }
+                        if rang { rate.record(ringAt: ProcessInfo.processInfo.systemUptime) }
                         return rang
                     }
                 }
@@ -58,19 +58,19 @@ final class ChangeWatch {
             guard unwatchedSince != nil else { return }
             log.write(.changesHeard)
             unwatchedSince = nil
-            lock.tell(nil)
+            lock.publish(nil)
         } catch {
             reportWatchFailure(error)
         }
         // Changes before this point were not reported.
-        if look() { filesChanged() }
+        if check() { filesChanged() }
     }
 
     private func reportWatchFailure(_ error: StoreError) {
         if unwatchedSince == nil { log.write(.changesUnheard, (.reason, error), (.seconds, Int(Self.pollInterval))) }
         let since = unwatchedSince ?? Date()
         unwatchedSince = since
-        lock.tell(AgentTrouble(reason: "\(error)", since: since, nextTry: Date(timeIntervalSinceNow: Self.pollInterval)))
+        lock.publish(AgentTrouble(reason: "\(error)", since: since, nextTry: Date(timeIntervalSinceNow: Self.pollInterval)))
     }
 
     private func watchFiles(_ filesChanged: @escaping () -> Void) throws(StoreError) {
@@ -82,13 +82,13 @@ final class ChangeWatch {
             ChangeListener.drain(descriptor)
             do throws(StoreError) { try FileWatch.arm(descriptor, paths) } catch { reportWatchFailure(error) }
             // Other files in these folders also cause events.
-            if look() { filesChanged() }
+            if check() { filesChanged() }
         }
         files = consume watch
     }
 
     /// Returns `true` if one of the files differs from the last check.
-    private func look() -> Bool {
+    private func check() -> Bool {
         let now = seen.keys.map { ($0, FileIdentity.behind($0)) }
         defer { seen = Dictionary(uniqueKeysWithValues: now) }
         return now.contains { seen[$0] != $1 }

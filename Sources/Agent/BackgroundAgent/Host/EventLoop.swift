@@ -38,7 +38,7 @@ final class EventLoop {
             write(descriptor, &one, 8)
         }
 
-        func take() -> [@Sendable () -> Void] {
+        func drain() -> [@Sendable () -> Void] {
             var count: UInt64 = 0
             read(descriptor, &count, 8)
             return calls.withLock { calls in
@@ -61,7 +61,7 @@ final class EventLoop {
         }
         epoll = made
         // All properties are set: an error from here on runs `deinit`.
-        try watch(mailbox.descriptor) { for call in mailbox.take() { call() } }
+        try watch(mailbox.descriptor) { for call in mailbox.drain() { call() } }
         try watch(timer) { [unowned self] in drainTimer() }
     }
 

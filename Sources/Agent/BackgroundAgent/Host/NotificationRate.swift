@@ -21,5 +21,5 @@ struct NotificationRate {
     }
 
     /// Records a notification that arrived during a pause.
-    mutating func note(ringAt awake: Double) { last = awake }
+    mutating func record(ringAt awake: Double) { last = awake }
 }

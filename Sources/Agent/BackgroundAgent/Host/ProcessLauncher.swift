@@ -94,7 +94,7 @@ final class ProcessLauncher: Launcher {
             return .gone
         }
         do throws(StoreError) {
-            try hold(launch, process.pid, descriptor)
+            try watch(launch, process.pid, descriptor)
             return .watched
         } catch {
             return .outOfReach
@@ -104,13 +104,13 @@ final class ProcessLauncher: Launcher {
     private func watch(_ launch: Int64, _ pid: Int32) throws {
         let descriptor = clinux_pidfd_open(pid)
         guard descriptor >= 0 else { throw Failure.cannotWatch(String(cString: strerror(errno))) }
-        try hold(launch, pid, descriptor)
+        try watch(launch, pid, descriptor)
     }
 
     /// Watches a process.
     ///
     /// - Throws: An error if the process cannot be watched. The descriptor is then closed.
-    private func hold(_ launch: Int64, _ pid: Int32, _ descriptor: Int32) throws(StoreError) {
+    private func watch(_ launch: Int64, _ pid: Int32, _ descriptor: Int32) throws(StoreError) {
         do throws(StoreError) {
             try loop.watch(descriptor) { [unowned self] in ended(launch) }
         } catch {

@@ -41,13 +41,13 @@ package enum ServiceManager {
     /// Reports that the start is complete. Without this report, a manager that waits for it times out and kills the process.
     ///
     /// - Parameter status: one line that the manager shows to the user.
-    static func reportReady(_ status: String) { tell("READY=1\nSTATUS=\(status.replacing("\n", with: " "))\n") }
+    static func reportReady(_ status: String) { send("READY=1\nSTATUS=\(status.replacing("\n", with: " "))\n") }
 
     /// Reports that this process is about to exit. From now on the manager delays a start of the service until the process has exited.
     /// Without this report a start has no effect while the process runs, and an elapsed timer would be lost.
-    static func reportStopping() { tell("STOPPING=1\n") }
+    static func reportStopping() { send("STOPPING=1\n") }
 
-    private static func tell(_ words: String) {
+    private static func send(_ words: String) {
         guard let path = ProcessInfo.processInfo.environment["NOTIFY_SOCKET"],
             let socket = LocalSocket.connect(to: path, sendsDatagrams: true)
         else { return }

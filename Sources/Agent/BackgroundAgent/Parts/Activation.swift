@@ -25,7 +25,7 @@ struct Activation {
     init(isAvailable: Bool) { state = isAvailable ? .available : .none }
 
     /// Records that the agent was ready to exit, but would not be started again.
-    mutating func note(refusal: ActivationFailure, at moment: ClockReading) {
+    mutating func record(refusal: ActivationFailure, at moment: ClockReading) {
         state = .refused(why: refusal.description, at: moment.awake)
         refusals = min(refusals + 1, 8)
     }

@@ -239,7 +239,7 @@ struct AttemptEnding {
         if let suspicion = trouble.suspicion {
             // A process that waits for the response receives the error at once, and can react.
             guard transfer.isAdopted else { return try pass.fail(&transfer, trouble) }
-            try pass.tell(AgentNotice(suspicion, host: transfer.host, message: trouble.message, now: pass.now))
+            try pass.show(AgentNotice(suspicion, host: transfer.host, message: trouble.message, now: pass.now))
         }
         guard trouble.isWaitingForNetwork else {
             entry.unreached = 0

@@ -66,7 +66,7 @@ enum AttemptPreparation {
         var machine = known.flatMap { $0.follows(plan) ? $0 : nil } ?? machine(plan, of: transfer)
         if transfer.upload?.method.choosesNames == true {
             let names = try namesOfOthers(transfer, pass.transaction, alsoStored: machine.needsNames)
-            machine.note(taken: names.open, stored: names.stored)
+            machine.setOtherNames(taken: names.open, stored: names.stored)
         }
         let command = machine.next()
         known = machine

@@ -35,7 +35,7 @@ struct Attempts {
     /// complete files their names.
     ///
     /// - Returns: The events that are left, and whether names in the spool have to be made durable.
-    mutating func settle(_ heard: [AgentEvent]) -> (heard: [AgentEvent], hasLinked: Bool) {
+    mutating func finishEnded(_ heard: [AgentEvent]) -> (heard: [AgentEvent], hasLinked: Bool) {
         var hasLinked = false
         let left = heard.compactMap { event -> AgentEvent? in
             let (attempt, end): (AttemptID, WireEnd)
@@ -44,13 +44,13 @@ struct Attempts {
                 guard var ended = running(id) else { return event }
                 let how = ended.counted(how)
                 // The disk worker handles the rest of a large file.
-                guard ended.settle(how) else {
+                guard ended.finish(how) else {
                     ended.isSettling = true
                     entries[id.transfer]?.phase = .running(ended)
                     return nil
                 }
                 (attempt, end) = (id, how)
-            case .attemptSettled(let id, let how): (attempt, end) = (id, how)
+            case .attemptFinished(let id, let how): (attempt, end) = (id, how)
             case .transport, .presenter, .conditions, .timeChanged, .zoneChanged, .resumed, .sleepEvent, .alarmRang,
                 .alarmRefused, .launchStarted, .launchFailed, .launchEnded, .processEnded, .attemptMoved, .attemptWithoutSource,
                 .attemptStopped, .proofChecked, .filePlaced, .filesChanged, .appIsMissing, .stopRequested:
@@ -63,7 +63,7 @@ struct Attempts {
                 entries[attempt.transfer]?.phase = .running(running)
                 hasLinked = true
             }
-            return .attemptSettled(attempt, end)
+            return .attemptFinished(attempt, end)
         }
         return (left, hasLinked)
     }
@@ -109,7 +109,7 @@ struct Attempts {
 
     // MARK: Events
 
-    mutating func note(_ event: TransportEvent, _ pass: inout Pass) throws {
+    mutating func handle(_ event: TransportEvent, _ pass: inout Pass) throws {
         switch event {
         case .progress(let attempt, let sent, let received):
             guard let running = running(attempt) else { return }
@@ -142,7 +142,7 @@ struct Attempts {
         KillPoint.reach(.transferEnded, id)
         transfer.bytesOnWire = ended.wireBase + end.bytesSent + end.bytesReceived
         let next = try AttemptEnding(end: end, attempt: ended).judge(&transfer, &entry, &pass)
-        pauses.note(end, of: transfer, pass.moment)
+        pauses.record(end, of: transfer, pass.moment)
         switch next {
         case .nothing: break
         case .place(let sight): place(transfer, &entry, sight, checks: 0, &pass)
@@ -334,11 +334,11 @@ struct Attempts {
                 transfer.attemptNumber += 1
                 // No attempt was possible before, so the time until now does not count.
                 if tried.insert(candidate.id).inserted, transfer.isPatienceOver(at: pass.now) {
-                    _ = transfer.handle(.countedAnew(now: pass.now))
+                    _ = transfer.handle(.countsReset(now: pass.now))
                 }
                 try prepare(&transfer, &entry, &pass)
                 if entry.occupied != nil {
-                    room.take(transfer.host)
+                    room.insert(transfer.host)
                     lastHost = transfer.host
                 }
                 set(candidate.id, entry)

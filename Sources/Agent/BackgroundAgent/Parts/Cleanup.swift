@@ -40,7 +40,7 @@ struct Cleanup {
             }
             pass.remove(commands, of: before)
             pass.recordEndedTransfer(before)
-            try pass.transaction.settle(id)
+            try pass.transaction.filesWereRemoved(id)
         }
         pass.wake(at: try pass.transaction.nextCollection(after: pass.now))
     }

@@ -13,7 +13,7 @@ struct Conditions {
 
     init(_ moment: ClockReading) { startedAt = moment.awake }
 
-    mutating func note(_ conditions: DesktopConditions, _ pass: Pass) throws {
+    mutating func update(_ conditions: DesktopConditions, _ pass: Pass) throws {
         isKnown = true
         let before = try pass.transaction.fact(.conditions)
         let sameNetwork = before?.conditions.isNetworkAvailable == conditions.isNetworkAvailable

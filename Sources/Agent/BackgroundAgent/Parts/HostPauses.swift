@@ -22,7 +22,7 @@ struct HostPauses: Equatable {
     private static let memory: Double = 3_600
 
     /// Records the end of an attempt; its transfer waits, continues, or has ended.
-    mutating func note(_ end: WireEnd, of transfer: TransferRecord, _ moment: ClockReading) {
+    mutating func record(_ end: WireEnd, of transfer: TransferRecord, _ moment: ClockReading) {
         if let failure = end.failure, TransferTrouble(failure).isWaitingForNetwork, !end.wasRedirected {
             recordUnreachable(transfer.host, pause: transfer.nextAttemptAt?.timeIntervalSince(moment.now) ?? 0, moment)
         } else {

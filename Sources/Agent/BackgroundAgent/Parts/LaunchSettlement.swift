@@ -5,19 +5,19 @@ import Foundation
 /// Ends a launch. The outcome decides about its request and about the events that it delivered. Has no state.
 enum LaunchSettlement {
     /// - Returns: the launch as it ended.
-    static func settle(
+    static func end(
         _ launch: LaunchRecord, _ end: ProcessEnd, _ timer: LaunchSupervision?, _ pass: inout Pass
     ) throws -> LaunchRecord {
         var (launch, timer) = (launch, timer)
         let isDelivery = launch.kind == .urlSession && launch.result == .completed
         let wasInterrupted = try isDelivery && pass.transaction.hasClaimedEvents(in: launch)
-        let note = isDelivery ? try note(of: launch, pass) : nil
+        let note = isDelivery ? try describeDeliveries(of: launch, pass) : nil
         let event = LaunchLife.Event.processEnded(end, wasInterrupted: wasInterrupted, note: note, now: pass.now)
         try pass.transaction.handle(event, &launch, &timer)
         guard let outcome = launch.outcome else { return launch }
         if outcome == .completed { try completeDeliveries(of: launch, pass) }
         try pass.transaction.applyLaunchEnd(of: launch, end, backoffBase: pass.settings.backoffBase, now: pass.now, in: pass.zone)
-        if launch.kind == .significantTimeChange, outcome.isResult { try TimeChanges.settle(pass) }
+        if launch.kind == .significantTimeChange, outcome.isResult { try TimeChanges.recordKnownTime(pass) }
         pass.log(
             .launchEnded, (.launch, launch.id ?? 0), (.kind, launch.kind.rawValue), (.identifier, launch.identifier),
             (.outcome, outcome.rawValue))
@@ -25,7 +25,7 @@ enum LaunchSettlement {
     }
 
     /// Returns a note about the results of the transfers that the launch delivered.
-    private static func note(of launch: LaunchRecord, _ pass: Pass) throws -> String? {
+    private static func describeDeliveries(of launch: LaunchRecord, _ pass: Pass) throws -> String? {
         let notes = try pass.transaction.deliveredTransfers(session: launch.identifier, since: launch.startedAt)
             .compactMap(\.note)
         let counts = notes.reduce(into: [String: Int]()) { $0[$1, default: 0] += 1 }

@@ -43,11 +43,11 @@ struct Launches {
     mutating func awaitIdentity(of id: Int64) { watches[id, default: Watch()].unwatched = .unidentified }
 
     /// Handles a process that is out of reach: the launch ends when its lock is free.
-    mutating func leave(_ id: Int64) { watches[id, default: Watch()].unwatched = .outOfReach }
+    mutating func markUnwatched(_ id: Int64) { watches[id, default: Watch()].unwatched = .outOfReach }
 
-    mutating func note(ended id: Int64, _ end: ProcessEnd) { watches[id, default: Watch()].end = end }
+    mutating func record(ended id: Int64, _ end: ProcessEnd) { watches[id, default: Watch()].end = end }
 
-    func note(started id: Int64, _ process: ProcessIdentity, _ pass: inout Pass) throws {
+    func record(started id: Int64, _ process: ProcessIdentity, _ pass: inout Pass) throws {
         KillPoint.reach(.launchStarted)
         try pass.transaction.launchDidBegin(id, process)
         guard let launch = try pass.transaction.launch(id) else { return }
@@ -57,11 +57,11 @@ struct Launches {
     }
 
     /// Handles a launch without a process. The history contains the reason if it is known.
-    mutating func note(failed id: Int64, _ reason: String, _ pass: inout Pass) throws {
+    mutating func record(failed id: Int64, _ reason: String, _ pass: inout Pass) throws {
         guard let launch = try pass.transaction.launch(id), launch.endedAt == nil else { return }
         pass.log(.launchFailed, (.launch, id), (.identifier, launch.identifier), (.reason, reason))
         try pass.transaction.handle(.notStarted(because: reason), launch: id)
-        note(ended: id, .unknown)
+        record(ended: id, .unknown)
     }
 
     /// Shifts the deadlines after the clock was set: the remaining time of every budget is unchanged.
@@ -87,7 +87,7 @@ struct Launches {
                 continue
             }
             watches[id]?.unwatched = nil
-            if let found { pass.perform(.adoptLaunch(id, found)) } else { note(ended: id, .unknown) }
+            if let found { pass.perform(.adoptLaunch(id, found)) } else { record(ended: id, .unknown) }
         }
     }
 
@@ -96,8 +96,8 @@ struct Launches {
     mutating func endContinued(_ pass: Pass, _ watchedProcesses: WatchedProcesses) throws {
         for launch in try pass.transaction.liveLaunches() where launch.kind == .continuedProcessing {
             guard let id = launch.id else { continue }
-            if launch.result != nil { note(ended: id, .exited(0)) }
-            if launch.host.map(watchedProcesses.hasEnded) ?? true { note(ended: id, .unknown) }
+            if launch.result != nil { record(ended: id, .exited(0)) }
+            if launch.host.map(watchedProcesses.hasEnded) ?? true { record(ended: id, .unknown) }
         }
     }
 
@@ -110,7 +110,7 @@ struct Launches {
             let watch = watches.removeValue(forKey: id)
             guard let launch = try pass.transaction.launch(id), launch.endedAt == nil else { continue }
             KillPoint.reach(.launchEnded)
-            settled.append(try LaunchSettlement.settle(launch, end, watch?.timer, &pass))
+            settled.append(try LaunchSettlement.end(launch, end, watch?.timer, &pass))
             pass.perform(.forgetLaunch(id))
         }
         return settled

@@ -24,8 +24,8 @@ struct NotificationPlanner {
     // MARK: Events
 
     /// - Parameter launches: the launches; a press on Cancel ends one.
-    mutating func note(_ event: PresenterEvent, _ pass: inout Pass, _ launches: inout Launches) throws {
-        if try progress.note(event, &pass, &launches) { return }
+    mutating func handle(_ event: PresenterEvent, _ pass: inout Pass, _ launches: inout Launches) throws {
+        if try progress.handle(event, &pass, &launches) { return }
         switch event {
         case .presented(let identifier, let serverID): try handlePresented(identifier, serverID, &pass)
         case .failed(let identifier, let failure): try handleShowFailure(identifier, failure, &pass)
@@ -219,7 +219,7 @@ struct NotificationPlanner {
     // MARK: Planning
 
     /// Removes the progress notifications of ended launches from the screen.
-    mutating func note(ended launches: [LaunchRecord], _ pass: inout Pass) throws {
+    mutating func removeProgress(ended launches: [LaunchRecord], _ pass: inout Pass) throws {
         for launch in launches where launch.kind == .continuedProcessing { try progress.withdraw(launch, &pass) }
     }
 

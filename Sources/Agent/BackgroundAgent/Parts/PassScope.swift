@@ -17,7 +17,7 @@ struct PassScope {
     /// The time of the next complete pass at the latest.
     private var nextCheckTime = Date.distantPast
     private var mustCheck = true
-    /// The past wake-up time of the last call of ``settle(_:now:)``.
+    /// The past wake-up time of the last call of ``nextWake(_:now:)``.
     private var lastPastWake: Date?
 
     /// Returns the scope and the settings of this pass.
@@ -55,7 +55,7 @@ struct PassScope {
     /// Records effects that will be performed, and that may make other work due.
     ///
     /// - Returns: `true` if another pass is due at once.
-    mutating func note(_ effects: [AgentEffect]) -> Bool {
+    mutating func record(_ effects: [AgentEffect]) -> Bool {
         if effects.contains(where: { !$0.isOfTransfersAlone }) { mustCheck = true }
         return mustCheck && !effects.isEmpty
     }
@@ -64,7 +64,7 @@ struct PassScope {
     func isNews(_ version: Int) -> Bool { version != seenVersion }
 
     /// Returns the next wake-up. If the same past time occurs twice, it is delayed, because another pass would find the same again.
-    mutating func settle(_ wake: Date?, now: Date) -> Date? {
+    mutating func nextWake(_ wake: Date?, now: Date) -> Date? {
         guard let wake, wake <= now else { return wake }
         defer { lastPastWake = wake }
         return wake == lastPastWake ? now.addingTimeInterval(1) : now

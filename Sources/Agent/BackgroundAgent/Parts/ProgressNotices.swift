@@ -27,7 +27,7 @@ struct ProgressNotices {
     }
 
     /// Handles an event. Returns `false` if it is about another notification.
-    mutating func note(_ event: PresenterEvent, _ pass: inout Pass, _ launches: inout Launches) throws -> Bool {
+    mutating func handle(_ event: PresenterEvent, _ pass: inout Pass, _ launches: inout Launches) throws -> Bool {
         switch event {
         case .presented(let identifier, let serverID):
             guard let id = Self.launch(of: identifier) else { return false }

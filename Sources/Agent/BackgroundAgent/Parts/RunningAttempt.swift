@@ -183,11 +183,11 @@ struct RunningAttempt {
 
     /// Handles the end of the attempt's transfer.
     ///
-    /// - Returns: `true` if no slow work is left. Otherwise `.attemptSettled` is posted when that work is complete.
-    func settle(_ end: WireEnd) -> Bool {
+    /// - Returns: `true` if no slow work is left. Otherwise `.attemptFinished` is posted when that work is complete.
+    func finish(_ end: WireEnd) -> Bool {
         switch work {
-        case .download(let file, body: _): file.settle(end)
-        case .upload: check?.settle(end) ?? true
+        case .download(let file, body: _): file.finish(end)
+        case .upload: check?.finish(end) ?? true
         }
     }
 
@@ -220,7 +220,7 @@ struct RunningAttempt {
         guard case .upload(var machine, let source, let answer) = work,
             var transfer = try pass.transaction.transfer(id.transfer)
         else { return }
-        let memory = machine.heard(head)
+        let memory = machine.received(head)
         work = .upload(machine, source, answer)
         guard let memory else { return }
         transfer.uploadMemory = memory

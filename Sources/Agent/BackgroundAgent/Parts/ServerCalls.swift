@@ -32,7 +32,7 @@ struct ServerCalls {
         /// The time when the server replied to a later call: a reply to this one arrives soon, or was lost.
         var laterAnswer: Double?
         /// The time of the last query whether the server responds.
-        var asked: Double?
+        var queriedAt: Double?
 
         /// The time until which newer content waits for the reply.
         var end: Double { laterAnswer.map { $0 + ServerCalls.longestDelay } ?? since + ServerCalls.longestFreeze }
@@ -189,9 +189,9 @@ struct ServerCalls {
     private mutating func askAboutSilent(_ pass: inout Pass) {
         var isAsked = false
         for (identifier, call) in unanswered where call.laterAnswer == nil {
-            let due = (call.asked ?? call.since) + Self.longestSilence
+            let due = (call.queriedAt ?? call.since) + Self.longestSilence
             if due <= pass.moment.awake {
-                unanswered[identifier]?.asked = pass.moment.awake
+                unanswered[identifier]?.queriedAt = pass.moment.awake
                 isAsked = true
             }
             pass.wake(at: pass.moment.date(atAwake: max(due, pass.moment.awake + Self.longestSilence)))

@@ -12,12 +12,12 @@ struct SystemWakes {
 
     // MARK: Events
 
-    mutating func note(_ event: SleepEvent, _ pass: inout Pass) throws {
+    mutating func handle(_ event: SleepEvent, _ pass: inout Pass) throws {
         if case .notSuspended(let why) = event { pass.log(.sleepRefused, (.reason, why)) }
-        try follow(machine.hear(event, at: Self.moment(pass)), &pass)
+        try follow(machine.handle(event, at: Self.moment(pass)), &pass)
     }
 
-    mutating func note(_ refusal: WakeRefusal) { machine.hear(refusal: refusal.description) }
+    mutating func record(_ refusal: WakeRefusal) { machine.record(refusal: refusal.description) }
     mutating func handlePowerChange() { machine.handlePowerChange() }
     mutating func handleWake(_ pass: inout Pass) throws { try follow(machine.wake(at: Self.moment(pass)), &pass) }
 

@@ -27,7 +27,7 @@ enum TimeChanges {
     }
 
     /// Records that the app knows the time as it was when its launch began. Later changes are reported next.
-    static func settle(_ pass: Pass) throws {
+    static func recordKnownTime(_ pass: Pass) throws {
         guard try pass.transaction.fact(.significantTime) != nil else { return }
         let reported = try pass.transaction.fact(.significantTimeBeingTold) ?? SignificantTime(at: pass.now, in: pass.zone)
         try pass.transaction.setFact(.significantTime, reported)

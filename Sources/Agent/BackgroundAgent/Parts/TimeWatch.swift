@@ -16,7 +16,7 @@ struct TimeWatch {
     /// The number of seconds that the clock was set back since times were planned.
     private var setBack: Double = 0
     /// The time when this agent last recorded a check.
-    private var lastNoted: Date?
+    private var lastRecorded: Date?
     /// The wall clock minus the seconds awake, as last seen.
     private var offset: Double
     /// The seconds slept, as last seen.
@@ -42,7 +42,7 @@ struct TimeWatch {
 
     /// Checks the clocks. Called first in a pass: a budget is a time span, and the jump of a clock must not end it. A time without any
     /// possible attempt must not count as a time without progress.
-    mutating func look(_ pass: inout Pass) throws -> Change {
+    mutating func check(_ pass: inout Pass) throws -> Change {
         let shift = Self.offset(pass.moment) - offset
         offset += shift
         let hasSlept = pass.moment.slept > slept + 1
@@ -61,23 +61,23 @@ struct TimeWatch {
     /// - Parameter skipped: the seconds that this agent slept, or that were added to the clock.
     private mutating func creditTimeAway(_ skipped: Double, _ pass: Pass) throws {
         var away = skipped
-        if lastNoted == nil, let seen = try pass.transaction.fact(.lookedAt) {
+        if lastRecorded == nil, let seen = try pass.transaction.fact(.lookedAt) {
             // An agent that exited until a planned time missed nothing before that time.
             let absence = try pass.transaction.fact(.absence)
             let planned = absence.map { $0.until ?? pass.now } ?? seen
             away += max(pass.now.timeIntervalSince(max(seen, planned)), 0)
         }
         if away > Self.notAway { try pass.transaction.creditTimeAway(away, now: pass.now) }
-        if let lastNoted, abs(pass.now.timeIntervalSince(lastNoted)) < Self.notingInterval { return }
+        if let lastRecorded, abs(pass.now.timeIntervalSince(lastRecorded)) < Self.recordingInterval { return }
         try pass.transaction.setFact(.lookedAt, pass.now)
-        lastNoted = pass.now
+        lastRecorded = pass.now
     }
 
     /// The maximum number of seconds that do not count as an absence.
     private static let notAway: Double = 60
     /// The number of seconds between two records of a check. After a crash, a new agent credits at most this much too much, plus the time
     /// in which there was nothing to check.
-    private static let notingInterval: Double = 300
+    private static let recordingInterval: Double = 300
 
     /// Handles a set clock, or a wake of the host: times that have passed may have been missed.
     mutating func handleTimeJump(_ pass: Pass) {

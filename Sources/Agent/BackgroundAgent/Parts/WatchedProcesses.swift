@@ -16,7 +16,7 @@ struct WatchedProcesses {
         case reported(SessionEnvironment?)
     }
 
-    mutating func note(ended process: ProcessIdentity) { ended.insert(process) }
+    mutating func record(ended process: ProcessIdentity) { ended.insert(process) }
 
     func hasEnded(_ process: ProcessIdentity) -> Bool { ended.contains(process) }
 

@@ -17,18 +17,18 @@ extension StormyStore {
     /// Returns the content of the store now, and again after each commit of any process that changed the content.
     ///
     /// The stream ends with an error if the store cannot be read. Cost: four small queries for each commit.
-    package func looks() -> AsyncThrowingStream<StoreContent, any Error> {
+    package func contents() -> AsyncThrowingStream<StoreContent, any Error> {
         AsyncThrowingStream { continuation in
-            let observation = ValueObservation.tracking(Self.look).removeDuplicates()
+            let observation = ValueObservation.tracking(Self.read).removeDuplicates()
                 .start(
                     in: queue.database, scheduling: .async(onQueue: DispatchQueue(label: "store-looks")),
                     onError: { continuation.finish(throwing: $0) }, onChange: { continuation.yield($0) })
             // GRDB observes only the writes of this process. The change notification reports the writes of other processes.
             let watch = DatabaseWatch(database: queue.path)
             let others = ExternalWrites(queue.database)
-            let token = watch.add { others.look() }
+            let token = watch.add { others.check() }
             // Another process may have written between the first look and the registration for change notifications.
-            others.look()
+            others.check()
             continuation.onTermination = { _ in
                 observation.cancel()
                 token.cancel()
@@ -38,7 +38,7 @@ extension StormyStore {
         }
     }
 
-    private static func look(_ database: Database) throws -> StoreContent {
+    private static func read(_ database: Database) throws -> StoreContent {
         StoreContent(
             places: try Place.order(Column("id")).fetchAll(database), checks: try CheckRecord.fetchAll(database),
             storms: try StormRecord.filter(sql: StormRecord.isOpen).order(Column("id")).fetchAll(database),
@@ -56,7 +56,7 @@ private final class ExternalWrites: Sendable {
 
     init(_ database: DatabaseQueue) { self.database = database }
 
-    func look() { queue.async { self.readChangesNow() } }
+    func check() { queue.async { self.readChangesNow() } }
 
     func end() { isOver.withLock { $0 = true } }
 
@@ -69,7 +69,7 @@ private final class ExternalWrites: Sendable {
             retry.succeeded()
         } catch {
             if !retry.isFailing { logError("the changes of another process cannot be read yet: \(error)") }
-            retry.failed { self.look() }
+            retry.failed { self.check() }
         }
     }
 }

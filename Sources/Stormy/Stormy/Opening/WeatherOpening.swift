@@ -47,7 +47,7 @@ struct WeatherOpening: Sendable {
                 let places = try places()
                 if !places.isEmpty || names != nil { return tell(.open(try await open(places, tell))) }
                 tell(.waitingForUser)
-                for try await look in store.looks() where !look.places.isEmpty { break }
+                for try await look in store.contents() where !look.places.isEmpty { break }
                 try Task.checkCancellation()
             }
         } catch {
@@ -75,7 +75,7 @@ struct WeatherOpening: Sendable {
         try Task.checkCancellation()
         let left = timeout.map { max(.zero, $0 - (runtime.elapsed - began)) } ?? Self.meteoAlarmTime
         try await feeds.refreshSubstitutes(for: asked, within: min(Self.meteoAlarmTime, left))
-        let answers = try await ask(asked, within: timeout.map { max(.zero, $0 - (runtime.elapsed - began)) }, tell)
+        let answers = try await request(asked, within: timeout.map { max(.zero, $0 - (runtime.elapsed - began)) }, tell)
         // The caller may have been cancelled, or a newer opening may have begun.
         try Task.checkCancellation()
         var failure: WeatherUnavailable?
@@ -97,7 +97,7 @@ struct WeatherOpening: Sendable {
         let trouble = FirstError()
         try await within(limit) {
             await Lanes(count: Self.lanes, patience: WeatherCheck.longestWait).forEach(of: places) { place in
-                do { try await check.requestWarnings(at: place) } catch { trouble.note(error) }
+                do { try await check.requestWarnings(at: place) } catch { trouble.record(error) }
             }
         }
         try trouble.check()
@@ -116,7 +116,7 @@ struct WeatherOpening: Sendable {
 
     /// - Returns: the results by place, without places that had no response in time.
     /// - Throws: an error of the store.
-    private func ask(
+    private func request(
         _ places: [Place], within limit: Duration?, _ tell: @escaping @Sendable (OpenState) -> Void
     ) async throws -> [Int64: Result<CheckOutcome, WeatherUnavailable>] {
         let (answers, trouble) = (Answers(), FirstError())
@@ -128,7 +128,7 @@ struct WeatherOpening: Sendable {
                 } catch let error as WeatherUnavailable {
                     result = .failure(error)
                 } catch {
-                    return trouble.note(error)
+                    return trouble.record(error)
                 }
                 // The request was cancelled because the time is up. The service did not respond.
                 if Task.isCancelled { return }

@@ -111,7 +111,7 @@ struct CheckVerb: AsyncParsableCommand {
         if let unknown = weather.unknownRegions { Output.note("  Not used: \(unknown)") }
         // Without `--notify` the command withdraws and calls off, and alerts nothing.
         for (place, outcome) in zip(places, outcomes) {
-            try StormNotifier(store: store).tell(place, !notify ? .none : outcome.assessment == nil ? .warnedOf : .all)
+            try StormNotifier(store: store).show(place, !notify ? .none : outcome.assessment == nil ? .warnedOf : .all)
         }
         if tell { try await ActionNotification.show(Self.title(outcomes), outcomes.map(Self.line).joined(separator: "\n")) }
         if json {

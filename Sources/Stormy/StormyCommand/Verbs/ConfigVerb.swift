@@ -54,7 +54,7 @@ struct ConfigVerb: AsyncParsableCommand {
     private static func showMissingContact(_ configuration: Configuration) throws {
         let folder = AppRuntime.shared.directories.data
         StormySettings.current = try StormyTool.settings(configuration, dataFolder: folder)
-        guard let store = try StormyStore.look(in: folder) else { return }
+        guard let store = try StormyStore.inspect(in: folder) else { return }
         for place in try store.places() {
             if let missing = try WarningLines(of: place, in: store).missingContact { Output.note(missing) }
         }

@@ -169,7 +169,7 @@ struct DownloadVerb: AsyncParsableCommand {
             guard !json else { return }
             if place != file.path { Output.note("\(file.path) was created during the download and is kept.") }
             let isTaken = Output.writeOutputLine("\(place): \(Output.bytes(ended.bytesDone)), SHA-256 \(ended.sha256 ?? "")")
-            if !isTaken { follower.tell(place, trouble: nil, ended.taskIdentifier) }
+            if !isTaken { follower.notify(place, trouble: nil, ended.taskIdentifier) }
             if let note = ended.note, note.hasPrefix("resumed") || note.hasPrefix("started over") {
                 Output.note("The download \(note).")
             }
@@ -182,7 +182,7 @@ struct DownloadVerb: AsyncParsableCommand {
         case .failed, .queued, .running, .waiting:
             let trouble = ended.trouble?.message ?? "the download failed"
             if !Output.writeNote("stormy: \(file.path): \(trouble)") {
-                follower.tell(file.path, trouble: trouble, ended.taskIdentifier)
+                follower.notify(file.path, trouble: trouble, ended.taskIdentifier)
             }
             let code = ended.trouble.flatMap { URLError.Code(rawValue: $0.code) }
             throw ExitCode(Self.status(code).rawValue)
@@ -211,7 +211,7 @@ struct DownloadVerb: AsyncParsableCommand {
 /// Receives the end of the download instead of a launched app. The terminal prints the end. If the terminal accepts no output, a
 /// notification shows it.
 private final class DownloadFollower: URLSessionDownloadDelegate, Sendable {
-    private let isTold = Mutex(false)
+    private let isShown = Mutex(false)
 
     func urlSession(_ session: URLSession, downloadTask: URLSessionDownloadTask, didFinishDownloadingTo location: URL) {}
 
@@ -219,20 +219,20 @@ private final class DownloadFollower: URLSessionDownloadDelegate, Sendable {
     func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
         if Output.takes() || (error as? URLError)?.code == .cancelled { return }
         let file = (task as? URLSessionDownloadTask)?.destination ?? task.originalRequest?.url
-        tell(file?.path ?? "The file", trouble: error?.localizedDescription, task.taskIdentifier)
+        notify(file?.path ?? "The file", trouble: error?.localizedDescription, task.taskIdentifier)
     }
 
     /// Shows a notification. Only the first call has an effect.
     ///
     /// - Parameter trouble: `nil` if the download succeeded.
-    func tell(_ path: String, trouble: String?, _ taskIdentifier: Int) {
-        let isFirst = isTold.withLock { isTold in
+    func notify(_ path: String, trouble: String?, _ taskIdentifier: Int) {
+        let isFirst = isShown.withLock { isTold in
             defer { isTold = true }
             return !isTold
         }
         guard isFirst, ActionNotification.hasDesktop else { return }
         let name = URL(exactPath: path).lastPathComponent
-        Downloads.tell(name, trouble: trouble, taskIdentifier: taskIdentifier) { error in
+        Downloads.show(name, trouble: trouble, taskIdentifier: taskIdentifier) { error in
             if let error { Output.note("stormy: \(name): no notification could be shown: \(error.localizedDescription)") }
         }
     }

@@ -228,7 +228,7 @@ struct PlaceVerb: AsyncParsableCommand {
             let store = try StormyStore.open()
             var problem = FirstProblem()
             for (position, name) in names.enumerated() {
-                do { try remove(name, store) } catch { problem.note(CommandFailure(ofStormy: error), at: position) }
+                do { try remove(name, store) } catch { problem.report(CommandFailure(ofStormy: error), at: position) }
             }
             try problem.throwIfAny()
         }

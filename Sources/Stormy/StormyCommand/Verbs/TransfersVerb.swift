@@ -46,7 +46,7 @@ struct TransfersVerb: AsyncParsableCommand {
         let store = try StormyStore.open()
         let problem = try action.ofTransfers.map { try apply($0, store) }
         // No photo of a paused upload is waited for any more.
-        if action == .pause { try await PhotoBatch.tell(store) }
+        if action == .pause { try await PhotoBatch.showProgress(store) }
         if action == .retry {
             try store.listAgain(ids.contains("all") ? nil : ids)
             try await PhotoBatch.withdrawFailureNotifications(store)
@@ -105,7 +105,7 @@ struct TransfersVerb: AsyncParsableCommand {
             // A photo that was given again does not prevent a retry if its second upload has ended since.
             try TransferReport.reconcile(store)
             selection = try withoutPhotosElsewhere(selection, store, &problem)
-            Self.removeResultNotifications(try Self.asked(selection))
+            Self.removeResultNotifications(try Self.selected(selection))
         }
         let changes = try BackgroundTransfers.perform(action, on: selection) {
             try destinations?.of($0, photosBySubmission)?.asCredential
@@ -122,7 +122,7 @@ struct TransfersVerb: AsyncParsableCommand {
                 "\(id): its destination was removed from the configuration, so it goes to its old address. Or upload the file again."
             )
         }
-        changes.say(after: action, counts: !json, photos: cancelledPhotos, ids, failures, &problem)
+        changes.printChanges(after: action, counts: !json, photos: cancelledPhotos, ids, failures, &problem)
         return problem
     }
 
@@ -155,7 +155,7 @@ struct TransfersVerb: AsyncParsableCommand {
         return count
     }
 
-    private static func asked(_ selection: BackgroundTransfers.Selection) throws -> [BackgroundTransferStatus] {
+    private static func selected(_ selection: BackgroundTransfers.Selection) throws -> [BackgroundTransferStatus] {
         switch selection {
         case .all: try BackgroundTransfers.all()
         case .ids(let ids): try BackgroundTransfers.statuses(of: ids.sorted())
@@ -173,7 +173,7 @@ struct TransfersVerb: AsyncParsableCommand {
     private func withoutPhotosElsewhere(
         _ selection: BackgroundTransfers.Selection, _ store: StormyStore, _ problem: inout FirstProblem
     ) throws -> BackgroundTransfers.Selection {
-        let asked = try Self.asked(selection)
+        let asked = try Self.selected(selection)
         let ofOneFile = Set(StormySettings.current.destinations.filter(\.isForOneFile).map { $0.identity as String? })
         var skipped: Set<Int64> = []
         for transfer in asked where transfer.state.hasEnded && transfer.state != .completed {
@@ -183,7 +183,7 @@ struct TransfersVerb: AsyncParsableCommand {
             case .photoWasGivenAgain: Output.note("\(transfer.id): \(obstacle)")
             case .addressIsTaken:
                 let position = ids.firstIndex(of: String(transfer.id)) ?? ids.firstIndex(of: "all") ?? 0
-                problem.note(CommandFailure(.inputOutput, "\(transfer.id) was not retried: \(obstacle)"), at: position)
+                problem.report(CommandFailure(.inputOutput, "\(transfer.id) was not retried: \(obstacle)"), at: position)
             }
         }
         guard !skipped.isEmpty else { return selection }

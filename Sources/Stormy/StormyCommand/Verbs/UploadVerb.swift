@@ -67,7 +67,7 @@ struct UploadVerb: AsyncParsableCommand {
         if verify { return try await UploadVerification(store: try StormyStore.open()).run(files, at: to, json: json) }
         let destination = try Destinations().named(to)
         // The file chooser opens only after the destination is known to be configured.
-        guard let given = choose && files.isEmpty ? try await PhotoChoice.ask() : files else { return }
+        guard let given = choose && files.isEmpty ? try await PhotoChoice.choosePhotos() : files else { return }
         var finder = PhotoFinder(isRecursive: recursive)
         let found = finder.find(given)
         let said = PrintedEnds()
@@ -80,7 +80,8 @@ struct UploadVerb: AsyncParsableCommand {
                 storm: try storm.flatMap { try StormyStore.open().latestStorm(at: $0).id }, tells: ActionNotification.hasDesktop,
                 isHeld: when == .charging, isAgain: again,
                 follower: wait
-                    ? FollowedPhotos(try StormyStore.open(), notifies: ActionNotification.hasDesktop) { said.say($0, $1) } : nil
+                    ? FollowedPhotos(try StormyStore.open(), notifies: ActionNotification.hasDesktop) { said.printLine($0, $1) }
+                    : nil
             ))
         try TransferReport.reconcile(try StormyStore.open())
         let hasFiles = found.contains { if case .file = $0 { true } else { false } }
@@ -122,7 +123,7 @@ struct UploadVerb: AsyncParsableCommand {
         let unfinished = try BackgroundTransfers.unfinished(among: transfers)
         for ended in try BackgroundTransfers.statuses(of: transfers.filter { !unfinished.contains($0) })
         where ended.state != .completed {
-            said.say(ended.id, ended.file ?? "transfer \(ended.id)", ended.state.rawValue, ended.trouble?.message ?? "")
+            said.printLine(ended.id, ended.file ?? "transfer \(ended.id)", ended.state.rawValue, ended.trouble?.message ?? "")
             batch.recordNotUploaded(ended.id, .unavailable)
         }
     }
@@ -172,7 +173,7 @@ struct UploadVerb: AsyncParsableCommand {
             for (position, found) in found.enumerated() {
                 switch found {
                 case .file(let file): readable.append((position, file))
-                case .problem(let failure): note(failure, position)
+                case .problem(let failure): report(failure, position)
                 }
             }
             var (batches, rest, size) = ([ArraySlice<(position: Int, file: PhotoFile)>](), readable[...], Self.sizes.first)
@@ -187,37 +188,37 @@ struct UploadVerb: AsyncParsableCommand {
                 var prepared: [(position: Int, file: String, photo: PhotoUploads.Prepared)] = []
                 for ((position, file), result) in zip(batch, results) {
                     do { prepared.append((position, file.path, try result.get())) } catch {
-                        note(CommandFailure(ofStormy: error), of: file.path, position)
+                        report(CommandFailure(ofStormy: error), of: file.path, position)
                     }
                 }
                 for ((position, file, _), result) in zip(prepared, try uploads.queue(prepared.map(\.photo), order)) {
-                    do { note(try result.get(), of: file, position) } catch {
-                        note(CommandFailure(ofStormy: error), of: file, position)
+                    do { report(try result.get(), of: file, position) } catch {
+                        report(CommandFailure(ofStormy: error), of: file, position)
                     }
                 }
             }
         }
 
-        private mutating func note(_ failure: CommandFailure, _ position: Int, file: String? = nil) {
-            problem.note(failure, at: position)
+        private mutating func report(_ failure: CommandFailure, _ position: Int, file: String? = nil) {
+            problem.report(failure, at: position)
             refused.append((file, failure))
             troubles.append(failure.message)
         }
 
         /// Names the file that was given if the message names only a copy of it.
-        private mutating func note(_ failure: CommandFailure, of file: String, _ position: Int) {
+        private mutating func report(_ failure: CommandFailure, of file: String, _ position: Int) {
             let named =
                 failure.message.contains(file)
                 ? failure : CommandFailure(failure.status, "\(file) was not queued: \(failure.message)")
-            note(named, position, file: file)
+            report(named, position, file: file)
         }
 
         /// The transfer was followed to its end, and the server does not have the photo. The reason was printed.
         mutating func recordNotUploaded(_ transfer: Int64, _ status: ExitStatus) {
-            problem.note(status, at: positions[transfer] ?? .max)
+            problem.add(status, at: positions[transfer] ?? .max)
         }
 
-        private mutating func note(_ result: PhotoUploads.Result, of file: String, _ position: Int) {
+        private mutating func report(_ result: PhotoUploads.Result, of file: String, _ position: Int) {
             switch result {
             case .queued(let photo, let transfer, let removed, let note, let isContinued):
                 queuedPhotos.insert(photo)
@@ -231,7 +232,7 @@ struct UploadVerb: AsyncParsableCommand {
                 held.append(photo)
                 troubles.append("\(file): held back: \(reason)")
                 Output.sentence("\(file): held back: \(reason)")
-                problem.note(.notPermitted, at: position)
+                problem.add(.notPermitted, at: position)
             case .known(_, let transfer, let url):
                 if let transfer {
                     transfers.append(transfer)
@@ -286,7 +287,7 @@ struct UploadVerb: AsyncParsableCommand {
         let paused = Set(ended.filter { $0.state == .paused }.map(\.id))
         for transfer in ended where transfer.state != .completed {
             let hint = "stormy transfers resume \(transfer.id) continues it"
-            said.say(
+            said.printLine(
                 transfer.id, transfer.file ?? "transfer \(transfer.id)", transfer.state.rawValue,
                 paused.contains(transfer.id) ? hint : transfer.trouble?.message ?? "")
         }
@@ -300,7 +301,7 @@ struct UploadVerb: AsyncParsableCommand {
         let bytes = ended.reduce(0) { $0 + ($1.bytesTotal ?? 0) }
         // With --json, the result is in the document.
         if !json, !Output.writeOutputLine("Uploaded \(ended.count), \(Output.bytes(bytes)).") {
-            try await follower.tell(completed: transfers)
+            try await follower.show(completed: transfers)
         }
         return [:]
     }
@@ -349,14 +350,14 @@ private final class PrintedEnds: Sendable {
     private let output = CapturedOutput.current
 
     /// - Returns: `false` if the terminal did not accept the line.
-    func say(_ photo: PhotoRecord, _ transfer: Int64) -> Bool {
+    func printLine(_ photo: PhotoRecord, _ transfer: Int64) -> Bool {
         // Successful uploads are printed together at the end.
         guard photo.state != .completed else { return Output.takes() }
-        return say(transfer, photo.path ?? "transfer \(transfer)", photo.state.rawValue, photo.message ?? "")
+        return printLine(transfer, photo.path ?? "transfer \(transfer)", photo.state.rawValue, photo.message ?? "")
     }
 
     @discardableResult
-    func say(_ transfer: Int64, _ name: String, _ state: String, _ why: String) -> Bool {
+    func printLine(_ transfer: Int64, _ name: String, _ state: String, _ why: String) -> Bool {
         guard transfers.withLock({ $0.insert(transfer).inserted }) else { return true }
         return CapturedOutput.$current.withValue(output) {
             ProgressBar.clearLine()

@@ -29,7 +29,7 @@ package struct AlertBook: Sendable, Equatable {
         for message in messages { insert(message, listedAt: links, keepsUnlisted: true, now: .distantFuture) }
     }
 
-    package mutating func note(_ message: AlertMessage) { note([message]) }
+    package mutating func add(_ message: AlertMessage) { add([message]) }
 
     /// Adds the messages that are listed now. A message that is sent again under its identifier counts as sent at the later time. All
     /// documents that are listed together count, even if their identifiers are equal. The content of a document replaces its earlier
@@ -38,7 +38,7 @@ package struct AlertBook: Sendable, Equatable {
     /// - Parameters:
     ///   - keepsUnlisted: `false` if a document that is not listed is over.
     ///   - now: a stored message from the future had a wrong clock, and does not count as newer.
-    package mutating func note(_ listed: [AlertMessage], keepsUnlisted: Bool = true, now: Date = .distantFuture) {
+    package mutating func add(_ listed: [AlertMessage], keepsUnlisted: Bool = true, now: Date = .distantFuture) {
         let listed = Self.joined(listed)
         let links = Dictionary(grouping: listed, by: \.identifier).mapValues { Set($0.map(\.link)) }
         for message in listed {
@@ -145,7 +145,7 @@ package struct AlertBook: Sendable, Equatable {
     }
 
     private mutating func retract(_ message: AlertMessage, _ now: Date) {
-        note(
+        add(
             AlertMessage(
                 identifier: message.identifier + Self.gone, sent: now, kind: .cancel, references: [message.identifier]))
     }
@@ -157,7 +157,7 @@ package struct AlertBook: Sendable, Equatable {
     ///
     /// - Parameter isAsked: `true` if the service was requested for this place. Messages without an area then count. In a feed, such a
     ///   message counts only together with a message of the same event whose area contains the place.
-    package mutating func keep(at place: Coordinates, isAsked: Bool) {
+    package mutating func removeDistant(at place: Coordinates, isAsked: Bool) {
         let kept = groups().filter { group in
             messages.contains { message in
                 group.contains(message.identifier) && message.infos.contains { $0.contains(place) ?? isAsked }

@@ -93,7 +93,7 @@ extension AlertEvent {
     private enum Mark: Hashable {
         case region(WarningRegion), ring([Coordinates]), name(String)
         /// The service was requested for the place, and gave no area.
-        case asked
+        case request
     }
 
     private static func marks(_ info: AlertInfo, _ place: Coordinates, _ regions: Set<WarningRegion>) -> Set<Mark> {
@@ -106,6 +106,6 @@ extension AlertEvent {
                 marks.formUnion(area.regions.intersection(regions).map { .region($0) })
             }
         }
-        return info.contains(place) == nil ? [.asked] : marks
+        return info.contains(place) == nil ? [.request] : marks
     }
 }

@@ -222,7 +222,7 @@ extension AlertInfo {
             && other.from.timeIntervalSince(until) <= AlertEvent.touching
     }
 
-    mutating func take(_ evidence: SeverityEvidence) {
+    mutating func add(_ evidence: SeverityEvidence) {
         (severity, noDanger) = (evidence.severity, evidence.noDanger)
         if evidence.isUnreadable { doubt(.severity) }
     }

@@ -200,7 +200,7 @@ package enum AlertService: String, Sendable, CaseIterable, Codable {
             texts: AlertTexts(
                 headline: properties["title"]?.text, description: properties["description"]?.text,
                 instruction: properties["instruction"]?.text))
-        info.take(severity(properties))
+        info.add(severity(properties))
         return AlertMessage(
             identifier: identifier, sent: now,
             kind: AlertMessage.Kind(rawValue: properties["type"]?.text?.lowercased() ?? "") ?? .alert,
@@ -228,7 +228,7 @@ package enum AlertService: String, Sendable, CaseIterable, Codable {
             texts: AlertTexts(
                 headline: properties["headline"]?.text, description: properties["description"]?.text,
                 instruction: properties["instruction"]?.text))
-        info.take(severity(properties))
+        info.add(severity(properties))
         return AlertMessage(
             identifier: identifier, sent: sent, kind: kind,
             references: references + CAPDocument.references(expired.joined(separator: " ")), infos: [info])
@@ -274,7 +274,7 @@ package enum AlertService: String, Sendable, CaseIterable, Codable {
                 texts: AlertTexts(
                     headline: alert["headline_\(language)"]?.text, description: alert["description_\(language)"]?.text,
                     instruction: alert["instruction_\(language)"]?.text))
-            info.take(severity(alert))
+            info.add(severity(alert))
             return info
         }
         return AlertMessage(identifier: identifier, sent: AnswerTime.date(alert["effective"]) ?? from, infos: infos)

@@ -119,7 +119,7 @@ package enum CAPDocument {
             texts: AlertTexts(
                 headline: info["headline"]?.text, description: info["description"]?.text,
                 instruction: info["instruction"]?.text))
-        result.take(severity(info))
+        result.add(severity(info))
         let hasUnreadTime = zip(times, spans).contains { !$0.isEmpty && $1 == nil }
         if hasUnreadTime || ends == nil && !endingTimes.isEmpty { result.doubt(.time) }
         return result

@@ -34,7 +34,7 @@ struct DemoStory {
         self.evidence = evidence
     }
 
-    mutating func tell() async throws {
+    mutating func run() async throws {
         let due = try scheduleCheck()
         try await wakeAndExpire(due: due)
         try handOver()
