@@ -223,6 +223,15 @@ extension EndToEnd {
             #expect(Set(lines.filter { $0.hasPrefix("complete left") }).count == 4, "\(lines)")
         }
 
+        /// The next launch would begin the same transfers again if the ends were delivered again.
+        @Test func `an end counts as delivered if its last delegate method begins a transfer and the process ends`() throws {
+            home.environment["COURIER_FOLLOW"] = "1"
+            try courier("leave", serve(), "3")
+            try waitUntilAllIsDelivered()
+            let names = ["left0", "left1", "left2", "follow-up of left0", "follow-up of left1", "follow-up of left2"]
+            #expect(lines.filter { $0.hasPrefix("complete") }.sorted() == names.map { "complete \($0) ok" }.sorted())
+        }
+
         /// A session without a handler receives events until the time of its launch is up. The next launch continues with the
         /// remaining events.
         @Test func `events that were handled before time was up are not delivered again`() throws {

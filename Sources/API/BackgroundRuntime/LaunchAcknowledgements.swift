@@ -29,6 +29,11 @@ final class LaunchAcknowledgements: Sendable {
         }
     }
 
+    /// The acknowledgements that wait for the result, oldest first.
+    var waiting: [Acknowledgement] {
+        state.withLock { state in if case .open(let all) = state { all } else { [] } }
+    }
+
     /// Records deliveries at once from now on.
     ///
     /// - Returns: the earlier acknowledgements. The caller has to write them now.

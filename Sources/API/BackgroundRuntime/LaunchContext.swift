@@ -187,10 +187,21 @@ package final class LaunchContext: Sendable {
 
     /// Records deliveries at once from now on: the app began a background transfer in this launch, and would begin it again if everything
     /// was delivered again; or the time ended before all events were delivered.
-    package func acknowledgeAtOnce() {
-        let earlier = acknowledgements.stopDeferring()
+    ///
+    /// - Parameter recorded: the number of deliveries that ``recordDeliveries(in:)`` recorded.
+    package func acknowledgeAtOnce(recorded: Int = 0) {
+        let earlier = acknowledgements.stopDeferring().dropFirst(recorded)
         if earlier.isEmpty { return }
         DurableWrites.shared.commit("what was delivered in launch \(id)") { for acknowledge in earlier { try acknowledge($0) } }
+    }
+
+    /// Records the deliveries that wait for the result.
+    ///
+    /// - Returns: their number.
+    package func recordDeliveries(in transaction: LedgerTransaction) throws -> Int {
+        let waiting = acknowledgements.waiting
+        for acknowledge in waiting { try acknowledge(transaction) }
+        return waiting.count
     }
 
     /// Stops the time limit while the user chooses a file, for at most 10 min.

@@ -195,6 +195,7 @@ extension BackgroundSession {
             let told = claimed.prefix { event, transfer in
                 if deliveries.isClosing { return false }
                 deliverEnd(event, transfer, session, batch)
+                batch.acknowledgeIfDue()
                 return true
             }
             batch.acknowledge()
@@ -250,20 +251,7 @@ extension BackgroundSession {
         }
     }
 
-    /// Acknowledges events. A launch for this session's events acknowledges them with its result: if its handler dies, the events are
-    /// delivered again, unless the app began a transfer. The result of any other launch is about other work.
-    private func acknowledge(_ events: [Int64]) {
-        let acknowledge: @Sendable (LedgerTransaction) throws -> Void = { transaction in
-            for event in events { try transaction.eventWasDelivered(event, now: AppRuntime.shared.now) }
-        }
-        if let launch, launch.isForSession(identifier) {
-            launch.acknowledgeAtEnd(acknowledge)
-        } else {
-            DurableWrites.shared.commit("background session \(identifier): what was delivered", acknowledge)
-        }
-    }
-
-    // MARK: ReportResult
+    // MARK: Ends
 
     private func deliverEnd(
         _ event: SessionEventRecord, _ transfer: TransferRecord, _ session: URLSession, _ batch: DeliveredEnds
@@ -288,12 +276,14 @@ extension BackgroundSession {
         defer { reportToJoinedTasks(transfer, session) }
         if let completion = task.facts.withLock({ $0.completion }) {
             finished(task, transfer.id)
+            beginLastMethod(event)
             answer.hand { completion(TransferEnd(file: $0, response: transfer.response, error: error)) }
             return forget(task, told: event.id, batch)
         }
         nonisolated(unsafe) let delegate = task.receiver(or: self.delegate)
         let end: @Sendable () -> Void = { [self] in
             finished(task, transfer.id)
+            beginLastMethod(event)
             delegate?.urlSession(session, task: task, didFinishCollecting: transfer.metrics)
             delegate?.urlSession(session, task: task, didCompleteWithError: error)
             forget(task, told: event.id, batch)

@@ -73,8 +73,13 @@ extension BackgroundSession {
     private func listed(_ transaction: LedgerTransaction) throws -> [TransferRecord] {
         let unfinished = try transaction.unfinishedTransfers(session: identifier)
         let ended = try transaction.untakenEnds(session: identifier)
-        let told = state.withLock { $0.told }
-        return (unfinished + ended.filter { !told.contains($0.event) }.map { $0.transfer }).filter(\.isAdopted)
+        let (told, begun) = state.withLock { ($0.reportedEvents, $0.begunEnds) }
+        // The ledger has the end as delivered if its last method, which still runs, began another transfer.
+        let listed = Set(ended.map(\.event))
+        let running = try begun.filter { !told.contains($0.key) && !listed.contains($0.key) }.compactMap {
+            try transaction.transfer($0.value)
+        }
+        return (unfinished + ended.filter { !told.contains($0.event) }.map { $0.transfer } + running).filter(\.isAdopted)
     }
 
     /// Returns whether the list that the app received lacks a task. The app may be about to begin that task again.

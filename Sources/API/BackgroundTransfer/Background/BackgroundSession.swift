@@ -17,7 +17,9 @@ final class BackgroundSession: SessionEngine {
         /// The tasks whose ends this process has not reported, by their identifiers.
         var tasks: [Int: URLSessionTask] = [:]
         /// Numbers of the events whose last delegate method returned. In a launch for events, the launch's result acknowledges the events.
-        var told: Set<Int64> = []
+        var reportedEvents: Set<Int64> = []
+        /// Ends whose last delegate method was called and that the ledger does not have as delivered: the transfers by their events.
+        var begunEnds: [Int64: Int64] = [:]
         /// Transfers whose await was cancelled in this process: a task with an equal request adopts them.
         var cancelledAwaits: Set<Int64> = []
         var watch: DatabaseWatch.Token?
@@ -222,12 +224,14 @@ final class BackgroundSession: SessionEngine {
         }
         guard !written.isEmpty else { return }
         var refusal: URLError?
+        var recorded = 0
         do {
             // The rows are known to this process before an agent can end them.
             try AppRuntime.shared.commit(usesReserve: false) { records in
                 for (entry, record) in zip(written, records) { began(entry.task, entry.order, record) }
             } _: { transaction -> [TransferRecord] in
                 if let launch { try transaction.recordTransfer(inLaunch: launch.id) }
+                try recordDeliveries(&recorded, transaction)
                 do { return try written.map { try submit($0.task, $0.order, $0.meanwhile, transaction) } } catch let error
                     as URLError
                 {
@@ -235,7 +239,7 @@ final class BackgroundSession: SessionEngine {
                     throw error
                 }
             }
-            launch?.acknowledgeAtOnce()
+            launch?.acknowledgeAtOnce(recorded: recorded)
             AppRuntime.shared.installLoginEntry()
             startKeepingAgent()
         } catch {

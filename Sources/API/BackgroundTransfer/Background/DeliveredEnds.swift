@@ -1,3 +1,5 @@
+import BackgroundLedger
+import BackgroundRuntime
 import Synchronization
 
 /// Ends of transfers whose delegate has returned from its last method. Only these are acknowledged.
@@ -5,11 +7,12 @@ import Synchronization
 /// The ends that one read of the ledger found are acknowledged together. An end whose delegate decided late is acknowledged alone.
 final class DeliveredEnds: Sendable {
     private enum State {
-        case collecting([Int64])
+        /// The instant belongs to the first of these ends.
+        case collecting([Int64], since: ContinuousClock.Instant?)
         case over
     }
 
-    private let state = Mutex(State.collecting([]))
+    private let state = Mutex(State.collecting([], since: nil))
     private let write: @Sendable ([Int64]) -> Void
 
     /// - Parameter write: acknowledges events.
@@ -17,20 +20,65 @@ final class DeliveredEnds: Sendable {
 
     func add(_ event: Int64) {
         let isLate = state.withLock { state in
-            guard case .collecting(let events) = state else { return true }
-            state = .collecting(events + [event])
+            guard case .collecting(let events, let since) = state else { return true }
+            state = .collecting(events + [event], since: since ?? .now)
             return false
         }
         if isLate { write([event]) }
     }
 
+    /// Acknowledges the ends so far if the first of them waits for a tenth of a second. If a delegate is slow and its process ends, few
+    /// ends are delivered again.
+    func acknowledgeIfDue() {
+        let events = state.withLock { state -> [Int64] in
+            guard case .collecting(let events, let since?) = state, since.duration(to: .now) > .milliseconds(100) else {
+                return []
+            }
+            state = .collecting([], since: nil)
+            return events
+        }
+        if !events.isEmpty { write(events) }
+    }
+
     /// Acknowledges the ends so far. Later ends are acknowledged one by one.
     func acknowledge() {
         let events = state.withLock { state -> [Int64] in
-            guard case .collecting(let events) = state else { return [] }
+            guard case .collecting(let events, _) = state else { return [] }
             state = .over
             return events
         }
         if !events.isEmpty { write(events) }
+    }
+}
+
+// The time at which an end counts as delivered.
+extension BackgroundSession {
+    func beginLastMethod(_ event: SessionEventRecord) {
+        guard let id = event.id else { return }
+        state.withLock { $0.begunEnds[id] = event.transfer }
+    }
+
+    /// Acknowledges events. A launch for this session's events acknowledges them with its result: if its handler dies, the events are
+    /// delivered again, unless the app began a transfer. The result of any other launch is about other work.
+    func acknowledge(_ events: [Int64]) {
+        let acknowledge: @Sendable (LedgerTransaction) throws -> Void = { transaction in
+            for event in events { try transaction.eventWasDelivered(event, now: AppRuntime.shared.now) }
+        }
+        if let launch, launch.isForSession(identifier) {
+            launch.acknowledgeAtEnd(acknowledge)
+        } else {
+            DurableWrites.shared.commit("background session \(identifier): what was delivered", acknowledge)
+        }
+        state.withLock { state in for event in events { state.begunEnds[event] = nil } }
+    }
+
+    /// Records what the app has received, in the transaction that adds a transfer: an app that receives an end again after a crash begins
+    /// the same transfer again. An end counts here when its last delegate method was called, because that method may have begun the
+    /// transfer.
+    func recordDeliveries(_ recorded: inout Int, _ transaction: LedgerTransaction) throws {
+        recorded = try launch?.recordDeliveries(in: transaction) ?? 0
+        for event in AppRuntime.shared.part({ SessionRegistry() }).begunEnds(processNumber) {
+            try transaction.eventWasDelivered(event, now: AppRuntime.shared.now)
+        }
     }
 }

@@ -72,6 +72,12 @@ final class SessionRegistry: ProcessBound {
         return others.reduce(into: []) { $0.formUnion($1.awaitedTransfers) }
     }
 
+    /// Returns the events of all sessions of a process whose last delegate method was called.
+    func begunEnds(_ launch: Int64?) -> [Int64] {
+        let sessions = state.withLock { state in state.kept.filter { $0.key.launch == launch }.flatMap(\.value) }
+        return sessions.flatMap { $0.state.withLock { Array($0.begunEnds.keys) } }
+    }
+
     func processEnded(launch: Int64) {
         let ended = state.withLock { state -> [BackgroundSession] in
             let names = state.all.keys.filter { $0.launch == launch }
