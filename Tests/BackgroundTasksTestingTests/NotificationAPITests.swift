@@ -1,4 +1,5 @@
 import BackgroundLedger
+import BackgroundScenes
 import BackgroundRuntime
 import BackgroundTasks
 import BackgroundTasksTesting
@@ -87,6 +88,53 @@ import UserNotifications
                 #expect(launch.outcome == .completed)
                 #expect(heard() == ["photo"], "\(type(of: delegate))")
             }
+        }
+    }
+
+    private final class CompletesFirst: NSObject, UNUserNotificationCenterDelegate, Sendable {
+        func userNotificationCenter(
+            _ center: UNUserNotificationCenter, didReceive response: UNNotificationResponse,
+            withCompletionHandler completionHandler: @escaping () -> Void
+        ) {
+            completionHandler()
+            DispatchQueue.global().async {
+                DispatchQueue.main.async {
+                    try? BGTaskScheduler.shared.submit(BGAppRefreshTaskRequest(identifier: "sync"))
+                }
+            }
+        }
+    }
+
+    /// Many delegates call the completion handler before they begin the work.
+    @Test func `work that a delegate begins after it called the completion handler is kept`() async throws {
+        let delegate = CompletesFirst()
+        try await TestDriver.run(permitting: ["sync"]) { driver in
+            BGTaskScheduler.shared.register(forTaskWithIdentifier: "sync", using: nil) { $0.setTaskCompleted(success: true) }
+            center().delegate = delegate
+            try await center().add(UNNotificationRequest(identifier: "n", content: content(), trigger: nil))
+            try await driver.advance(by: .seconds(1))
+            #expect(driver.notifications.press(on: "n"))
+            #expect(try await driver.advanceToNextLaunch().outcome == .completed)
+            #expect(try await driver.advanceToNextLaunch().identifier == "sync")
+        }
+    }
+
+    private struct LeavingApp: App {
+        var body: some Scene {
+            Worker()
+                .backgroundTask(.appRefresh("first")) {
+                    Task { try? BGTaskScheduler.shared.submit(BGAppRefreshTaskRequest(identifier: "second")) }
+                }
+                .backgroundTask(.appRefresh("second")) {}
+        }
+    }
+
+    @Test func `work that a scene action begins in a task of its own is kept`() async throws {
+        try await TestDriver.run(permitting: ["first", "second"]) { driver in
+            await driver.adopt(LeavingApp.self)
+            try BGTaskScheduler.shared.submit(BGAppRefreshTaskRequest(identifier: "first"))
+            #expect(try await driver.advanceToNextLaunch().identifier == "first")
+            #expect(try await driver.advanceToNextLaunch().identifier == "second")
         }
     }
 

@@ -97,6 +97,10 @@ final class TaskHandlers: Sendable {
         var success = true
         if let registered { success = await run(launch, registered) }
         await run(actions, Payload(identifier: launch.identifier))
+        // An action may begin work in a task of its own and return.
+        if registered == nil, AppRuntime.shared.continuation > 0 {
+            LaunchContext.current?.stay { await LaunchContext.graceAfterResult() }
+        }
         return success
     }
 

@@ -334,14 +334,12 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
 
     /// Returns `nil` if no delegate is set. A scene of the app may handle the response.
     private func deliverResponses(notification identifier: String) async -> Bool? {
-        if identifier == NotificationRecord.testIdentifier {
-            for record in LaunchContext.undeliveredResponses(to: identifier) {
-                LaunchContext.current?.acknowledgeAtEnd { try $0.responseWasDelivered(record.id!, now: AppRuntime.shared.now) }
-            }
-            return true
-        }
-        guard let delegate else { return nil }
+        let isTest = identifier == NotificationRecord.testIdentifier
+        guard isTest || delegate != nil else { return nil }
         for record in LaunchContext.undeliveredResponses(to: identifier) {
+            // Recorded before the call: a transfer that the delegate begins would be begun again if the press were delivered again.
+            LaunchContext.current?.acknowledgeAtEnd { try $0.responseWasDelivered(record.id!, now: AppRuntime.shared.now) }
+            guard !isTest, let delegate else { continue }
             // The row may be gone or replaced by now. The trigger is included if the row still exists.
             let row = AppRuntime.shared.read("a notification", { try $0.notification(record.notification) }) ?? nil
             let trigger = row?.schedule.map { UNNotificationTrigger.make(from: $0.trigger) }
@@ -353,16 +351,20 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
                     UNTextInputNotificationResponse(notification: notification, actionIdentifier: record.action, userText: $0)
                 } ?? UNNotificationResponse(notification: notification, actionIdentifier: record.action)
             nonisolated(unsafe) let receiver = delegate
+            let (returned, hasReturned) = AsyncStream.makeStream(of: Void.self)
+            LaunchContext.current?.stay { for await _ in returned {} }
             await withCheckedContinuation { continuation in
                 let once = Once { continuation.resume() }
                 // Called on the main thread, as on iOS, because real delegates are isolated to it.
                 let block = WorkContext().block {
                     receiver.userNotificationCenter(self, didReceive: response) { once.run() }
+                    hasReturned.finish()
                 }
                 DispatchQueue.main.async(execute: block)
             }
-            LaunchContext.current?.acknowledgeAtEnd { try $0.responseWasDelivered(record.id!, now: AppRuntime.shared.now) }
         }
+        // Many delegates call the completion handler first and begin an upload afterwards.
+        if !isTest { LaunchContext.current?.stay { await LaunchContext.graceAfterResult() } }
         return true
     }
 }
