@@ -56,6 +56,19 @@ import Testing
         }
     }
 
+    /// The parser would read the "h" as a request for help, and exit with 0.
+    @Test(arguments: ["-photo.jpg", "-1h.jpg", "-x.jpg", "-vh"])
+    func `a name that begins with a hyphen is refused, and nothing is uploaded`(_ name: String) async throws {
+        try await PhotoHome.play { home, store in
+            let photo = try home.picture("good.jpg")
+            for command in [["upload", photo.path, name], ["place", "add", name, "1,1"], ["transfers", "cancel", "all", name]] {
+                let result = try await home.stormy(command)
+                #expect(result.status == 64 && result.errors.contains(name) && result.output.isEmpty, "\(result)")
+            }
+            #expect(try await home.rows("transfers").isEmpty && store.arrived.isEmpty)
+        }
+    }
+
     // MARK: Two formats in one file
 
     @Test(arguments: [

@@ -20,6 +20,9 @@ package enum CommandRunner {
     ) async -> Int32 {
         let program = program ?? root._commandName
         do {
+            if let name = unclearName(arguments) {
+                throw ValidationError("Unknown option '\(name)'. To name a file or a place like this, write -- before it.")
+            }
             var command = try root.parseAsRoot(arguments)
             if let refusal = AppRuntime.shared.directories.refusal { return report(root, program, refusal, explain) }
             do {
@@ -39,6 +42,16 @@ package enum CommandRunner {
             return AppRuntime.shared.lacksAgent ? ExitStatus.unavailable.rawValue : 0
         } catch {
             return reportUsage(root, program, error)
+        }
+    }
+
+    /// Returns the first argument that the parser would split into one-letter options. It would find "h" in the file name "-photo.jpg",
+    /// print the help with the exit code 0, and ignore all other names.
+    private static func unclearName(_ arguments: [String]) -> String? {
+        arguments.prefix { $0 != "--" }.first { argument in
+            guard argument.count > 2, argument.hasPrefix("-"), !argument.hasPrefix("--") else { return false }
+            // Coordinates begin with a digit.
+            return argument.contains("h") || argument.dropFirst().first?.isLetter == true
         }
     }
 
