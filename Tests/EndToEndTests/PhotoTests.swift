@@ -119,6 +119,14 @@ extension EndToEnd {
             #expect(cleaner.waitForEnd() == 0)
         }
 
+        /// The folder of the cleaner is missing, so the cleaner cannot be confined. The photo was not looked at, so it is not at fault.
+        @Test func `a cleaner that cannot be confined reads no photo and reports a fault`() throws {
+            let folder = home.folder.appendingPathComponent("missing").path
+            let script = "printf '/photo\\0' | '\(Home.product("photo-cleaner"))' '\(folder)' | tr '\\0' '|'"
+            let result = try Child.run("sh", ["-c", script], environment: home.environment)
+            #expect(result.output.hasPrefix("fault|photo-cleaner cannot be confined"), "\(result)")
+        }
+
         /// The first process is killed while it reads the photo. The second process cleans it.
         @Test func `a photo is cleaned by a second process if the first one is killed`() throws {
             let programs = home.folder.appendingPathComponent("programs")

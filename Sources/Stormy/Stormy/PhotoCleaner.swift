@@ -168,18 +168,23 @@ final class PhotoCleaner: Sendable {
         /// Waits until the program writes or ends.
         ///
         /// - Returns: `false` if the program took too long.
-        private func hasAnswer(within patience: inout CleanerTimeLimit) -> Bool {
+        private func hasAnswer(within patience: inout CleanerTimeLimit, _ file: URL) throws(PhotoUploadError) -> Bool {
             var waiting = pollfd(fd: socket, events: Int16(POLLIN), revents: 0)
             while true {
                 switch poll(&waiting, 1, 1_000) {
                 case 1...: return true
                 case 0: if patience.isOver(used: processorTime) { return false }
-                default: if errno != EINTR { return false }
+                default: if errno != EINTR { throw Self.noAnswer(about: file) }
                 }
             }
         }
 
-        private func ask(about file: URL) throws(PhotoUploadError) -> Response {
+        /// This process cannot receive the response. That says nothing about the photo.
+        private static func noAnswer(about file: URL) -> PhotoUploadError {
+            .cannotRead(path: file.path, reason: "no response from photo-cleaner: \(String(cString: strerror(errno)))")
+        }
+
+        private func request(about file: URL) throws(PhotoUploadError) -> Response {
             let path = file.path.utf8CString
             guard path.withUnsafeBytes({ send(socket, $0) }) == path.count else { return .requestFailed(errno) }
             var information = stat()
@@ -188,8 +193,9 @@ final class PhotoCleaner: Sendable {
             var buffer = [UInt8](repeating: 0, count: 1 << 14)
             // An empty field ends the response.
             while !rest.suffix(2).elementsEqual([0, 0]) {
-                guard hasAnswer(within: &patience) else { return .ended }
+                guard try hasAnswer(within: &patience, file) else { return .ended }
                 let count = recv(socket, &buffer, buffer.count, 0)
+                if count < 0 { throw Self.noAnswer(about: file) }
                 guard count > 0, rest.count < 1 << 20 else { return .ended }
                 rest += buffer[..<count]
             }

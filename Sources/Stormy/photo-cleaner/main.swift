@@ -25,14 +25,12 @@ guard let folder = clinux_arguments()[1], clinux_arguments()[2] == nil else {
     fputs("usage: photo-cleaner FOLDER\n", stderr)
     exit(64)
 }
-guard clinux_confine(folder) == 0 else {
-    fputs("photo-cleaner cannot be confined: \(String(cString: strerror(errno)))\n", stderr)
-    exit(71)
-}
+// A program that is not confined reads no photo. The reason may pass, for example if the system has too many open files.
+let trouble = clinux_confine(folder) == 0 ? nil : "photo-cleaner cannot be confined: \(String(cString: strerror(errno)))"
 
 var line: UnsafeMutablePointer<CChar>?
 var size = 0
 while getdelim(&line, &size, 0, stdin) > 0, let line {
-    for field in PhotoCleaning.response(about: line) + [""] { print(field, terminator: "\0") }
+    for field in (trouble.map { ["fault", $0] } ?? PhotoCleaning.response(about: line)) + [""] { print(field, terminator: "\0") }
     fflush(stdout)
 }
