@@ -274,7 +274,9 @@ final class OrdinaryRun: TaskRun {
             // Deliveries after the end are dropped. Response headers that waited for their cookies still come before an end that waits for
             // the decision.
             if state.isEndPosted, !isHead || state.wasCancelled { return }
-            if isHead { state.deferred.ask() }
+            if isHead { state.deferred.waitForDecision() }
+            // No decision follows for a cancelled task.
+            if case .bytes = delivery, state.wasCancelled, state.deferred.isUndecided { return }
             let (isKept, cost) = state.wasCancelled ? (false, delivery.cost) : state.deferred.keep(delivery, isHead: isHead)
             state.backlog += cost
             if !isKept { enqueue(delivery) }
