@@ -1,5 +1,4 @@
 import BackgroundLedger
-import BackgroundScenes
 import BackgroundRuntime
 import BackgroundTasks
 import BackgroundTasksTesting
@@ -116,25 +115,6 @@ import UserNotifications
             #expect(driver.notifications.press(on: "n"))
             #expect(try await driver.advanceToNextLaunch().outcome == .completed)
             #expect(try await driver.advanceToNextLaunch().identifier == "sync")
-        }
-    }
-
-    private struct LeavingApp: App {
-        var body: some Scene {
-            Worker()
-                .backgroundTask(.appRefresh("first")) {
-                    Task { try? BGTaskScheduler.shared.submit(BGAppRefreshTaskRequest(identifier: "second")) }
-                }
-                .backgroundTask(.appRefresh("second")) {}
-        }
-    }
-
-    @Test func `work that a scene action begins in a task of its own is kept`() async throws {
-        try await TestDriver.run(permitting: ["first", "second"]) { driver in
-            await driver.adopt(LeavingApp.self)
-            try BGTaskScheduler.shared.submit(BGAppRefreshTaskRequest(identifier: "first"))
-            #expect(try await driver.advanceToNextLaunch().identifier == "first")
-            #expect(try await driver.advanceToNextLaunch().identifier == "second")
         }
     }
 

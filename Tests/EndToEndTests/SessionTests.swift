@@ -232,6 +232,13 @@ extension EndToEnd {
             #expect(lines.filter { $0.hasPrefix("complete") }.sorted() == names.map { "complete \($0) ok" }.sorted())
         }
 
+        /// The process of a launch ends half a second after its action returned.
+        @Test func `work that a scene action begins in a task of its own is kept`() throws {
+            home.environment["COURIER_LATE"] = serve()
+            try courier("leave", serve(), "1")
+            try waitForLine("complete late ok")
+        }
+
         /// A session without a handler receives events until the time of its launch is up. The next launch continues with the
         /// remaining events.
         @Test func `events that were handled before time was up are not delivered again`() throws {

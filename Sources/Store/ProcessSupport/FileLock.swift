@@ -54,7 +54,8 @@ package struct FileLock: ~Copyable {
 
     private static func isAt(_ url: URL, _ descriptor: Int32) -> Bool {
         var opened = stat()
-        guard fstat(descriptor, &opened) == 0 else { return false }
+        // The file system does not answer, for example ESTALE of NFS.
+        guard fstat(descriptor, &opened) == 0 else { return true }
         switch PathStatus.at(url.path) {
         case .found(let named): return opened.st_ino == named.st_ino && opened.st_dev == named.st_dev
         case .absent: return false
@@ -106,7 +107,9 @@ package struct FileLock: ~Copyable {
 
     /// - Parameter look: Returns 1 or 0 for an open file; -1 with `errno` if the state is unknown.
     static func isLocked(_ url: URL, unknown: Bool, _ look: (Int32) -> Int32) -> Bool {
-        let descriptor = clinux_open(url.path, O_RDWR | O_CLOEXEC, 0)
+        var descriptor = clinux_open(url.path, O_RDWR | O_CLOEXEC, 0)
+        // The folder may be mounted read-only here, or belong to another user. The state of a lock can be read without writing.
+        if descriptor < 0, FileFault(errno) == .notAllowed { descriptor = clinux_open(url.path, O_RDONLY | O_CLOEXEC, 0) }
         guard descriptor >= 0 else { return FileFault(errno).isPassing && unknown }
         defer { close(descriptor) }
         let answer = look(descriptor)

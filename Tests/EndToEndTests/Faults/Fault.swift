@@ -155,7 +155,7 @@ extension Fault {
             "only a weak ETag", .whole(file), .cutAfter(100_000, of: file, etag: "W/\"v1\""), .file(file, etag: "W/\"v1\"")),
         Fault("no validator", .whole(file), .cutAfter(100_000, of: file), .file(file)),
         Fault(
-            "a compressed part with the same ETag", .whole(file), cut,
+            "a gzip part with the same ETag", .whole(file), cut,
             ResponseScript([
                 .status(206),
                 .headers([
