@@ -232,8 +232,19 @@ extension EndToEnd {
             #expect(lines.filter { $0.hasPrefix("complete") }.sorted() == names.map { "complete \($0) ok" }.sorted())
         }
 
+        /// The delegate ends each process that delivers the first end to it.
+        @Test func `an end that crashes every process does not block the other ends`() throws {
+            home.environment["COURIER_CRASH"] = "left0"
+            try courier("leave", serve(), "4")
+            try home.wait("one end is left") { transaction in
+                try transaction.unfinishedTransfers().isEmpty && transaction.undeliveredEvents().count == 1 ? true : nil
+            }
+            #expect(Set(lines.filter { $0.hasPrefix("complete") }).count == 4)
+            try courier("background", "quit")
+        }
+
         /// The process of a launch ends half a second after its action returned.
-        @Test func `work that a scene action begins in a task of its own is kept`() throws {
+        @Test func `work that a scene action begins and does not await is kept`() throws {
             home.environment["COURIER_LATE"] = serve()
             try courier("leave", serve(), "1")
             try waitForLine("complete late ok")

@@ -130,6 +130,8 @@ package final class LaunchContext: Sendable {
         }
         guard let record, record.endedAt == nil else { throw LaunchIsOver() }
         state.withLock { $0.record = record }
+        // One event may end every process. The others must not be delivered again and again because of it.
+        if record.kind == .urlSession, record.generation > 2 { _ = acknowledgements.stopDeferring() }
         guard role == nil else { return record }
         let thread = Thread { [self] in
             var signals = sigset_t()
@@ -144,6 +146,9 @@ package final class LaunchContext: Sendable {
     }
 
     package struct LaunchIsOver: Error {}
+
+    /// A Boolean value: earlier launches for the same events failed.
+    package var isRepeated: Bool { state.withLock { ($0.record?.generation ?? 1) > 1 } }
 
     /// Returns whether the launch is for the events of this background session.
     package func isForSession(_ identifier: String) -> Bool {

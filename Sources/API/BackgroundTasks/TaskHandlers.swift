@@ -97,7 +97,7 @@ final class TaskHandlers: Sendable {
         var success = true
         if let registered { success = await run(launch, registered) }
         await run(actions, Payload(identifier: launch.identifier))
-        // An action may begin work in a task of its own and return.
+        // An action may begin a task and return without waiting for it.
         if registered == nil, AppRuntime.shared.continuation > 0 {
             LaunchContext.current?.stay { await LaunchContext.graceAfterResult() }
         }

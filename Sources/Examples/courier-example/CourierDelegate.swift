@@ -126,6 +126,7 @@ final class CourierDelegate: NSObject, URLSessionDownloadDelegate, URLSessionDat
         for continuation in continuations { continuation.resume() }
         let environment = ProcessInfo.processInfo.environment
         if environment["COURIER_COUNT"] != nil || environment["COURIER_SLOW"] != nil { usleep(900_000) }
+        if environment["COURIER_CRASH"] == name(task) { exit(0) }
         if environment["COURIER_FOLLOW"] != nil, name(task).hasPrefix("left") { beginFollowUp(of: task, session) }
     }
 

@@ -199,6 +199,8 @@ extension BackgroundSession {
                 return true
             }
             batch.acknowledge()
+            // An event of a process that died may end this process too. No other event is claimed before its delegate has decided.
+            if claimed.count == 1, launch?.isRepeated == true, state.withLock({ $0.reporting.undecided > 0 }) { return .done }
             // If many transfers end one after another, each claim would find one event and block the agent.
             if claimed.count < Self.fewEnds, awaitedTransfers.count > Self.fewEnds {
                 Thread.sleep(forTimeInterval: Self.gatheringTime)
