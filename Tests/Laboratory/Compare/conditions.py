@@ -24,9 +24,9 @@ def waits(condition):
             begin(c, condition)
         time.sleep(4)
         if c.count():
-            raise No("it began in spite of this")
+            raise No("the run began although the condition was not met")
         system.set(condition, True)
-        c.wait_count(seconds=12, complaint="it was skipped, and did not run later")
+        c.wait_count(seconds=12, complaint="the run was skipped, and did not run later")
         return "it waited, and ran when it could"
     return run
 
@@ -38,13 +38,13 @@ def begin(c, condition):
     c.count = lambda: c.begun("work.none")
 
 
-power = Behaviour("power", GROUP, "Due on battery, the run waits for external power", SAYS, NONE)
+power = Behaviour("power", GROUP, "If a run is due on battery, it waits for external power", SAYS, NONE)
 power.of("systemd", "workmanager", "stormy")(waits("power"))
 
-network = Behaviour("network", GROUP, "Due without a network, the run waits for a network", SAYS, NONE)
+network = Behaviour("network", GROUP, "If a run is due without a network, it waits for a network", SAYS, NONE)
 network.of("systemd", "workmanager", "stormy")(waits("network"))
 
-metered = Behaviour("metered", GROUP, "Due on a metered network, the run waits for an unmetered network", SAYS, NONE)
+metered = Behaviour("metered", GROUP, "If a run is due on a metered network, it waits for an unmetered network", SAYS, NONE)
 metered.of("systemd", "workmanager")(waits("metered"))
 
 
@@ -56,7 +56,7 @@ def _(c):
     c.ground.start([BINARIES / "courier-example", "get", server.url], COURIER_CHEAP="1")
     time.sleep(4)
     if server.times:
-        raise No("it began in spite of this")
+        raise No("the run began although the condition was not met")
     system.set("metered", True)
     until(lambda: server.times, 15, "it did not go on when it could")
     server.close()
@@ -75,7 +75,7 @@ def _(c):
     c.once(time.time() + (1 if c.name == "systemd" else 0), body="long", **extra)
     c.wait_count()
     system.set("power", False)
-    until(c.warned, 6, "it continued on battery")
+    until(c.warned, 6, "the run continued on battery")
 
 
 @lost.of("stormy")
@@ -87,6 +87,6 @@ def _(c):
     c.count = c.begun
     c.wait_count(seconds=10)
     system.set("power", False)
-    until(c.warned, 15, "it continued on battery")
+    until(c.warned, 15, "the run continued on battery")
     until(lambda: not c.workers(), 10, "it did not stop")
     return "it was told, and stopped"

@@ -38,7 +38,7 @@ class Contender:
 
     def wait_count(self, count=1, seconds=None, complaint=None):
         seconds = self.patience if seconds is None else seconds
-        until(lambda: self.count() >= count, seconds, complaint or f"it had not run {seconds:.0f} s later")
+        until(lambda: self.count() >= count, seconds, complaint or f"the work did not run within {seconds:.0f} s")
 
     def power_cut(self):
         self.ground.power_cut()

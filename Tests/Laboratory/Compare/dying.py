@@ -62,7 +62,7 @@ def _(c):
     c.start()
     if c.name == "cron":
         c.anacron()
-    until(lambda: has(c, b"the file\n"), 30, "30 s after the start it had not been tried again")
+    until(lambda: has(c, b"the file\n"), 30, "the work was not tried again within 30 s after the start")
     server.close()
     return "it came after the start"
 
@@ -79,7 +79,7 @@ def _(c):
     c.wait_count(seconds=due - time.time() + c.patience)
     c.kill_worker()
     begun = time.time()
-    c.wait_count(2, 20, "20 s later it had not begun again")
+    c.wait_count(2, 20, "the work did not begin again within 20 s")
     return f"{time.time() - begun:.1f} s later"
 
 
@@ -117,7 +117,7 @@ def _(c):
     c.start()
     if c.name == "cron":
         c.anacron()
-    c.wait_count(2, max(c.patience, 20), "20 s after the start it had not begun again")
+    c.wait_count(2, max(c.patience, 20), "the work did not begin again within 20 s after the start")
     return "it began again"
 
 
@@ -175,17 +175,17 @@ def _(c):
     if c.name == "stormy":
         c.ground.signal(signal.SIGSTOP, first)
     begun = time.time()
-    until(lambda: not set(first) & c.ground.members(), seconds, f"{seconds} s later it still ran")
+    until(lambda: not set(first) & c.ground.members(), seconds, f"the work was not ended within {seconds} s")
     return f"it was killed after {time.time() - begun:.0f} s"
 
 
-warned = Behaviour("warned", LIMITS, "Before that the work is warned, and has time to clean up", {"workmanager": "service.oneshot"})
+warned = Behaviour("warned", LIMITS, "Before work is ended, it is warned and has time to clean up", {"workmanager": "service.oneshot"})
 
 
 @warned.rest
 def _(c):
     c.start_endless()
     seconds = limited(c, "long")
-    until(c.warned, seconds, f"{seconds} s later it had not been warned")
+    until(c.warned, seconds, f"the work was not warned within {seconds} s")
     until(lambda: not c.workers() or c.name == "cron", 6, "it did not end")
     return "it heard of it, and ended by itself"

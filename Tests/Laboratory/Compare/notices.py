@@ -75,7 +75,7 @@ def _(c):
     time.sleep(4)
     count = screen.shown()
     screen.press("Yes")
-    until(lambda: c.ground.lines("pressed"), 8, f"the press was not reported; {count} were shown")
+    until(lambda: c.ground.lines("pressed"), 8, f"the press was not reported. Notifications on the screen: {count}")
     return f"it was heard; {count} stood there"
 
 
@@ -89,7 +89,7 @@ def _(c):
     c.app("notify", "storm", "title=Storm")
     screen.wait_shown()
     screen.restart()
-    screen.wait_shown(complaint="it was not shown again")
+    screen.wait_shown(complaint="the notification was not shown again")
     screen.press("Accept")
     until(lambda: "response storm accept" in c.ground.log.read_text(), 20, "the press was not reported")
     return "it was shown again, and the app heard of it"
@@ -101,7 +101,7 @@ def _(c):
     show(c, "-A yes=Yes")
     screen.wait_shown(seconds=12)
     screen.restart()
-    screen.wait_shown(complaint="it was not shown again")
+    screen.wait_shown(complaint="the notification was not shown again")
     screen.press("Yes")
     until(lambda: c.ground.lines("pressed"), 8, "it was shown again, and the press was not reported")
     return "it was shown again, and heard"

@@ -141,7 +141,7 @@ def _(c):
     if c.name == "nohup":
         text = (c.ground.folder / "nohup.out").read_text()
         if not re.search(r"\d\d:\d\d", text):
-            raise No("nohup.out has the output without times")
+            raise No("nohup.out contains the output without times")
         return "nohup.out has it"
     text = journal(c) if c.name == "cron" else journal(c, "--user-unit", "job.service" if c.name == "systemd" else "workmanager-*")
     found = re.search(r"(\S+T\S+) .*(exit status 3|status=3)", text)
@@ -213,7 +213,7 @@ def _(c):
         c.daily(int(time.time()) + 3, body="long")
     c.wait_count()
     c.ground.run("crontab", "-r") if c.name == "cron" else c.end()
-    until(lambda: not c.workers(), 8, "the running work continues")
+    until(lambda: not c.workers(), 8, "the running work continued")
     before = c.count()
     c.power_cut()
     c.start()

@@ -12,7 +12,7 @@ def exactly(c, count, settle=2.5):
     """Expects a number of runs, and no further run after a short time."""
     time.sleep(settle)
     if c.count() != count:
-        raise No(f"it ran {c.count()} times instead of {count}")
+        raise No(f"the work ran {c.count()} times instead of {count}")
 
 
 def soon(c, seconds=5):
@@ -53,7 +53,7 @@ def _(c):
         raise No(f"it ran {-late:.0f} s too early")
     # The due minute of cron's clock lasts three seconds.
     if late > 4:
-        raise No(f"it ran {late:.0f} s late")
+        raise No(f"the run began {late:.0f} s late")
     return f"{late:.1f} s after it"
 
 
@@ -116,7 +116,7 @@ def _(c):
     done = c.ground.run("systemd-analyze", "calendar", "--base-time=2025-03-29 03:00:00", "*-*-* 02:30:00", TZ="Europe/Berlin", check=True)
     found = re.search(r"Next elapse: \w+ (\S+ \S+ \S+)", done.stdout).group(1)
     if not found.startswith("2025-03-30"):
-        raise No(f"systemd-analyze calendar gives {found} as the one after 29 March")
+        raise No(f"systemd-analyze calendar shows {found} as the next run after 29 March")
     return f"due at {found}"
 
 
@@ -137,7 +137,7 @@ def _(c):
     worker = c.ground.worker()
     loop = f"nohup sh -c 'while sleep 20; do [ $(date +%H:%M) = 02:30 ] && {{ {worker}; sleep 60; }}; done'"
     c.ground.start(["faketime", "-f", "@2025-03-30 01:55:00 x120", "sh", "-c", loop])
-    c.wait_count(seconds=20, complaint="it had not run by 03:35")
+    c.wait_count(seconds=20, complaint="the work had not run by 03:35")
     return "it ran"
 
 
@@ -292,7 +292,7 @@ def _(c):
     until(lambda: "skipped" in [entry["outcome"] for entry in c.asked("history")], 15, "nothing was left out")
     exactly(c, 0)
     if not is_kept(c):
-        raise No("nothing is scheduled any more")
+        raise No("no further run is scheduled")
     return "by an agent whose clock is three days on: left out, which its history says"
 
 
@@ -308,7 +308,7 @@ def _(c):
     c.start()
     exactly(c, 0, c.patience)
     if not is_kept(c):
-        raise No("nothing is scheduled any more")
+        raise No("no further run is scheduled")
     return "it did not run, and waits for its next time"
 
 
@@ -391,5 +391,5 @@ def _(c):
     # The limit includes the delay of a timer that begins with its manager, its accuracy of a minute, and time for other work.
     exactly(c, 1, c.patience + 10)
     if not is_kept(c):
-        raise No("nothing is scheduled any more")
+        raise No("no further run is scheduled")
     return "it ran once"

@@ -59,7 +59,7 @@ def _(c):
     return f"the server sent {sent / SIZE:.2f} times the file"
 
 
-changed = Behaviour("changed", GROUP, "If the file on the server also changed, the result is one complete version",
+changed = Behaviour("changed", GROUP, "If the file on the server changed in the meantime, the result is one complete version",
                     {name: "curl.continue" for name in ("systemd", "cron", "nohup", "workmanager")})
 
 
@@ -75,7 +75,7 @@ def _(c):
     time.sleep(0.3)
     if target.read_bytes() != new:
         mixed = target.read_bytes()[:1000] == old[:1000]
-        raise No("the beginning of the old file and the end of the new one" if mixed else "neither file")
+        raise No("the result has the beginning of the old file and the end of the new file" if mixed else "neither file")
     return "it began anew, and is the new file"
 
 
@@ -89,7 +89,7 @@ def _(c):
     c.power_cut()
     path = c.ground.folder / "file"
     if path.exists():
-        raise No(f"after a power cut {100 * path.stat().st_size // SIZE} % of the file have the name of the complete file")
+        raise No(f"after a power cut, {100 * path.stat().st_size // SIZE} % of the file had the name of the complete file")
     return "after a power cut nothing stands there"
 
 
@@ -142,7 +142,7 @@ def _(c):
     c.stormy("status")
     until(lambda: c.asked("transfers")[0]["state"] == "completed", 30, f"it is {c.asked('transfers')[0]['state']}")
     if sent(server) != 1:
-        raise No(f"it was sent {sent(server)} times")
+        raise No(f"the photo was sent {sent(server)} times")
     return "the next agent asked the server, and found it there"
 
 
@@ -176,5 +176,5 @@ def _(c):
     c.kill_worker()
     until(lambda: done.exists(), 75, "75 s later it was not noted")
     if sent(server) != 1:
-        raise No(f"it was sent {sent(server)} times")
+        raise No(f"the photo was sent {sent(server)} times")
     return "it was sent once"
