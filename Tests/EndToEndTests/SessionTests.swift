@@ -232,6 +232,15 @@ extension EndToEnd {
             #expect(lines.filter { $0.hasPrefix("complete") }.sorted() == names.map { "complete \($0) ok" }.sorted())
         }
 
+        /// The method may still have to begin its own transfer.
+        @Test func `an end whose delegate method still runs does not count when another thread begins a transfer`() throws {
+            home.environment["COURIER_BESIDE"] = "1"
+            try courier("leave", serve(), "1")
+            try waitUntilAllIsDelivered()
+            let completed = lines.filter { $0.hasPrefix("complete") }.sorted()
+            #expect(completed == ["complete beside ok", "complete left0 ok", "complete left0 ok"])
+        }
+
         /// The delegate ends each process that delivers the first end to it.
         @Test func `an end that crashes every process does not block the other ends`() throws {
             home.environment["COURIER_CRASH"] = "left0"

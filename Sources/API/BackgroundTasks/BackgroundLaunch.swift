@@ -42,7 +42,7 @@ public enum BackgroundLaunch {
         TaskHandlers.shared.add(
             TaskHandlers.SceneAction(
                 kind: task.kind, matches: task.matches,
-                run: { payload in for request in task.requests(payload) { _ = await action(request) } }))
+                run: { payload in await task.run(payload, action) }))
     }
 
     /// Runs the launch that the agent started this process for, and ends the process with it. If a user started the process, the

@@ -12,6 +12,17 @@ public struct BackgroundTask<Request: Sendable, Response: Sendable>: Sendable {
     let matches: @Sendable (String) -> Bool
     /// Returns the values with which the action is called, once for each value.
     let requests: @Sendable (TaskHandlers.Payload) -> [Request]
+    /// Records in the ledger that a value was delivered; `nil` if the result of the launch alone counts.
+    var acknowledgement: @Sendable (Request) -> (@Sendable (LedgerTransaction) throws -> Void)? = { _ in nil }
+
+    /// Calls the action with each value.
+    func run(_ payload: TaskHandlers.Payload, _ action: @Sendable (Request) async -> Response) async {
+        for request in requests(payload) {
+            let acknowledge = acknowledgement(request)
+            _ = await HandledDelivery.$current.withValue(acknowledge) { await action(request) }
+            if let acknowledge { LaunchContext.current?.acknowledgeAtEnd(acknowledge) }
+        }
+    }
 }
 
 extension BackgroundTask where Request == Void, Response == Void {
@@ -67,7 +78,8 @@ extension BackgroundTask where Request == BackgroundNotificationResponse, Respon
     public static var notificationResponse: Self {
         Self(
             kind: .notificationResponse, matches: { _ in true },
-            requests: { BackgroundNotificationResponse.undelivered(of: $0.identifier) })
+            requests: { BackgroundNotificationResponse.undelivered(of: $0.identifier) },
+            acknowledgement: { response in { try $0.responseWasDelivered(response.record, now: AppRuntime.shared.now) } })
     }
 }
 
@@ -77,11 +89,12 @@ public struct BackgroundNotificationResponse: Sendable, Hashable {
     public let identifier: String
     /// The identifier of the button, or `UNNotificationDefaultActionIdentifier` for the notification itself.
     public let actionIdentifier: String
+    /// The identifier of the record in the ledger.
+    let record: Int64
 
     static func undelivered(of notification: String) -> [Self] {
         LaunchContext.undeliveredResponses(to: notification).map { response in
-            LaunchContext.current?.acknowledgeAtEnd { try $0.responseWasDelivered(response.id!, now: AppRuntime.shared.now) }
-            return Self(identifier: response.notification, actionIdentifier: response.action)
+            Self(identifier: response.notification, actionIdentifier: response.action, record: response.id!)
         }
     }
 }

@@ -337,8 +337,10 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
         let isTest = identifier == NotificationRecord.testIdentifier
         guard isTest || delegate != nil else { return nil }
         for record in LaunchContext.undeliveredResponses(to: identifier) {
-            // Recorded before the call: a transfer that the delegate begins would be begun again if the press were delivered again.
-            LaunchContext.current?.acknowledgeAtEnd { try $0.responseWasDelivered(record.id!, now: AppRuntime.shared.now) }
+            let acknowledge: @Sendable (LedgerTransaction) throws -> Void = {
+                try $0.responseWasDelivered(record.id!, now: AppRuntime.shared.now)
+            }
+            defer { LaunchContext.current?.acknowledgeAtEnd(acknowledge) }
             guard !isTest, let delegate else { continue }
             // The row may be gone or replaced by now. The trigger is included if the row still exists.
             let row = AppRuntime.shared.read("a notification", { try $0.notification(record.notification) }) ?? nil
@@ -357,7 +359,9 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
                 let once = Once { continuation.resume() }
                 // Called on the main thread, as on iOS, because real delegates are isolated to it.
                 let block = WorkContext().block {
-                    receiver.userNotificationCenter(self, didReceive: response) { once.run() }
+                    HandledDelivery.$current.withValue(acknowledge) {
+                        receiver.userNotificationCenter(self, didReceive: response) { once.run() }
+                    }
                     hasReturned.finish()
                 }
                 DispatchQueue.main.async(execute: block)
@@ -366,21 +370,6 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
         // Many delegates call the completion handler first and begin an upload afterwards.
         if !isTest { LaunchContext.current?.stay { await LaunchContext.graceAfterResult() } }
         return true
-    }
-}
-
-/// A handler that runs once, because some delegates call it twice.
-private final class Once: Sendable {
-    private let body: Mutex<(@Sendable () -> Void)?>
-
-    init(_ body: @escaping @Sendable () -> Void) { self.body = Mutex(body) }
-
-    func run() {
-        let body = body.withLock { body in
-            defer { body = nil }
-            return body
-        }
-        body?()
     }
 }
 

@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 
 /// An object that receives the user's responses to notifications. Set it before the app's scenes are built. Otherwise, the
 /// response that launched this process is lost.
@@ -68,4 +69,19 @@ extension UNUserNotificationCenterDelegate {
     ) async {}
 
     public func userNotificationCenter(_ center: UNUserNotificationCenter, openSettingsFor notification: UNNotification?) {}
+}
+
+/// A handler that runs once, because some delegates call it twice.
+final class Once: Sendable {
+    private let body: Mutex<(@Sendable () -> Void)?>
+
+    init(_ body: @escaping @Sendable () -> Void) { self.body = Mutex(body) }
+
+    func run() {
+        let body = body.withLock { body in
+            defer { body = nil }
+            return body
+        }
+        body?()
+    }
 }

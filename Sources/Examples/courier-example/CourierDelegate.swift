@@ -126,8 +126,23 @@ final class CourierDelegate: NSObject, URLSessionDownloadDelegate, URLSessionDat
         for continuation in continuations { continuation.resume() }
         let environment = ProcessInfo.processInfo.environment
         if environment["COURIER_COUNT"] != nil || environment["COURIER_SLOW"] != nil { usleep(900_000) }
+        if environment["COURIER_BESIDE"] != nil, name(task) == "left0" { dieBesideAnotherBeginning(task, session) }
         if environment["COURIER_CRASH"] == name(task) { exit(0) }
         if environment["COURIER_FOLLOW"] != nil, name(task).hasPrefix("left") { beginFollowUp(of: task, session) }
+    }
+
+    /// Kills this process during the delegate method, after another thread began a download. Has an effect once.
+    private func dieBesideAnotherBeginning(_ task: URLSessionTask, _ session: URLSession) {
+        guard mkdir(Self.folder.appendingPathComponent("beside").path, 0o700) == 0, let url = task.originalRequest?.url else {
+            return
+        }
+        let other = session.downloadTask(with: url)
+        other.taskDescription = "beside"
+        Thread.detachNewThread {
+            other.resume()
+            raise(SIGKILL)
+        }
+        while true { pause() }
     }
 
     /// Begins another download of the address, and ends this process in the middle of the delegate method.

@@ -195,7 +195,8 @@ final class PhotoCleaner: Sendable {
             while !rest.suffix(2).elementsEqual([0, 0]) {
                 guard try hasAnswer(within: &patience, file) else { return .ended }
                 let count = recv(socket, &buffer, buffer.count, 0)
-                if count < 0 { throw Self.noAnswer(about: file) }
+                // A program that was killed before it read the path resets the connection.
+                if count < 0, errno != ECONNRESET { throw Self.noAnswer(about: file) }
                 guard count > 0, rest.count < 1 << 20 else { return .ended }
                 rest += buffer[..<count]
             }

@@ -278,25 +278,28 @@ extension BackgroundSession {
         defer { reportToJoinedTasks(transfer, session) }
         if let completion = task.facts.withLock({ $0.completion }) {
             finished(task, transfer.id)
-            beginLastMethod(event)
-            answer.hand { completion(TransferEnd(file: $0, response: transfer.response, error: error)) }
+            call(for: event, isLast: true) {
+                answer.hand { completion(TransferEnd(file: $0, response: transfer.response, error: error)) }
+            }
             return forget(task, told: event.id, batch)
         }
         nonisolated(unsafe) let delegate = task.receiver(or: self.delegate)
         let end: @Sendable () -> Void = { [self] in
             finished(task, transfer.id)
-            beginLastMethod(event)
-            delegate?.urlSession(session, task: task, didFinishCollecting: transfer.metrics)
-            delegate?.urlSession(session, task: task, didCompleteWithError: error)
+            call(for: event, isLast: true) {
+                delegate?.urlSession(session, task: task, didFinishCollecting: transfer.metrics)
+                delegate?.urlSession(session, task: task, didCompleteWithError: error)
+            }
             forget(task, told: event.id, batch)
         }
         if transfer.kind == .upload || transfer.taskKind == "data" {
-            if let file = answer.file { return hand(file, of: transfer, task, session, then: end) }
+            if let file = answer.file { return hand(file, of: transfer, event, task, session, then: end) }
         } else if answer.file != nil, let download = task as? URLSessionDownloadTask,
             let delegate = task.receiver(as: (any URLSessionDownloadDelegate).self, or: self.delegate)
         {
             answer.hand { file in
-                if let file { delegate.urlSession(session, downloadTask: download, didFinishDownloadingTo: file) }
+                guard let file else { return }
+                call(for: event) { delegate.urlSession(session, downloadTask: download, didFinishDownloadingTo: file) }
             }
         }
         end()

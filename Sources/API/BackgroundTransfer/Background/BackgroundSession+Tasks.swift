@@ -73,11 +73,11 @@ extension BackgroundSession {
     private func listed(_ transaction: LedgerTransaction) throws -> [TransferRecord] {
         let unfinished = try transaction.unfinishedTransfers(session: identifier)
         let ended = try transaction.untakenEnds(session: identifier)
-        let (told, begun) = state.withLock { ($0.reportedEvents, $0.begunEnds) }
+        let (told, called) = state.withLock { ($0.reportedEvents, $0.calledEnds) }
         // The ledger has the end as delivered if its last method, which still runs, began another transfer.
         let listed = Set(ended.map(\.event))
-        let running = try begun.filter { !told.contains($0.key) && !listed.contains($0.key) }.compactMap {
-            try transaction.transfer($0.value)
+        let running = try called.filter { !told.contains($0.key) && !listed.contains($0.key) }.compactMap {
+            try transaction.transfer($0.value.transfer)
         }
         return (unfinished + ended.filter { !told.contains($0.event) }.map { $0.transfer } + running).filter(\.isAdopted)
     }

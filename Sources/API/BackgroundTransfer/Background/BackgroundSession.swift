@@ -18,8 +18,8 @@ final class BackgroundSession: SessionEngine {
         var tasks: [Int: URLSessionTask] = [:]
         /// Numbers of the events whose last delegate method returned. In a launch for events, the launch's result acknowledges the events.
         var reportedEvents: Set<Int64> = []
-        /// Ends whose last delegate method was called and that the ledger does not have as delivered: the transfers by their events.
-        var begunEnds: [Int64: Int64] = [:]
+        /// Ends, by their events, whose delegate was called and that this process has not recorded as delivered.
+        var calledEnds: [Int64: CalledEnd] = [:]
         /// Transfers whose await was cancelled in this process: a task with an equal request adopts them.
         var cancelledAwaits: Set<Int64> = []
         var watch: DatabaseWatch.Token?
@@ -225,6 +225,7 @@ final class BackgroundSession: SessionEngine {
         guard !written.isEmpty else { return }
         var refusal: URLError?
         var recorded = 0
+        let handled = HandledDelivery.current
         do {
             // The rows are known to this process before an agent can end them.
             try AppRuntime.shared.commit(usesReserve: false) { records in
@@ -232,6 +233,7 @@ final class BackgroundSession: SessionEngine {
             } _: { transaction -> [TransferRecord] in
                 if let launch { try transaction.recordTransfer(inLaunch: launch.id) }
                 try recordDeliveries(&recorded, transaction)
+                try handled?(transaction)
                 do { return try written.map { try submit($0.task, $0.order, $0.meanwhile, transaction) } } catch let error
                     as URLError
                 {

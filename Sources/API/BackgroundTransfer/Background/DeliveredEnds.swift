@@ -53,9 +53,19 @@ final class DeliveredEnds: Sendable {
 
 // The time at which an end counts as delivered.
 extension BackgroundSession {
-    func beginLastMethod(_ event: SessionEventRecord) {
-        guard let id = event.id else { return }
-        state.withLock { $0.begunEnds[id] = event.transfer }
+    /// An end whose delegate was called.
+    struct CalledEnd {
+        let transfer: Int64
+        /// A Boolean value: the last delegate method has returned.
+        var hasReturned = false
+    }
+
+    /// Calls a delegate method for an end. A transfer that the method begins records the end as delivered.
+    func call(for event: SessionEventRecord, isLast: Bool = false, _ body: () -> Void) {
+        guard let id = event.id else { return body() }
+        state.withLock { $0.calledEnds[id] = CalledEnd(transfer: event.transfer) }
+        HandledDelivery.$current.withValue({ try $0.eventWasDelivered(id, now: AppRuntime.shared.now) }, operation: body)
+        if isLast { state.withLock { $0.calledEnds[id]?.hasReturned = true } }
     }
 
     /// Acknowledges events. A launch for this session's events acknowledges them with its result: if its handler dies, the events are
@@ -69,15 +79,14 @@ extension BackgroundSession {
         } else {
             DurableWrites.shared.commit("background session \(identifier): what was delivered", acknowledge)
         }
-        state.withLock { state in for event in events { state.begunEnds[event] = nil } }
+        state.withLock { state in for event in events { state.calledEnds[event] = nil } }
     }
 
     /// Records what the app has received, in the transaction that adds a transfer: an app that receives an end again after a crash begins
-    /// the same transfer again. An end counts here when its last delegate method was called, because that method may have begun the
-    /// transfer.
+    /// the same transfer again.
     func recordDeliveries(_ recorded: inout Int, _ transaction: LedgerTransaction) throws {
         recorded = try launch?.recordDeliveries(in: transaction) ?? 0
-        for event in AppRuntime.shared.part({ SessionRegistry() }).begunEnds(processNumber) {
+        for event in AppRuntime.shared.part({ SessionRegistry() }).returnedEnds(processNumber) {
             try transaction.eventWasDelivered(event, now: AppRuntime.shared.now)
         }
     }

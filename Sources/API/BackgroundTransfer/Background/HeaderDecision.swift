@@ -54,7 +54,7 @@ extension BackgroundSession {
     /// Gives the delegate a response as data: the headers, then all bytes, then the end. A delegate that decides about the headers later
     /// receives the rest after its decision.
     func hand(
-        _ file: URL, of transfer: TransferRecord, _ task: URLSessionTask, _ session: URLSession,
+        _ file: URL, of transfer: TransferRecord, _ event: SessionEventRecord, _ task: URLSessionTask, _ session: URLSession,
         then end: @escaping @Sendable () -> Void
     ) {
         guard let hearer = task.receiver(as: (any URLSessionDataDelegate).self, or: self.delegate),
@@ -63,20 +63,24 @@ extension BackgroundSession {
         nonisolated(unsafe) let delegate = hearer
         // The data is read before the delegate is asked, because the file is removed with the event.
         let data = (try? RetriedFileRead.contents(of: file)) ?? Data()
-        let rest: @Sendable (URLSession.ResponseDisposition) -> Void = { disposition in
-            if disposition != .cancel, !data.isEmpty { delegate.urlSession(session, dataTask: task, didReceive: data) }
+        let rest: @Sendable (URLSession.ResponseDisposition) -> Void = { [self] disposition in
+            if disposition != .cancel, !data.isEmpty {
+                call(for: event) { delegate.urlSession(session, dataTask: task, didReceive: data) }
+            }
             end()
         }
         let question = HeaderDecision()
         let calls = OutstandingCalls.shared
         calls.enter()
         waitForDecision()
-        delegate.urlSession(session, dataTask: task, didReceive: response) { disposition in
-            guard question.answer(disposition) else { return }
-            session.onDelegateQueue { [self] in
-                // In a process that exits the end stays in the ledger, for the next process.
-                afterLateDecision { rest(disposition) }
-                calls.leave()
+        call(for: event) {
+            delegate.urlSession(session, dataTask: task, didReceive: response) { disposition in
+                guard question.answer(disposition) else { return }
+                session.onDelegateQueue { [self] in
+                    // In a process that exits the end stays in the ledger, for the next process.
+                    afterLateDecision { rest(disposition) }
+                    calls.leave()
+                }
             }
         }
         guard let disposition = question.wait() else { return }

@@ -72,10 +72,10 @@ final class SessionRegistry: ProcessBound {
         return others.reduce(into: []) { $0.formUnion($1.awaitedTransfers) }
     }
 
-    /// Returns the events of all sessions of a process whose last delegate method was called.
-    func begunEnds(_ launch: Int64?) -> [Int64] {
+    /// Returns the events of all sessions of a process whose last delegate method has returned.
+    func returnedEnds(_ launch: Int64?) -> [Int64] {
         let sessions = state.withLock { state in state.kept.filter { $0.key.launch == launch }.flatMap(\.value) }
-        return sessions.flatMap { $0.state.withLock { Array($0.begunEnds.keys) } }
+        return sessions.flatMap { $0.state.withLock { $0.calledEnds.filter(\.value.hasReturned).map(\.key) } }
     }
 
     func processEnded(launch: Int64) {
