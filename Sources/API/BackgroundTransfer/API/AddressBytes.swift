@@ -2,17 +2,18 @@ import Foundation
 import FoundationNetworking
 
 extension URL {
-    /// The bytes of the resource at the address. A loop begins the request: over the network by `URLSession.shared`, or from a file.
+    /// The bytes of the resource at the address. A loop over the bytes sends the request with `URLSession.shared`. For a `file:`
+    /// address it reads the file.
     ///
-    /// Differs from Apple: a file is read completely before its first byte is returned. The body is returned for every status of the
-    /// server.
+    /// Differs from Apple: a file is read completely before its first byte is returned. The bytes of the response are returned for
+    /// every HTTP status.
     public var resourceBytes: AsyncBytes { AsyncBytes(url: self) }
 
-    /// The lines of a UTF-8 text at the address. A line ends with a line feed, or with a carriage return and a line feed; the end is not
-    /// part of the line. Requested in the same way as ``resourceBytes``.
+    /// The lines of a UTF-8 text at the address. A line ends with a line feed, or with a carriage return and a line feed. These
+    /// characters are not part of the line. The text is requested in the same way as ``resourceBytes``.
     public var lines: AsyncLines { AsyncLines(url: self) }
 
-    /// The bytes at an address. Each loop sends a new request.
+    /// The bytes of the resource at an address. Each loop sends a new request.
     public struct AsyncBytes: AsyncSequence, Sendable {
         /// A byte.
         public typealias Element = UInt8
@@ -63,7 +64,7 @@ extension URL {
             init(url: URL) { self.url = url }
 
             /// Returns the next line, or `nil` after the last one.
-            /// - Throws: `URLError`, as the bytes do.
+            /// - Throws: `URLError`, for the same reasons as the iterator of the bytes.
             public mutating func next() async throws -> String? {
                 if lines == nil { lines = try await URLSession.shared.bytes(from: url).0.lines.makeAsyncIterator() }
                 return try await lines?.next()

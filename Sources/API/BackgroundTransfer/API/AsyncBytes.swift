@@ -3,10 +3,11 @@ import FoundationNetworking
 import Synchronization
 
 extension URLSession {
-    /// The bytes of a response, in the order in which they arrive. If the app reads slowly, the server has to wait. The sequence throws the
-    /// task's error.
+    /// The bytes of a response, in the order in which they arrive. If the app reads slowly, the server has to wait. If the task
+    /// fails, the sequence throws the task's error.
     ///
-    /// Differs from Apple: one loop reads the sequence; a second loop over the same value gets the bytes that the first loop did not read.
+    /// Differs from Apple: the bytes can be read only once. A second loop over the same value receives the bytes that the first
+    /// loop did not read.
     public struct AsyncBytes: AsyncSequence, Sendable {
         /// A byte.
         public typealias Element = UInt8
@@ -58,8 +59,8 @@ extension URLSession {
             }
         }
 
-        /// The lines of a UTF-8 text. A line ends with a line feed, or with a carriage return and a line feed; the end is not part of the
-        /// line.
+        /// The lines of a UTF-8 text. A line ends with a line feed, or with a carriage return and a line feed. These characters are
+        /// not part of the line.
         public var lines: AsyncLines { AsyncLines(bytes: self) }
     }
 
@@ -80,7 +81,7 @@ extension URLSession {
             var bytes: AsyncBytes.Iterator
 
             /// Returns the next line, or `nil` after the last one.
-            /// - Throws: `URLError`, as the bytes do.
+            /// - Throws: `URLError`, for the same reasons as the iterator of the bytes.
             public mutating func next() async throws -> String? {
                 var line: [UInt8] = []
                 while let byte = try await bytes.next() {

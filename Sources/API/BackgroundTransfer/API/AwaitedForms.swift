@@ -42,7 +42,7 @@ extension URLSession {
 
 // Tasks of other kinds than data, download and upload.
 extension URLSession {
-    /// Makes a task that fails with `URLError.unsupportedURL`, because stream tasks are left out.
+    /// Makes a task that fails with `URLError.unsupportedURL`, because stream tasks are not supported.
     public func streamTask(withHostName hostname: String, port: Int) -> URLSessionStreamTask {
         let task = URLSessionStreamTask(session: self, request: nil)
         task.facts.withLock { $0.error = URLError(.unsupportedURL, userInfo: URLSessionStreamTask.leftOut) }
@@ -57,7 +57,7 @@ extension URLSession {
     ///
     /// - Parameters:
     ///   - url: an address with the scheme `ws` or `wss`.
-    ///   - protocols: the preferred one first.
+    ///   - protocols: the names of the subprotocols, the preferred name first.
     public func webSocketTask(with url: URL, protocols: [String]) -> URLSessionWebSocketTask {
         var request = URLRequest(url: url)
         if !protocols.isEmpty {

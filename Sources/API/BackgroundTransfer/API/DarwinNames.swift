@@ -3,8 +3,8 @@ import FoundationNetworking
 
 // Names that code for iOS uses and that Foundation on Linux lacks or marks as unavailable.
 
-/// The authentication method of a challenge about a server's certificate. Declared so that delegates compile. Certificates are always
-/// verified, and delegates are never called with this method: a delegate that pins certificates has no effect.
+/// The authentication method of a challenge about a server's certificate. Declared so that delegates compile. Certificates are
+/// always verified. Delegates are never called with this method, so a delegate cannot pin certificates.
 public let NSURLAuthenticationMethodServerTrust = "NSURLAuthenticationMethodServerTrust"
 /// The authentication method of a challenge for a client certificate. Declared so that delegates compile. Differs from Apple: delegates are
 /// never called with this method.
@@ -13,11 +13,11 @@ public let NSURLAuthenticationMethodClientCertificate = "NSURLAuthenticationMeth
 /// The key of the resume data of a failed upload. Declared so that code compiles. Differs from Apple: no error has this key, because
 /// uploads give no resume data.
 public let NSURLSessionUploadTaskResumeData = "NSURLSessionUploadTaskResumeData"
-/// The key of the reason why a network could not be used. Declared so that code compiles. Differs from Apple: no error has this key, see
-/// `URLError.networkUnavailableReason`.
+/// The key of the reason why a network could not be used. Declared so that code compiles. Differs from Apple: no error has this
+/// key. See `URLError.networkUnavailableReason`.
 public let NSURLErrorNetworkUnavailableReasonKey = "NSURLErrorNetworkUnavailableReasonKey"
 
-/// The trust evaluation of a server's certificate. Declared so that delegates compile; no instance exists.
+/// The trust evaluation of a server's certificate. Declared so that delegates compile. The type has no instances.
 public final class SecTrust: Sendable {
     private init() {}
 }
@@ -29,7 +29,7 @@ extension URLProtectionSpace {
 }
 
 extension URLCredential {
-    /// A credential that trusts a server. An app cannot create one, because no ``SecTrust`` exists.
+    /// A credential that trusts a server. An app cannot create one, because the type ``SecTrust`` has no instances.
     public convenience init(trust: SecTrust) { self.init(user: "", password: "", persistence: .none) }
 }
 
@@ -96,7 +96,8 @@ extension URLRequest {
 }
 
 extension URLRequest.NetworkServiceType {
-    /// Data that the user waits for. Differs from Apple: the same as `.default`; the service type of traffic has no effect here.
+    /// Data that the user waits for. Differs from Apple: the same as `.default`. The service type of the traffic has no effect
+    /// here.
     public static var responsiveData: Self { .default }
     /// Audio and video streams. Differs from Apple: the same as `.default`.
     public static var avStreaming: Self { .default }
@@ -119,8 +120,8 @@ extension URLError {
         case insufficientSystemResources = 2
     }
 
-    /// The reason why the network could not be used. Differs from Apple: always `nil`, because a transfer that may not use a network waits
-    /// for another.
+    /// The reason why the network could not be used. Differs from Apple: always `nil`, because a transfer that may not use the
+    /// current network waits for another network.
     public var networkUnavailableReason: NetworkUnavailableReason? { nil }
 
     /// The reason why a background task was cancelled. Differs from Apple: always `nil`, because the system cancels no background tasks.

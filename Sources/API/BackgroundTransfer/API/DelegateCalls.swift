@@ -5,7 +5,7 @@ import FoundationNetworking
 // `delegate?.urlSession?(session, task: task, didCompleteWithError: error)`.
 // Every method exists in this module. The values of this file accept such a call and forward it.
 
-/// The methods of ``URLSessionDelegate``, to be called as optional ones.
+/// The methods of ``URLSessionDelegate`` as optional methods. Code from iOS calls them with `?`.
 public struct URLSessionDelegateCalls {
     let delegate: any URLSessionDelegate
 
@@ -21,7 +21,8 @@ public struct URLSessionDelegateCalls {
     ) { delegate.urlSession(session, didReceive: challenge, completionHandler: completionHandler) }
 }
 
-/// ``URLSessionDelegate/urlSessionDidFinishEvents(forBackgroundURLSession:)``, to be called as an optional method.
+/// The method ``URLSessionDelegate/urlSessionDidFinishEvents(forBackgroundURLSession:)`` as an optional method. Code from iOS calls
+/// it with `?`.
 public struct URLSessionFinishEventsCall {
     let delegate: any URLSessionDelegate
 
@@ -31,7 +32,7 @@ public struct URLSessionFinishEventsCall {
     }
 }
 
-/// The methods of ``URLSessionTaskDelegate``, to be called as optional ones.
+/// The methods of ``URLSessionTaskDelegate`` as optional methods. Code from iOS calls them with `?`.
 public struct URLSessionTaskDelegateCalls {
     let delegate: any URLSessionTaskDelegate
 
@@ -114,7 +115,7 @@ public struct URLSessionTaskDelegateCalls {
     }
 }
 
-/// The methods of ``URLSessionDataDelegate``, to be called as optional ones.
+/// The methods of ``URLSessionDataDelegate`` as optional methods. Code from iOS calls them with `?`.
 public struct URLSessionDataDelegateCalls {
     let delegate: any URLSessionDataDelegate
 
@@ -127,7 +128,7 @@ public struct URLSessionDataDelegateCalls {
             session, dataTask: dataTask, didReceive: response, completionHandler: completionHandler)
     }
 
-    /// Forwards bytes of the response to the method `urlSession(_:dataTask:didReceive:)`.
+    /// Passes received bytes of the response to the method `urlSession(_:dataTask:didReceive:)`.
     public func callAsFunction(
         _ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data
     ) {
@@ -153,7 +154,7 @@ public struct URLSessionDataDelegateCalls {
     }
 }
 
-/// The methods of ``URLSessionDownloadDelegate``, to be called as optional ones.
+/// The methods of ``URLSessionDownloadDelegate`` as optional methods. Code from iOS calls them with `?`.
 public struct URLSessionDownloadDelegateCalls {
     let delegate: any URLSessionDownloadDelegate
 
@@ -185,7 +186,7 @@ public struct URLSessionDownloadDelegateCalls {
     }
 }
 
-/// The methods of ``URLSessionWebSocketDelegate``, to be called as optional ones.
+/// The methods of ``URLSessionWebSocketDelegate`` as optional methods. Code from iOS calls them with `?`.
 public struct URLSessionWebSocketDelegateCalls {
     let delegate: any URLSessionWebSocketDelegate
 
@@ -206,29 +207,30 @@ public struct URLSessionWebSocketDelegateCalls {
 }
 
 extension URLSessionDelegate {
-    /// The delegate's methods, called as optional ones: `delegate.urlSession?(…)`.
+    /// The delegate's methods as optional methods, for calls of the form `delegate.urlSession?(…)`.
     public var urlSession: URLSessionDelegateCalls? { URLSessionDelegateCalls(delegate: self) }
 
-    /// The delegate's method, called as an optional method: `delegate.urlSessionDidFinishEvents?(forBackgroundURLSession: session)`.
+    /// The delegate's method as an optional method, for calls of the form
+    /// `delegate.urlSessionDidFinishEvents?(forBackgroundURLSession: session)`.
     public var urlSessionDidFinishEvents: URLSessionFinishEventsCall? { URLSessionFinishEventsCall(delegate: self) }
 }
 
 extension URLSessionTaskDelegate {
-    /// The delegate's methods, called as optional ones: `delegate.urlSession?(…)`.
+    /// The delegate's methods as optional methods, for calls of the form `delegate.urlSession?(…)`.
     public var urlSession: URLSessionTaskDelegateCalls? { URLSessionTaskDelegateCalls(delegate: self) }
 }
 
 extension URLSessionDataDelegate {
-    /// The delegate's methods, called as optional ones: `delegate.urlSession?(…)`.
+    /// The delegate's methods as optional methods, for calls of the form `delegate.urlSession?(…)`.
     public var urlSession: URLSessionDataDelegateCalls? { URLSessionDataDelegateCalls(delegate: self) }
 }
 
 extension URLSessionDownloadDelegate {
-    /// The delegate's methods, called as optional ones: `delegate.urlSession?(…)`.
+    /// The delegate's methods as optional methods, for calls of the form `delegate.urlSession?(…)`.
     public var urlSession: URLSessionDownloadDelegateCalls? { URLSessionDownloadDelegateCalls(delegate: self) }
 }
 
 extension URLSessionWebSocketDelegate {
-    /// The delegate's methods, called as optional ones: `delegate.urlSession?(…)`.
+    /// The delegate's methods as optional methods, for calls of the form `delegate.urlSession?(…)`.
     public var urlSession: URLSessionWebSocketDelegateCalls? { URLSessionWebSocketDelegateCalls(delegate: self) }
 }

@@ -1,8 +1,8 @@
 import Foundation
 import Synchronization
 
-/// The properties that ``URLProtocol`` has attached to requests. A request has only a name in a header; the properties are stored here by
-/// that name.
+/// The properties that ``URLProtocol`` has attached to requests. A header of the request has only a name. The properties are stored
+/// here under this name.
 enum RequestProperties {
     static let header = "URLProtocol-Properties"
 

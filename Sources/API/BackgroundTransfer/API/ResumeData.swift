@@ -7,10 +7,11 @@ import TransferMachines
 /// The key of the resume data in the `userInfo` of a failed download.
 public let NSURLSessionDownloadTaskResumeData = "NSURLSessionDownloadTaskResumeData"
 
-/// The data with which a cancelled or failed download continues: the part, the request, and the version of the file.
+/// The data with which a cancelled or failed download continues: a reference to the partial file, the request, and the version of
+/// the server's file.
 ///
-/// Layout: "BTRD", one byte of version, 16 bytes of the payload's SHA-256, the payload as JSON. The data has no path: it has a token, and
-/// only the ledger can find the part's file for a token. If the part is missing, the download begins from the start.
+/// Layout: "BTRD", one byte of version, 16 bytes of the payload's SHA-256, the payload as JSON. The data has a token instead of a
+/// path. Only the ledger can find the partial file for a token. If the partial file is missing, the download begins from the start.
 struct ResumeData: Codable, Equatable {
     static let version: UInt8 = 1
     private static let magic = Data("BTRD".utf8)
@@ -85,13 +86,13 @@ struct ResumeData: Codable, Equatable {
 
 /// Access to the resume data for the fuzzer.
 package enum ResumeDataFuzzing {
-    /// Checks that accepted data stays the same when it is encoded and decoded again.
+    /// Checks that valid resume data does not change when it is encoded and decoded again.
     package static func read(_ data: Data) {
         guard let read = ResumeData(data) else { return }
         precondition(ResumeData(read.data) == read, "resume data changes when it is written again")
         _ = read.request
     }
 
-    /// Returns data with any payload and a valid digest.
+    /// Returns resume data with this payload and a valid digest.
     package static func sealed(_ payload: Data) -> Data { ResumeData.sealed(payload) }
 }

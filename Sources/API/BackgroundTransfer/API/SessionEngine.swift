@@ -1,7 +1,7 @@
 import Foundation
 import FoundationNetworking
 
-/// The implementation of a session and its tasks: the agent, or this process.
+/// The implementation of a session and its tasks. The agent or this process makes the transfers.
 protocol SessionEngine: AnyObject, Sendable {
     /// Returns the identifier for a new task.
     func nextTaskIdentifier() -> Int

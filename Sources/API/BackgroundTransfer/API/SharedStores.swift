@@ -3,12 +3,13 @@ import Foundation
 import FoundationNetworking
 import Synchronization
 
-/// The cookies, cached responses and credentials of the default configurations: the stores of the process, or of the test on a test host.
+/// The stores of cookies, cached responses and credentials that the default configurations use. A process has one set of stores. On
+/// a test host, each test has one.
 ///
 /// Differs from Apple: Foundation stores cookies below `$XDG_DATA_HOME`, in a folder with the name of the program's folder (`bin`).
-/// Programs in the same folder share their cookies. To prevent this, an app gives its configuration another storage. Responses are stored
-/// below `$XDG_CACHE_HOME`, by the program's name. After each response that sets cookies, the permissions of the cookie file are set so
-/// that other users cannot read it.
+/// Programs in the same folder share their cookies. To prevent this, an app gives its configuration another storage. Responses are
+/// stored below `$XDG_CACHE_HOME`, in a folder with the program's name. After each response that sets cookies, the permissions of
+/// the cookie file are set so that other users cannot read it.
 ///
 /// Cookies and cache are created at first use, because Foundation creates their folders at the same time.
 final class SharedStores: Sendable {
@@ -81,7 +82,7 @@ final class SharedStores: Sendable {
     }
 }
 
-/// A store of a configuration: the default store, until the app sets another store or `nil`.
+/// A store of a configuration. It is the default store until the app sets another store or `nil`.
 struct ChosenStore<Store> {
     private var chosen: Store??
     private let byDefault: () -> Store?

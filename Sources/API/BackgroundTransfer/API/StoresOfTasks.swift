@@ -4,13 +4,13 @@ import FoundationNetworking
 // The methods of the stores that have a task as parameter. Foundation's methods accept only Foundation's tasks.
 
 extension URLCredentialStorage {
-    /// Passes the credentials for a protection space to the handler, by their user names.
+    /// Passes the credentials for a protection space to the handler. The keys of the dictionary are the user names.
     @preconcurrency public func getCredentials(
         for protectionSpace: URLProtectionSpace, task: URLSessionTask,
         completionHandler: @escaping @Sendable ([String: URLCredential]?) -> Void
     ) { completionHandler(credentials(for: protectionSpace)) }
 
-    /// Returns the credentials for a protection space, by their user names.
+    /// Returns the credentials for a protection space. The keys of the dictionary are the user names.
     public func credentials(for protectionSpace: URLProtectionSpace, task: URLSessionTask) async -> [String: URLCredential]? {
         credentials(for: protectionSpace)
     }
@@ -31,14 +31,14 @@ extension URLCredentialStorage {
         for space: URLProtectionSpace, task: URLSessionTask, completionHandler: @escaping @Sendable (URLCredential?) -> Void
     ) { completionHandler(defaultCredential(for: space)) }
 
-    /// Stores a credential, and proposes it from now on.
+    /// Stores a credential as the default for a protection space. The default credential is proposed for later challenges.
     public func setDefaultCredential(_ credential: URLCredential, for protectionSpace: URLProtectionSpace, task: URLSessionTask) {
         setDefaultCredential(credential, for: protectionSpace)
     }
 }
 
 extension URLCache {
-    /// Passes the stored response for the task's current request to the handler; `nil` if no response is stored.
+    /// Passes the stored response for the task's current request to the handler. Passes `nil` if no response is stored.
     @preconcurrency public func getCachedResponse(
         for dataTask: URLSessionDataTask, completionHandler: @escaping @Sendable (CachedURLResponse?) -> Void
     ) { completionHandler(dataTask.currentRequest.flatMap { cachedResponse(for: $0) }) }

@@ -3,21 +3,23 @@ import Foundation
 import FoundationNetworking
 import Synchronization
 
-/// A class that responds to requests instead of the network: for private schemes of the app, and for tests that replace a server.
+/// A class that responds to requests instead of the network. Use it for private schemes of the app, and for tests that replace a
+/// server.
 ///
-/// An ordinary session asks the classes of its configuration's ``URLSessionConfiguration/protocolClasses``, the first one first, before it
-/// sends a request to the network. Background sessions use no protocols on any platform, because another process sends their requests.
+/// Before an ordinary session sends a request to the network, it calls ``canInit(with:)-(URLRequest)`` of the classes in its
+/// configuration's ``URLSessionConfiguration/protocolClasses``, in their order. Background sessions use no protocols on any
+/// platform, because another process sends their requests.
 ///
 /// Differs from Apple: if one of the configuration's classes accepts a request of a background session, the task fails with
-/// `URLError.unsupportedURL`, so that a test's replacement is not skipped silently. Subclasses of FoundationNetworking's `URLProtocol` are
-/// not accepted: if a configuration has such a class, every task fails with the same error.
+/// `URLError.unsupportedURL`, so that a test does not use the real server by mistake. Subclasses of FoundationNetworking's
+/// `URLProtocol` are not accepted. If a configuration has such a class, every task fails with `URLError.unsupportedURL`.
 open class URLProtocol: NSObject {
     /// The request that the class responds to.
     open var request: URLRequest { heldRequest }
     /// The receiver of the response.
     open var client: (any URLProtocolClient)? { heldClient }
-    /// The cached response to the request. Differs from Apple: always the value given to ``init(request:cachedResponse:client:)``; sessions
-    /// give `nil`.
+    /// The cached response to the request. Differs from Apple: always the value that was passed to
+    /// ``init(request:cachedResponse:client:)``. Sessions pass `nil`.
     open var cachedResponse: CachedURLResponse? { heldResponse }
     /// The task that made the request.
     open var task: URLSessionTask? { heldTask }
@@ -42,25 +44,27 @@ open class URLProtocol: NSObject {
         self.init(request: request, cachedResponse: cachedResponse, client: client)
     }
 
-    /// Returns whether this class responds to the request. Override this method; the default is `false`.
+    /// Returns whether this class responds to the request. Override this method. The default result is `false`.
     open class func canInit(with request: URLRequest) -> Bool { false }
 
     /// Returns whether this class responds to the task's request. The default calls ``canInit(with:)-(URLRequest)``.
     open class func canInit(with task: URLSessionTask) -> Bool { task.currentRequest.map { canInit(with: $0) } ?? false }
 
-    /// Returns the request in the common form of all equivalent requests. Override this method; the default returns the request.
+    /// Returns the request in the common form of all equivalent requests. Override this method. The default returns the request
+    /// unchanged.
     open class func canonicalRequest(for request: URLRequest) -> URLRequest { request }
 
     /// Returns whether two requests are equivalent for a cache. The default compares them.
     open class func requestIsCacheEquivalent(_ a: URLRequest, to b: URLRequest) -> Bool { a == b }
 
-    /// Begins to send the response to ``client``. Override this method. Called on a queue of the load.
+    /// Begins to send the response to ``client``. Override this method. The session calls it on a serial queue that only this load
+    /// uses.
     open func startLoading() {
         client?.urlProtocol(self, didFailWithError: URLError(.unsupportedURL))
     }
 
-    /// Stops the work, because the response is not needed any more or is complete. Override this method. Called once, on the queue of
-    /// ``startLoading()``.
+    /// Stops the work, because the response is not needed any more or is complete. Override this method. The session calls it once,
+    /// on the queue of ``startLoading()``.
     open func stopLoading() {}
 
     // MARK: Properties of requests
@@ -72,8 +76,8 @@ open class URLProtocol: NSObject {
 
     /// Attaches a value to a request, for example to mark it as already seen. The value is not sent to a server.
     ///
-    /// Differs from Apple: a request with a value has one more header, `URLProtocol-Properties`, which is never sent. Foundation's own
-    /// requests lose such values when they are copied.
+    /// Differs from Apple: a request with a value has an additional header, `URLProtocol-Properties`, which is never sent. With
+    /// FoundationNetworking's `URLProtocol`, a copy of a request loses such values.
     open class func setProperty(_ value: Any, forKey key: String, in request: NSMutableURLRequest) {
         let known = request.value(forHTTPHeaderField: RequestProperties.header).map(RequestProperties.known) ?? [:]
         request.setValue(
@@ -127,16 +131,17 @@ open class URLProtocol: NSObject {
     }
 }
 
-/// A receiver of the response of a ``URLProtocol``: the session's task, in the order of the calls. The methods can be called from any
-/// thread.
+/// A receiver of the response of a ``URLProtocol``. The session's task receives the response in the order of the calls. The methods
+/// can be called from any thread.
 public protocol URLProtocolClient: NSObjectProtocol {
-    /// Reports a redirect. The task's delegate is asked; the load ends, and another load begins for the request that the delegate chose.
+    /// Reports a redirect. The task's delegate chooses the next request. This load then ends, and another load begins for the
+    /// chosen request.
     func urlProtocol(_ protocol: URLProtocol, wasRedirectedTo request: URLRequest, redirectResponse: URLResponse)
-    /// Reports that a cached response may be used. Differs from Apple: does nothing, because sessions give no cached response.
+    /// Reports that a cached response may be used. Differs from Apple: does nothing, because sessions pass no cached response.
     func urlProtocol(_ protocol: URLProtocol, cachedResponseIsValid cachedResponse: CachedURLResponse)
     /// Reports the response headers, before the first byte.
     ///
-    /// Differs from Apple: `policy` has no effect; the response of a protocol is not stored in the cache.
+    /// Differs from Apple: `policy` has no effect. The response of a protocol is never stored in the cache.
     func urlProtocol(_ protocol: URLProtocol, didReceive response: URLResponse, cacheStoragePolicy policy: URLCache.StoragePolicy)
     /// Reports bytes of the response.
     func urlProtocol(_ protocol: URLProtocol, didLoad data: Data)
@@ -144,7 +149,7 @@ public protocol URLProtocolClient: NSObjectProtocol {
     func urlProtocolDidFinishLoading(_ protocol: URLProtocol)
     /// Reports that there is no response, or that it is incomplete.
     func urlProtocol(_ protocol: URLProtocol, didFailWithError error: any Error)
-    /// Reports that a credential is needed. The task's delegate is asked, and its decision is passed to the challenge's sender.
+    /// Reports that a credential is needed. The decision of the task's delegate is passed to the challenge's sender.
     func urlProtocol(_ protocol: URLProtocol, didReceive challenge: URLAuthenticationChallenge)
     /// Reports a cancelled challenge. Differs from Apple: does nothing.
     func urlProtocol(_ protocol: URLProtocol, didCancel challenge: URLAuthenticationChallenge)

@@ -3,20 +3,20 @@ import Foundation
 import ProcessSupport
 import FoundationNetworking
 
-/// Transfers over HTTP, in this process or, for a background configuration, in the app's agent.
+/// A session of transfers over HTTP. This process makes the transfers. For a background configuration, the app's agent makes them.
 ///
 /// **Differs from Apple.** The async methods and the methods with completion handlers work on a background session: they submit the
-/// transfer and await it. Cancelling the await ends the waiting, not the connection. Within the grace time a task with an equal request
-/// (``downloadTask(with:)-(URLRequest)``, ``uploadTask(with:fromFile:)``) adopts the transfer and delivers it through
-/// `.backgroundTask(.urlSession(…))`. Awaits of equal requests on one background session share one transfer. Several processes may have
-/// sessions with one identifier at the same time; one of them reports each event.
+/// transfer and await it. If the await is cancelled, the connection continues for the grace time. During this time a task with an
+/// equal request (``downloadTask(with:)-(URLRequest)``, ``uploadTask(with:fromFile:)``) adopts the transfer and delivers it through
+/// `.backgroundTask(.urlSession(…))`. Awaits of equal requests on one background session share one transfer. Several processes may
+/// have sessions with one identifier at the same time. Each event is reported by only one of these sessions.
 ///
-/// Left out, on both kinds of session: stream tasks (they fail with `URLError.unsupportedURL`), informational responses,
-/// `willBeginDelayedRequest` (declared, never called). Left out on background sessions: authentication challenges (a 401 is a response; a
-/// request has its own `Authorization`), upload streams, ``bytes(for:delegate:)``, web sockets, cookies, caches, stored credentials and
-/// ``URLProtocol``.
+/// Not supported on both kinds of session: stream tasks (they fail with `URLError.unsupportedURL`), informational responses,
+/// `willBeginDelayedRequest` (declared, never called). Not supported on background sessions: authentication challenges (a 401 is
+/// the response; the app sets the `Authorization` header), upload streams, ``bytes(for:delegate:)``, web sockets, cookies, caches,
+/// stored credentials and ``URLProtocol``.
 ///
-/// A file that imports both this module and FoundationNetworking sees two types of this name: import only this module.
+/// Import only this module, because FoundationNetworking also has a type of this name.
 open class URLSession: NSObject, @unchecked Sendable {  // because its engine guards what changes
     /// The decisions about a delayed request.
     public enum DelayedRequestDisposition: Int, Sendable {
@@ -47,7 +47,7 @@ open class URLSession: NSObject, @unchecked Sendable {  // because its engine gu
 
     private let ownConfiguration: URLSessionConfiguration
     let engine: any SessionEngine
-    /// The queue on which the delegate is called. One operation at a time.
+    /// The queue on which the delegate is called. The queue runs one operation at a time.
     open var delegateQueue: OperationQueue { queue }
     private let queue: OperationQueue
     /// The context of the work that created the session. `nil` for the session that all code of a process shares.
@@ -55,16 +55,16 @@ open class URLSession: NSObject, @unchecked Sendable {  // because its engine gu
     /// A label that the app sets.
     open var sessionDescription: String?
 
-    /// A copy of the configuration: changes to the copy have no effect.
+    /// A copy of the configuration. Changes to the copy have no effect.
     open var configuration: URLSessionConfiguration { ownConfiguration.copied() }
 
-    /// Creates a session. For a background session, `delegate` receives the events of all ended transfers that were not reported to the
-    /// app, first the transfers of earlier processes. The session holds its delegate until the session is invalidated. A second open session
-    /// with the same identifier in one process has the tasks and the delegate of the first one. Its own `delegate` is not called.
+    /// Creates a session. For a background session, `delegate` receives the unreported events of all ended transfers, first of
+    /// earlier processes. The session holds its delegate until the session is invalidated. If a session with the same identifier is
+    /// open in this process, the new session uses that session's tasks and delegate.
     ///
     /// - Parameters:
-    ///   - configuration: is copied: later changes to it have no effect.
-    ///   - delegate: receives the events of the session and its tasks.
+    ///   - configuration: the properties of the session. The session copies them, so later changes have no effect.
+    ///   - delegate: the receiver of the events of the session and its tasks.
     ///   - delegateQueue: the queue for the delegate. If `nil`, the session creates a serial queue.
     public init(
         configuration: URLSessionConfiguration, delegate: (any URLSessionDelegate)? = nil, delegateQueue: OperationQueue? = nil
@@ -82,7 +82,7 @@ open class URLSession: NSObject, @unchecked Sendable {  // because its engine gu
         engine.attach(self, delegate: delegate)
     }
 
-    /// Creates an ordinary session of the default configuration, for the mocks of an app's tests, which subclass this class.
+    /// Creates an ordinary session of the default configuration, for the mocks of an app's tests (subclasses of this class).
     public override init() {
         ownConfiguration = .default
         queue = Self.serialQueue()
@@ -113,11 +113,11 @@ open class URLSession: NSObject, @unchecked Sendable {  // because its engine gu
         return queue
     }
 
-    /// The delegate of the session; `nil` after the session became invalid.
+    /// The delegate of the session. `nil` after the session became invalid.
     open var delegate: (any URLSessionDelegate)? { engine.delegate }
 
-    /// Resumes many tasks of this session at once. In a background session that is one durable commit instead of one for each task: for
-    /// hundreds of tasks this saves most of the time. Beyond Apple.
+    /// Resumes many tasks of this session at once. A background session resumes them in one durable commit. For hundreds of tasks,
+    /// this takes much less time than one commit for each task. Beyond Apple.
     public func resume(_ tasks: [URLSessionTask]) { engine.resume(tasks) }
 
     /// Releases the delegate when the tasks that this process resumed have ended. Transfers that earlier processes gave to the agent
@@ -129,16 +129,16 @@ open class URLSession: NSObject, @unchecked Sendable {  // because its engine gu
 
     // MARK: Tasks
 
-    /// The session's tasks, including tasks of earlier processes. A task is in the list until its last delegate method has returned.
+    /// The session's tasks, also of earlier processes. A task leaves the list when its last delegate method has returned.
     ///
-    /// In a background session, the list also has tasks that ended while this process was not running. Their ``URLSessionTask/state`` is
-    /// ``URLSessionTask/State/completed``; `resume()` and `cancel()` change nothing.
+    /// In a background session, the list also has tasks that ended while this process was not running. The ``URLSessionTask/state``
+    /// of such a task is ``URLSessionTask/State/completed``. `resume()` and `cancel()` have no effect on it.
     ///
-    /// If the agent's database (ledger) cannot be read for a minute, standard error shows that, and the list has only tasks that this
-    /// process knows. A new task is then refused if the list lacks a task, because both may be the same.
+    /// If the agent's database (ledger) cannot be read for a minute, a message is printed on standard error, and the list has only
+    /// the tasks of this process. A new task then fails if the list lacks a task, because both tasks may be the same.
     open var allTasks: [URLSessionTask] { get async { engine.allTasks() } }
 
-    /// The tasks of ``allTasks``, by their kinds.
+    /// The tasks of ``allTasks``, separated by kind.
     open var tasks: ([URLSessionDataTask], [URLSessionUploadTask], [URLSessionDownloadTask]) {
         get async {
             let all = engine.allTasks()
@@ -148,7 +148,7 @@ open class URLSession: NSObject, @unchecked Sendable {  // because its engine gu
         }
     }
 
-    /// Passes ``allTasks`` to a handler, which is called on the delegate's queue.
+    /// Passes ``allTasks`` to a handler. The handler is called on the delegate's queue.
     @preconcurrency open func getAllTasks(completionHandler: @escaping @Sendable ([URLSessionTask]) -> Void) {
         onDelegateQueue { completionHandler(self.engine.allTasks()) }
     }
@@ -168,44 +168,44 @@ open class URLSession: NSObject, @unchecked Sendable {  // because its engine gu
         return task
     }
 
-    /// Makes a task whose response is passed to the delegate as data, in this process or, after its end, in a later launch of the app.
+    /// Makes a task whose response the delegate receives as data; in a background session, also in a later launch of the app.
     open func dataTask(with request: URLRequest) -> URLSessionDataTask {
         made(URLSessionDataTask(session: self, request: request))
     }
 
-    /// Makes a task for a GET of this address. `resume()` starts it.
+    /// Makes a task for a GET of this address. `resume()` starts the task.
     open func dataTask(with url: URL) -> URLSessionDataTask { dataTask(with: URLRequest(url: url)) }
 
-    /// Makes a download into a file. In a background session the download outlives this process. `resume()` starts it, or adopts an equal
-    /// download whose await was cancelled.
+    /// Makes a task that downloads into a file. In a background session the download continues after this process ends. `resume()`
+    /// starts the download, or adopts a download of an equal request whose await was cancelled.
     open func downloadTask(with request: URLRequest) -> URLSessionDownloadTask {
         made(URLSessionDownloadTask(session: self, source: .request(request)))
     }
 
-    /// Makes a task that stores the response to a GET of this address in a file. `resume()` starts it.
+    /// Makes a task that stores the response to a GET of this address in a file. `resume()` starts the task.
     open func downloadTask(with url: URL) -> URLSessionDownloadTask { downloadTask(with: URLRequest(url: url)) }
 
-    /// Makes a download that continues a cancelled or failed one. The download begins from the start if the part is missing, or if the
-    /// server's file has changed. If the data is not valid resume data, the task fails with `URLError.unsupportedURL`.
+    /// Makes a task that continues a cancelled or failed download. If the partial file is missing or the server's file has changed,
+    /// the download begins from the start. If the data is not valid resume data, the task fails with `URLError.unsupportedURL`.
     open func downloadTask(withResumeData resumeData: Data) -> URLSessionDownloadTask {
         made(URLSessionDownloadTask(session: self, source: .resumeData(resumeData)))
     }
 
-    /// Makes an upload that outlives this process. `resume()` takes a snapshot of the file, so later changes and even the deletion of the
-    /// file have no effect. A GET becomes a PUT.
+    /// Makes a task that uploads a file. In a background session the upload continues after this process ends: `resume()` copies
+    /// the file, so the file may be changed or deleted later. The method GET becomes PUT.
     open func uploadTask(with request: URLRequest, fromFile file: URL) -> URLSessionUploadTask {
         made(URLSessionUploadTask(session: self, request: request, body: .file(file)))
     }
 
     /// Makes an upload of bytes.
     ///
-    /// Differs from Apple: in a background session the upload also outlives this process.
+    /// Differs from Apple: in a background session the upload also continues after this process ends.
     open func uploadTask(with request: URLRequest, from bodyData: Data) -> URLSessionUploadTask {
         made(URLSessionUploadTask(session: self, request: request, body: .data(bodyData)))
     }
 
-    /// Makes an upload of a stream, which ``URLSessionTaskDelegate/urlSession(_:task:needNewBodyStream:)`` provides. Sent in chunks,
-    /// because the length is not known. Ordinary sessions only; in a background session the task fails with `URLError.unsupportedURL`.
+    /// Makes an upload of a stream, which ``URLSessionTaskDelegate/urlSession(_:task:needNewBodyStream:)`` provides. The stream is
+    /// sent in chunks, because its length is not known. In a background session the task fails with `URLError.unsupportedURL`.
     open func uploadTask(withStreamedRequest request: URLRequest) -> URLSessionUploadTask {
         made(URLSessionUploadTask(session: self, request: request, body: .stream))
     }
@@ -226,13 +226,13 @@ open class URLSession: NSObject, @unchecked Sendable {  // because its engine gu
         return task
     }
 
-    /// Makes a data task with a handler for its end, called on the session's delegate queue.
+    /// Makes a data task with a handler, which is called on the session's delegate queue when the task ends.
     @preconcurrency open func dataTask(
         with url: URL, completionHandler: @escaping @Sendable (Data?, URLResponse?, (any Error)?) -> Void
     ) -> URLSessionDataTask { dataTask(with: URLRequest(url: url), completionHandler: completionHandler) }
 
-    /// Makes a download with a handler, called instead of the delegate while this process is running. The file exists until the handler
-    /// returns.
+    /// Makes a download with a handler, which is called instead of the delegate while this process is running. The file exists
+    /// until the handler returns.
     @preconcurrency open func downloadTask(
         with request: URLRequest, completionHandler: @escaping @Sendable (URL?, URLResponse?, (any Error)?) -> Void
     ) -> URLSessionDownloadTask {
@@ -241,12 +241,12 @@ open class URLSession: NSObject, @unchecked Sendable {  // because its engine gu
         return task
     }
 
-    /// Makes a download with a handler for its end, called on the session's delegate queue; the file is removed when the handler returns.
+    /// Makes a download with a handler, called on the session's delegate queue at the end. The file is then removed.
     @preconcurrency open func downloadTask(
         with url: URL, completionHandler: @escaping @Sendable (URL?, URLResponse?, (any Error)?) -> Void
     ) -> URLSessionDownloadTask { downloadTask(with: URLRequest(url: url), completionHandler: completionHandler) }
 
-    /// Makes a download with a handler, which continues a cancelled or failed download.
+    /// Makes a task with a handler that continues a cancelled or failed download.
     @preconcurrency open func downloadTask(
         withResumeData resumeData: Data, completionHandler: @escaping @Sendable (URL?, URLResponse?, (any Error)?) -> Void
     ) -> URLSessionDownloadTask {
@@ -287,7 +287,7 @@ open class URLSession: NSObject, @unchecked Sendable {  // because its engine gu
 
     /// Removes the cookies, cached responses and credentials from this session's stores, and calls the handler.
     ///
-    /// Differs from Apple: connections stay open; they contain no secrets.
+    /// Differs from Apple: connections stay open, because they contain no secrets.
     @preconcurrency open func reset(completionHandler: @escaping @Sendable () -> Void) {
         let ownConfiguration = ownConfiguration.resolved()
         onDelegateQueue {

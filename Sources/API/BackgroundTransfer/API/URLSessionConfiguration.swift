@@ -2,32 +2,32 @@
 @_exported import FoundationNetworking
 import TransferMachines
 
-/// The properties of a session. The session copies the configuration when it is created; later changes have no effect.
+/// The properties of a session. A new session copies its configuration, so later changes to the configuration have no effect.
 ///
-/// Differs from Apple: proxies are read from the environment (`https_proxy`, `no_proxy`), and certificates from the system. Background
-/// sessions have no cookies, caches or stored credentials, because another process sends their requests.
+/// Differs from Apple: the session uses the proxies of the environment (`https_proxy`, `no_proxy`) and the system's certificates.
+/// Background sessions have no cookies, caches or stored credentials, because another process sends their requests.
 open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {  // because sessions copy it before they share it
     /// The identifier of a background session; `nil` for ordinary sessions.
     public private(set) var identifier: String?
     /// A Boolean value: the app is launched when transfers of the session have ended. Background sessions only. If `false`, the ends are
     /// stored until the app creates the session again.
     open var sessionSendsLaunchEvents = true
-    /// A Boolean value: the system chooses the time of the transfers: with external power, over a network that is not metered. Background
-    /// sessions only.
+    /// A Boolean value: the transfers run only with external power and over a network that is not metered. Background sessions
+    /// only.
     ///
-    /// Differs from Apple: not assumed for transfers that begin in the background.
+    /// Differs from Apple: a transfer that begins in the background is not automatically discretionary.
     open var isDiscretionary = false
-    /// The number of seconds without a byte after which an attempt fails; a background session then tries again. A request uses its
-    /// `timeoutInterval` if that is not the default 60. More than a week has the effect of a week.
+    /// The number of seconds without a byte after which an attempt fails. A background session then tries again. If a request's
+    /// `timeoutInterval` is not the default 60, that value is used. A value above a week has the effect of a week.
     ///
-    /// Differs from Apple: zero, a negative value and NaN have the effect of the default.
+    /// Differs from Apple: zero, a negative value and NaN have the effect of the default value.
     open var timeoutIntervalForRequest: TimeInterval = 60
     /// The number of seconds without progress after which a transfer fails and is not retried.
     ///
-    /// Differs from Apple: counted from the last new byte, not from the start. Zero, a negative value and NaN have the effect of the
-    /// default.
+    /// Differs from Apple: the time is counted from the last new byte, not from the start. Zero, a negative value and NaN have the
+    /// effect of the default value.
     open var timeoutIntervalForResource: TimeInterval = 7 * 86_400
-    /// The headers that are added to every request that does not have them itself.
+    /// Additional headers for every request. A header that the request already has is not changed.
     open var httpAdditionalHeaders: [AnyHashable: Any]?
     /// A Boolean value: transfers may use a mobile-phone network.
     open var allowsCellularAccess = true
@@ -41,56 +41,59 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {  
     open var httpMaximumConnectionsPerHost = 6
     /// The service type of the traffic. Stored, without effect.
     open var networkServiceType: URLRequest.NetworkServiceType = .default
-    /// The rule for the use of cached responses, for requests without a policy. Ordinary sessions only.
+    /// The rule for the use of cached responses. It applies to requests without a cache policy. Ordinary sessions only.
     open var requestCachePolicy: URLRequest.CachePolicy = .useProtocolCachePolicy
-    /// The cache for responses to data tasks with GET, if their servers permit storage (RFC 9111). `URLCache.shared` by default, a cache in
-    /// memory for ``ephemeral``, `nil` for background sessions, which use no cache.
+    /// The cache for responses to data tasks with GET, if their servers permit storage (RFC 9111). The default value is
+    /// `URLCache.shared`, for ``ephemeral`` a cache in memory, and for background sessions `nil`, because they use no cache.
     ///
     /// Differs from Apple: if the app sets the `Authorization` header of a request, the response is not stored.
     open var urlCache: URLCache? {
         get { cache.store }
         set { cache.store = newValue }
     }
-    /// The store of credentials. Its credential for a server is proposed to the delegate, and tried once if the delegate chooses none. A
-    /// credential that the delegate returns with a persistence is stored there. `URLCredentialStorage.shared` by default, a private one for
-    /// ``ephemeral``. Ordinary sessions only.
+    /// The store of credentials. The stored credential for a server is proposed to the delegate. If the delegate chooses no
+    /// credential, the stored credential is tried once. A credential that the delegate returns with a persistence is stored here.
+    /// The default value is `URLCredentialStorage.shared`, and a private store for ``ephemeral``. Ordinary sessions only.
     open var urlCredentialStorage: URLCredentialStorage? {
         get { credentials.store }
         set { credentials.store = newValue }
     }
-    /// The store of cookies. `HTTPCookieStorage.shared` by default, a private one for ``ephemeral``. If `nil`, cookies are neither sent nor
-    /// stored. Ordinary sessions only: a request of a background session has only the `Cookie` header that the app sets.
+    /// The store of cookies. The default value is `HTTPCookieStorage.shared`, and a private store for ``ephemeral``. If `nil`,
+    /// cookies are neither sent nor stored. Ordinary sessions only: a request of a background session has only the `Cookie` header
+    /// that the app sets.
     open var httpCookieStorage: HTTPCookieStorage? {
         get { cookies.store }
         set { cookies.store = newValue }
     }
     /// The policy for cookies that responses set.
     open var httpCookieAcceptPolicy: HTTPCookie.AcceptPolicy = .onlyFromMainDocumentDomain
-    /// A Boolean value: the store's cookies are added to the cookies that a request has itself.
+    /// A Boolean value: cookies of the store are added to the cookies in the headers of a request.
     open var httpShouldSetCookies = true
-    /// A Boolean value for HTTP pipelining. Stored, without effect, because no current server benefits from pipelining.
+    /// A Boolean value: requests use HTTP pipelining. Stored, without effect, because no current server benefits from pipelining.
     open var httpShouldUsePipelining = false
     /// The identifier of a shared container. Stored, without effect, because an app and its extensions share no container on Linux.
     open var sharedContainerIdentifier: String?
-    /// A Boolean value for longer idle times of connections. Stored, without effect, because the agent's connections do not depend on the
-    /// app.
+    /// A Boolean value: idle connections stay open for longer. Stored, without effect, because the agent's connections do not
+    /// depend on the app.
     open var shouldUseExtendedBackgroundIdleMode = false
-    /// The subclasses of ``URLProtocol`` that are asked before a request is sent to the network, the first one first. The task fails with
-    /// `URLError.unsupportedURL` if a class is not a subclass of ``URLProtocol``, or accepts a request of a background session. Empty by
-    /// default, not `nil`, because code from iOS calls `insert` through `?`.
+    /// The subclasses of ``URLProtocol`` that can respond to a request instead of the network. They are tried in this order. The
+    /// task fails with `URLError.unsupportedURL` if a class is not a subclass of ``URLProtocol``, or accepts a request of a
+    /// background session. The default value is empty and not `nil`, because code from iOS calls `insert` with `?`.
     open var protocolClasses: [AnyClass]? = []
-    /// The oldest accepted version of TLS. The system's library may also refuse it: on Debian it refuses versions before TLS 1.2.
+    /// The oldest accepted version of TLS. The system's TLS library may refuse this version. On Debian the library refuses versions
+    /// before TLS 1.2.
     ///
     /// Differs from Apple: if a background session requires more than TLS 1.2, every task fails with `URLError.unsupportedURL`.
     open var tlsMinimumSupportedProtocolVersion = tls_protocol_version_t.TLSv12
-    /// The newest accepted version of TLS. Stored, without effect: the newest version that both sides support is used.
+    /// The newest accepted version of TLS. Stored, without effect, because the newest version that both sides support is used.
     open var tlsMaximumSupportedProtocolVersion = tls_protocol_version_t.TLSv13
-    /// A Boolean value: a request may be sent with the TLS handshake. Stored, without effect: an attacker could send such a request again.
+    /// A Boolean value: a request may be sent with the TLS handshake. Stored, without effect, because an attacker could send such a
+    /// request again.
     open var enablesEarlyData = false
     /// A Boolean value: transfers may use a network of very little capacity, such as a satellite link. Stored, without effect, because no
     /// Linux desktop reports this property of a network.
     open var allowsUltraConstrainedNetworkAccess = false
-    /// A Boolean value for the classic loading mode. Stored, without effect, because there is only one mode.
+    /// A Boolean value: the classic loading mode is used. Stored, without effect, because there is only one mode.
     open var usesClassicLoadingMode = true
     /// The use of several networks at once. Stored, without effect.
     open var multipathServiceType: MultipathServiceType = .none
@@ -107,8 +110,8 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {  
     /// The proxies of the session. If `nil`, or if no proxy is enabled, the proxies of the environment (`https_proxy`, `no_proxy`) are
     /// used.
     ///
-    /// Differs from Apple: if a proxy is enabled, each task fails with `URLError.unsupportedURL`, because its requests would bypass the
-    /// proxy.
+    /// Differs from Apple: if a proxy is enabled, each task fails with `URLError.unsupportedURL`, because its requests would not
+    /// use this proxy.
     open var connectionProxyDictionary: [AnyHashable: Any]?
 
     /// The seconds of ``timeoutIntervalForResource``, limited to a value that can be stored and compared.
@@ -129,9 +132,10 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {  
             "\(key)".hasSuffix("Enable") && !["0", "false", "NO"].contains("\(value)")
         }
     }
-    /// The maximum number of bytes of a body; a longer response fails. Beyond Apple.
+    /// The maximum number of bytes of a response body. If a body is longer, the task fails. Beyond Apple.
     open var maximumBodyBytes: Int64?
-    /// The maximum number of bytes per second of each transfer. Uploads by a `delivery` to one address share the limit. Beyond Apple.
+    /// The maximum number of bytes per second of each transfer. Uploads with a ``URLSessionUploadTask/delivery`` to the same
+    /// address share this limit. Beyond Apple.
     open var maximumBytesPerSecond: Int64?
     /// A Boolean value: a compressed response is stored as it is sent, without decoding.
     var keepsCoding = false
@@ -150,15 +154,17 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {  
         cookies = ChosenStore { stores()?.cookies }
     }
 
-    /// Creates the same configuration as ``default``, whose name is clearer.
+    /// Creates the same configuration as ``default``. Use ``default``, because that name is clearer.
     public override convenience init() { self.init(identifier: nil, stores: { .current }) }
 
     /// A configuration that adds nothing to a request.
     static var bare: URLSessionConfiguration { URLSessionConfiguration(identifier: nil) }
 
-    /// Returns a configuration for transfers that outlive this process: the agent makes the transfers from their first byte.
+    /// Returns a configuration for transfers that continue after this process ends. The agent makes the transfers from their first
+    /// byte.
     ///
-    /// - Parameter identifier: unique in the app; not empty. A session with the same identifier after a relaunch reattaches.
+    /// - Parameter identifier: unique in the app; not empty. After a relaunch, a session with the same identifier receives the
+    ///   events of these transfers.
     public class func background(withIdentifier identifier: String) -> URLSessionConfiguration {
         precondition(!identifier.isEmpty, "a background session needs an identifier")
         return URLSessionConfiguration(identifier: identifier)
@@ -166,8 +172,8 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {  
 
     /// A new configuration for transfers in this process.
     public class var `default`: URLSessionConfiguration { URLSessionConfiguration() }
-    /// A new configuration for transfers in this process that leave no traces: cookies, responses and credentials are stored in memory, for
-    /// this configuration only.
+    /// A new configuration for transfers in this process that store nothing on the disk. Cookies, responses and credentials are
+    /// stored in memory, for this configuration only.
     public class var ephemeral: URLSessionConfiguration {
         let stores = SharedStores(isPrivate: true)
         return URLSessionConfiguration(identifier: nil, stores: { stores })

@@ -1,7 +1,7 @@
 import Foundation
 import FoundationNetworking
 
-/// A connection that carries bytes in both directions. **Left out**: declared so that code compiles; the task fails with
+/// A connection that carries bytes in both directions. **Not supported.** Declared so that code compiles. The task fails with
 /// `URLError.unsupportedURL`.
 open class URLSessionStreamTask: URLSessionTask, @unchecked Sendable {  // because its base class is unchecked Sendable
     static let leftOut: [String: String] = [

@@ -6,7 +6,8 @@ import FoundationNetworking
 import Synchronization
 import TransferMachines
 
-/// A transfer of a session. A task is suspended when it is made: ``resume()`` starts it, in a background session durably.
+/// A transfer of a session. A new task is suspended, and ``resume()`` starts it. A resumed task of a background session continues
+/// after this process ends.
 ///
 /// Differs from Apple: if a task of a background session is never resumed, it ends with its process.
 open class URLSessionTask: NSObject, ProgressReporting, @unchecked Sendable {  // because the mutex guards what changes
@@ -20,7 +21,7 @@ open class URLSessionTask: NSObject, ProgressReporting, @unchecked Sendable {  /
 
     /// The priority of a task whose priority was not set.
     public static let defaultPriority: Float = 0.5
-    /// A priority below the other tasks of the host.
+    /// A priority at which a task begins after other tasks that send requests to the same host.
     public static let lowPriority: Float = 0.25
     /// A priority at which a task begins before other tasks that send requests to the same host.
     public static let highPriority: Float = 0.75
@@ -51,7 +52,7 @@ open class URLSessionTask: NSObject, ProgressReporting, @unchecked Sendable {  /
         var isBegun: Bool { if case .none = entry { false } else { true } }
         /// The address of an uploaded file on its server.
         var remoteURL: URL?
-        /// The error that prevented the start, or ended the task.
+        /// The error that prevented the start of the task, or that ended it.
         var error: URLError?
         var isCanceling = false
         var isCompleted = false
@@ -71,8 +72,8 @@ open class URLSessionTask: NSObject, ProgressReporting, @unchecked Sendable {  /
     let session: URLSession
     let facts = Mutex(Facts())
 
-    /// The identifier of the task, unique in the session, also over relaunches. Negative if none could be reserved: `resume()` then ends
-    /// the task with the reason.
+    /// The identifier of the task. It is unique in the session, also after relaunches of the app. It is negative if no identifier
+    /// could be reserved. In this case `resume()` ends the task with an error.
     open var taskIdentifier: Int { identifier }
     private let identifier: Int
     /// The request of the app.
@@ -80,7 +81,7 @@ open class URLSessionTask: NSObject, ProgressReporting, @unchecked Sendable {  /
     private let request: URLRequest?
     /// The request that is being sent.
     ///
-    /// Differs from Apple: for a background task always the original request; the response's URL shows redirects.
+    /// Differs from Apple: for a background task this is always the original request. The URL of the response shows redirects.
     open var currentRequest: URLRequest? { facts.withLock { $0.currentRequest } ?? originalRequest }
 
     init(session: URLSession, request: URLRequest?, identifier: Int? = nil) {
@@ -90,7 +91,8 @@ open class URLSessionTask: NSObject, ProgressReporting, @unchecked Sendable {  /
         super.init()
     }
 
-    /// Creates a task without a session's work, for the mocks of an app's tests, which subclass this class and its subclasses.
+    /// Creates a task without a session's work, for mocks in the tests of an app. The mocks are subclasses of this class or of its
+    /// subclasses.
     public override init() {
         session = .shared
         request = nil
@@ -103,13 +105,13 @@ open class URLSessionTask: NSObject, ProgressReporting, @unchecked Sendable {  /
         session.engine.update(self)
     }
 
-    /// A label that the app sets. It is kept over a relaunch.
+    /// A label that the app sets. It is kept after a relaunch of the app.
     open var taskDescription: String? {
         get { facts.withLock { $0.description } }
         set { change(\.description, newValue) }
     }
 
-    /// The priority from 0 to 1; tasks with a greater value begin first. Of tasks with equal priority, the older begins first.
+    /// The priority from 0 to 1; tasks with a greater value begin first. Of tasks with equal priority, the oldest begins first.
     open var priority: Float {
         get { facts.withLock { $0.priority } }
         set { change(\.priority, min(1, max(0, newValue.isNaN ? Self.defaultPriority : newValue))) }
@@ -133,8 +135,8 @@ open class URLSessionTask: NSObject, ProgressReporting, @unchecked Sendable {  /
         set { change(\.expectsToReceive, newValue) }
     }
 
-    /// A delegate for this task, called instead of the session's delegate. The session's delegate is called for methods that this delegate
-    /// leaves out. Set it before ``resume()``.
+    /// A delegate for this task, called instead of the session's delegate. For methods that this delegate does not implement, the
+    /// session's delegate is called. Set it before ``resume()``.
     ///
     /// Differs from Apple: tasks of background sessions also have a delegate. If the session has no delegate, this process receives only
     /// the end of this task. If this process has ended, the app is launched for the end.
@@ -146,18 +148,19 @@ open class URLSessionTask: NSObject, ProgressReporting, @unchecked Sendable {  /
         }
     }
 
-    /// A Boolean value: the app receives the bytes as they arrive. Stored, without effect, because the delegate of an ordinary data task
-    /// always does.
+    /// A Boolean value: the app receives the bytes as they arrive. Stored, without effect, because the delegate of an ordinary data
+    /// task always receives them as they arrive.
     open var prefersIncrementalDelivery: Bool {
         get { facts.withLock { $0.prefersIncrementalDelivery } }
         set { facts.withLock { $0.prefersIncrementalDelivery = newValue } }
     }
 
-    /// The number of the transfer in the ledger, after the task was resumed. `transfers` lists this number. Beyond Apple.
+    /// The number of the transfer in the agent's database (ledger), `nil` before `resume()`. The command `transfers` lists this
+    /// number. Beyond Apple.
     public var transferNumber: Int64? { facts.withLock { $0.row } }
 
-    /// A Boolean value: the code that resumes the task reads ``error`` after that. If it is `false` and the task has no delegate, a failure
-    /// to start is reported on standard error.
+    /// A Boolean value: the code that calls ``resume()`` reads ``error`` afterwards. If it is `false` and the task has no delegate,
+    /// a failure to start is printed on standard error.
     package var isRefusalRead: Bool {
         get { facts.withLock { $0.isRefusalRead } }
         set { facts.withLock { $0.isRefusalRead = newValue } }
@@ -165,10 +168,10 @@ open class URLSessionTask: NSObject, ProgressReporting, @unchecked Sendable {  /
 
     /// The current state of the task. Cost: in a background session this property and the byte counts read the ledger.
     open var state: State { session.engine.status(of: self).state }
-    /// A Boolean value: the user paused the transfer, and only the user can resume it. The state is ``State/suspended``, and `resume()`
-    /// does not change that. Beyond Apple.
+    /// A Boolean value: the user paused the transfer, and only the user can resume it. The state is ``State/suspended``, and
+    /// `resume()` does not change the state. Beyond Apple.
     public var isPausedByPerson: Bool { session.engine.status(of: self).isPaused }
-    /// The error that prevented the start, or ended the task.
+    /// The error that prevented the start of the task, or that ended it.
     open var error: (any Error)? { session.engine.status(of: self).error }
     /// The response headers, or `nil` if they have not arrived.
     open var response: URLResponse? { session.engine.status(of: self).response }
@@ -181,26 +184,26 @@ open class URLSessionTask: NSObject, ProgressReporting, @unchecked Sendable {  /
     /// The number of bytes of the request body; ``NSURLSessionTransferSizeUnknown`` if it is not known.
     open var countOfBytesExpectedToSend: Int64 { session.engine.status(of: self).bytesExpectedToSend }
 
-    /// The progress in bytes: of the sent body, or of the received body if none is sent. It is updated while this process receives the
-    /// events of the session's tasks.
+    /// The progress of the request body in bytes, or of the response body if the request has no body. It is updated while this
+    /// process receives the events of the session's tasks.
     open var progress: Progress { counts }
     private let counts = Progress(totalUnitCount: -1)
 
-    /// Starts or continues the task. In a background session the task is durable when this method returns; a failure to start is in
-    /// ``error`` and is reported to the delegate.
+    /// Starts or continues the task. In a background session the task is stored in the ledger when this method returns. A failure
+    /// to start is in ``error`` and is reported to the delegate.
     open func resume() { session.engine.resume(self) }
 
-    /// Suspends the task; received bytes are kept. ``resume()`` continues the task, in this process or a later one.
+    /// Suspends the task. Received bytes are kept. ``resume()`` continues the task, in this process or a later one.
     open func suspend() { session.engine.suspend(self) }
 
-    /// Ends the task; its delegate receives `URLError.cancelled`.
+    /// Ends the task. Its delegate receives `URLError.cancelled`.
     open func cancel() { session.engine.cancel(self) }
 }
 
 /// The value of an unknown size.
 public let NSURLSessionTransferSizeUnknown: Int64 = -1
 
-/// The end of a transfer, for the call that made it.
+/// The end of a transfer, passed to the caller that awaits the transfer.
 struct TransferEnd: Sendable {
     var file: URL?
     var response: URLResponse?
@@ -209,10 +212,10 @@ struct TransferEnd: Sendable {
     var data: Data?
 }
 
-/// A task whose response is returned as data.
+/// A task whose response is received as data.
 open class URLSessionDataTask: URLSessionTask, @unchecked Sendable {}  // because its base class is unchecked Sendable
 
-/// A download into a file.
+/// A task that downloads into a file.
 open class URLSessionDownloadTask: URLSessionTask, @unchecked Sendable {  // because its base class is unchecked Sendable
     let source: DownloadSource
 
@@ -233,23 +236,23 @@ open class URLSessionDownloadTask: URLSessionTask, @unchecked Sendable {  // bec
         }
     }
 
-    /// The path of the complete file, an absolute file URL. While the download is incomplete, it is stored in the same folder under a
-    /// hidden name. The complete and verified file is moved to the path in one step.
+    /// The path of the complete file, an absolute file URL. The incomplete file has a hidden name in the same folder. The complete
+    /// and verified file is renamed to this path in one step.
     ///
-    /// The file that is at the path when the task is resumed is replaced. A file that appears there later is replaced only if
-    /// ``replacesDestination`` is `true`. If not, the download gets a numbered name in the same folder, and this property has that name
-    /// after the end.
+    /// A file that is at this path when the task is resumed is replaced. A file that is created there later is replaced only if
+    /// ``replacesDestination`` is `true`. Otherwise the download gets a numbered name in the same folder, and after the end this
+    /// property has this name.
     ///
-    /// If the response is not a file (for example 404), the task fails. Set this property before `resume()`. Background sessions only;
-    /// beyond Apple. If `nil`, the delegate receives a temporary file.
+    /// If the response is not a file (for example 404), the task fails. Set this property before `resume()`. Background sessions
+    /// only; beyond Apple. If this property is `nil`, the delegate receives a temporary file.
     public var destination: URL? {
         get { facts.withLock { $0.destination } }
         set { facts.withLock { $0.destination = newValue } }
     }
 
-    /// A rule for a file that is already at ``destination``. `true`: any file that is there at the end is replaced. Set to `false`: no file
-    /// is replaced. Not set: only the file that is there when the task is resumed is replaced. Set it before `resume()`. Background
-    /// sessions only; beyond Apple.
+    /// The rule for an existing file at ``destination``. `true`: a file that exists at the end of the download is replaced. Set to
+    /// `false`: no file is replaced. Not set: only a file that exists when the task is resumed is replaced. Set it before
+    /// `resume()`. Background sessions only; beyond Apple.
     public var replacesDestination: Bool {
         get { facts.withLock { $0.replacesDestination ?? false } }
         set { facts.withLock { $0.replacesDestination = newValue } }
@@ -268,8 +271,9 @@ open class URLSessionDownloadTask: URLSessionTask, @unchecked Sendable {  // bec
         set { facts.withLock { $0.expectedSHA256 = newValue } }
     }
 
-    /// Ends the download and passes resume data for ``URLSession/downloadTask(withResumeData:)`` to the handler. The data is `nil` if the
-    /// download cannot be continued: no byte has arrived, or the server gave no strong validator. The part is kept for a week.
+    /// Ends the download and passes resume data for ``URLSession/downloadTask(withResumeData:)`` to the handler. The data is `nil`
+    /// if the download cannot be continued: no byte has arrived, or the response has no strong validator. The partial file is kept
+    /// for a week.
     @preconcurrency open func cancel(byProducingResumeData completionHandler: @escaping @Sendable (Data?) -> Void) {
         Task { completionHandler(await session.engine.cancelProducingResumeData(self)) }
     }
@@ -280,14 +284,15 @@ open class URLSessionDownloadTask: URLSessionTask, @unchecked Sendable {  // bec
 
 /// A task that uploads a file, data or a stream.
 open class URLSessionUploadTask: URLSessionDataTask, @unchecked Sendable {  // because its base class is unchecked Sendable
-    /// A Boolean value: `resume()` queues the upload suspended. The file is copied durably, but nothing is sent before another `resume()`,
-    /// in this process or a later one. Set it before the first `resume()`. Beyond Apple.
+    /// A Boolean value: `resume()` queues the upload suspended. The file is copied and stored, but nothing is sent before another
+    /// `resume()`, in this process or a later one. Set it before the first `resume()`. Beyond Apple.
     public var startsSuspended: Bool {
         get { facts.withLock { $0.startsSuspended } }
         set { facts.withLock { $0.startsSuspended = newValue } }
     }
 
-    /// The address of the file on the server without passwords, after an upload by an ``UploadDelivery`` that provides it. Beyond Apple.
+    /// The address of the file on the server without passwords, after an upload with an ``UploadDelivery`` that provides the
+    /// address. Beyond Apple.
     public var remoteURL: URL? { facts.withLock { $0.remoteURL } }
 
     let body: UploadBody?
@@ -306,8 +311,8 @@ open class URLSessionUploadTask: URLSessionDataTask, @unchecked Sendable {  // b
         super.init(session: session, request: request, identifier: identifier)
     }
 
-    /// The path that lists and messages show for the file, if it differs from the path of the file itself, for example because the file is
-    /// a copy. Set it before `resume()`. Beyond Apple.
+    /// The path that lists and messages show for the file. Set it if the uploaded file is a copy and the user knows another path.
+    /// Set it before `resume()`. Beyond Apple.
     public var listedPath: String? {
         get { facts.withLock { $0.listedPath } }
         set { facts.withLock { $0.listedPath = newValue } }
@@ -319,38 +324,38 @@ open class URLSessionUploadTask: URLSessionDataTask, @unchecked Sendable {  // b
         set { chosenDelivery.withLock { $0 = newValue } }
     }
 
-    /// A name for this upload within its session. A process that died after `resume()` can submit the same upload again: a task that is
-    /// resumed with the key of a running or successful upload joins that upload. Set it before `resume()`. Beyond Apple. If `nil`, every
-    /// task is a separate upload.
+    /// A name for this upload, unique in its session. If a running or successful upload has the same key, `resume()` joins that
+    /// upload. So a process that was killed after `resume()` can submit the same upload again. Set it before `resume()`. Beyond
+    /// Apple. If `nil`, every task is a separate upload.
     public var submissionKey: String? {
         get { keys.withLock { $0.chosen } }
         set { keys.withLock { $0 = (newValue, newValue.map(BackgroundTransfers.stored)) } }
     }
 
-    /// The submission key as it is stored. A process that has only the stored form of a key sets this instead of ``submissionKey``. A task
-    /// of an upload that another process began also has it.
+    /// The stored form of the submission key. A process that has only the stored form of a key sets this property instead of
+    /// ``submissionKey``. A task of an upload that another process began also has this value.
     package var storedSubmissionKey: String? {
         get { keys.withLock { $0.stored } }
         set { keys.withLock { $0.stored = newValue } }
     }
 
-    /// Ends the upload. The handler always receives `nil`, because the servers of plain uploads cannot continue an upload from the middle.
+    /// Ends the upload. The handler always receives `nil`, because uploads give no resume data.
     @preconcurrency open func cancel(byProducingResumeData completionHandler: @escaping @Sendable (Data?) -> Void) {
         Task { completionHandler(await session.engine.cancelProducingResumeData(self)) }
     }
 
-    /// Ends the upload. Always returns `nil`, see ``cancel(byProducingResumeData:)``.
+    /// Ends the upload. Always returns `nil`. See ``cancel(byProducingResumeData:)``.
     open func cancelByProducingResumeData() async -> Data? { await session.engine.cancelProducingResumeData(self) }
 
     /// Copies the file for the upload now instead of in `resume()`, so that the app knows early whether the file can be read. Beyond
     /// Apple.
     ///
     /// - Returns: the copy, and the digest and size of the data that will be sent.
-    /// - Throws: a description of why the file cannot be queued: missing, unreadable, not a file, changing.
+    /// - Throws: an error with the reason why the file cannot be queued: it is missing, unreadable, not a file, or changing.
     ///
     /// - Parameters:
-    ///   - preparing: changes the copy before it is hashed (for example removes metadata from a photo), and returns whether it did. An
-    ///     error that it throws is rethrown, and no copy is kept. Only the closure of the first call is used.
+    ///   - preparing: changes the copy before the copy is hashed, for example removes metadata from a photo. Returns whether it
+    ///     changed the copy. An error that it throws is rethrown, and no copy is kept. Only the closure of the first call is used.
     ///   - checking: checks the descriptor of the file before it is copied, because the file at a path can change at any moment. An error
     ///     that it throws is rethrown, and no copy is made.
     @discardableResult

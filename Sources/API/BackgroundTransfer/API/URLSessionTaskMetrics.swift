@@ -4,15 +4,15 @@ import TransferMachines
 
 /// The metrics of a task.
 ///
-/// Differs from Apple: for a background task only the times of the complete transfer and the number of its attempts are known. The times of
-/// name lookups, connections and handshakes are not known, because the agent made them, often several times.
+/// Differs from Apple: for a background task only the times of the complete transfer and the number of its attempts are known. The
+/// times of name lookups, connections and handshakes are not known, because the agent made the requests, often several times.
 open class URLSessionTaskMetrics: NSObject, @unchecked Sendable {  // because it is immutable
     /// The source of a response.
     public enum ResourceFetchType: Int, Sendable {
         /// A response of a ``URLProtocol``, or of a background task.
         case unknown = 0
         case networkLoad = 1
-        /// A response that the server pushed. Not used here.
+        /// A response that the server pushed. This module never uses this value.
         case serverPush = 2
         case localCache = 3
     }
@@ -32,7 +32,7 @@ open class URLSessionTaskMetrics: NSObject, @unchecked Sendable {  // because it
     public let redirectCount: Int
     /// The metrics of each request of an ordinary task. A background task has only the metrics of the request that received the response.
     public let transactionMetrics: [URLSessionTaskTransactionMetrics]
-    /// The number of requests that were made; more than one after interruptions. Beyond Apple.
+    /// The number of requests that were sent. It is more than one after interruptions. Beyond Apple.
     public let attemptCount: Int
 
     init(taskInterval: DateInterval, attemptCount: Int, transactions: [URLSessionTaskTransactionMetrics], redirectCount: Int = 0)
@@ -46,10 +46,10 @@ open class URLSessionTaskMetrics: NSObject, @unchecked Sendable {  // because it
 
 /// The metrics of one request and its response.
 ///
-/// A date is `nil` if the step was not needed: the connection dates if a connection was used again, the handshake dates without TLS. For a
-/// background task all dates except ``fetchStartDate`` and ``responseEndDate`` are `nil`.
+/// A date is `nil` if the step was not needed. The connection dates are `nil` if a connection was used again, and the handshake
+/// dates are `nil` without TLS. For a background task all dates except ``fetchStartDate`` and ``responseEndDate`` are `nil`.
 open class URLSessionTaskTransactionMetrics: NSObject, @unchecked Sendable {  // because it is immutable
-    /// The request as the app, a redirect or its handler created it.
+    /// The request that the app, a redirect or the handler of a redirect created.
     public let request: URLRequest
     /// The response; `nil` if no response arrived.
     public let response: URLResponse?
@@ -65,7 +65,7 @@ open class URLSessionTaskTransactionMetrics: NSObject, @unchecked Sendable {  //
     public let secureConnectionStartDate: Date?
     /// When the TLS handshake ended.
     public let secureConnectionEndDate: Date?
-    /// When the connection could be used: with TLS, after the handshake.
+    /// When the connection could be used. With TLS, this is after the handshake.
     public let connectEndDate: Date?
     /// When the first byte of the request was sent.
     public let requestStartDate: Date?
@@ -114,9 +114,9 @@ open class URLSessionTaskTransactionMetrics: NSObject, @unchecked Sendable {  //
     /// The protocol of the name lookup. Differs from Apple: always `.unknown`.
     public let domainResolutionProtocol = URLSessionTaskMetrics.DomainResolutionProtocol.unknown
 
-    /// The version of TLS. Differs from Apple: not known, always `nil`. The version is TLS 1.2 or newer.
+    /// The version of TLS. Differs from Apple: always `nil`, because it is not measured. The version is TLS 1.2 or newer.
     public let negotiatedTLSProtocolVersion: tls_protocol_version_t? = nil
-    /// The cipher suite of TLS. Differs from Apple: not known, always `nil`.
+    /// The cipher suite of TLS. Differs from Apple: always `nil`, because it is not measured.
     public let negotiatedTLSCipherSuite: tls_ciphersuite_t? = nil
 
     init(

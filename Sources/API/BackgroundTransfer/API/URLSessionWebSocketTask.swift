@@ -3,18 +3,20 @@ import Foundation
 import FoundationNetworking
 import TransferMachines
 
-/// A connection that carries messages in both directions (RFC 6455). `resume()` opens the connection; messages that are sent earlier wait
-/// for it. Ordinary sessions only: in a background session the task fails with `URLError.unsupportedURL`.
+/// A connection that carries messages in both directions (RFC 6455). `resume()` opens the connection. Messages that the app sends
+/// earlier wait until the connection is open. Ordinary sessions only: in a background session the task fails with
+/// `URLError.unsupportedURL`.
 ///
-/// Differs from Apple: the handshake follows no redirects and does not respond to challenges. If the server does not accept the handshake,
-/// the task fails with `URLError.badServerResponse`, and ``URLSessionTask/response`` has the server's response. A configuration's
-/// `timeoutIntervalForRequest` applies to the connection and to the response to the handshake; an open socket may be silent for an
-/// unlimited time. `waitsForConnectivity`, `timeoutIntervalForResource` and ``URLProtocol`` have no effect on the task. Messages are not
-/// compressed.
+/// Differs from Apple: the handshake follows no redirects and does not respond to challenges. If the server does not accept the
+/// handshake, the task fails with `URLError.badServerResponse`, and ``URLSessionTask/response`` has the server's response. A
+/// configuration's `timeoutIntervalForRequest` applies to the connection and to the response to the handshake. An open socket has
+/// no timeout. `waitsForConnectivity`, `timeoutIntervalForResource` and ``URLProtocol`` have no effect on the task. Messages are
+/// not compressed.
 open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {  // because its base class is unchecked Sendable
     /// The reason why a web socket is closed. Source: RFC 6455, 7.4.
     ///
-    /// As in Apple's type, every number is a close code: an app's code (3000 to 4999) is ``other(_:)``, with the number as `rawValue`.
+    /// As in Apple's type, every number is a close code. The code of an app (3000 to 4999) is ``other(_:)``, with the number as
+    /// `rawValue`.
     public enum CloseCode: RawRepresentable, Hashable, Sendable {
         /// The socket is not closed.
         case invalid
@@ -24,7 +26,7 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {  // be
         case unsupportedData
         /// The socket was closed without a code.
         case noStatusReceived
-        /// The connection broke.
+        /// The connection was lost.
         case abnormalClosure
         case invalidFramePayloadData
         case policyViolation
@@ -77,10 +79,10 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {  // be
 
     // MARK: Messages
 
-    /// Sends a message, after all messages that were sent before.
+    /// Sends a message. Messages are sent in the order of the calls.
     ///
-    /// - Throws: `URLError`: `.networkConnectionLost` if the socket is closed or lost, or the error that ended the task; `.cancelled` when
-    ///   the awaiting task is cancelled, although the message may still be sent.
+    /// - Throws: `URLError`: `.networkConnectionLost` if the socket is closed or lost, or the error that ended the task;
+    ///   `.cancelled` when the awaiting task is cancelled. In this case the message may still be sent.
     open func send(_ message: Message) async throws {
         try await answered { exchange.send(message.onWire, $0) }
     }
@@ -90,7 +92,8 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {  // be
         exchange.send(message.onWire) { [self] error in post { completionHandler(error) } }
     }
 
-    /// Returns the next message. Up to one megabyte of messages is kept until it is received; above that, the server has to wait.
+    /// Returns the next message. Up to one megabyte of messages is kept until the app receives them. If more messages arrive, the
+    /// server has to wait.
     ///
     /// - Throws: `URLError`: `.networkConnectionLost` if the socket is closed or lost and all messages were received, or the error that
     ///   ended the task; `.dataLengthExceedsMaximum` after a message above ``maximumMessageSize``; `.cancelled` when the awaiting task is
@@ -116,8 +119,8 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {  // be
         }
     }
 
-    /// Sends a ping to the server. The handler is called on the session's delegate queue when the pong arrived, or with the error that
-    /// ended the task.
+    /// Sends a ping to the server. The handler is called on the session's delegate queue with `nil` when the pong arrived, or with
+    /// the error that ended the task.
     @preconcurrency open func sendPing(pongReceiveHandler: @escaping @Sendable ((any Error)?) -> Void) {
         exchange.ping { [self] error in post { pongReceiveHandler(error) } }
     }
@@ -140,8 +143,8 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {  // be
         }
     }
 
-    /// The maximum size of a received message, in bytes; 1 MiB by default. A longer message ends the task, and the server receives the
-    /// close code.
+    /// The maximum size of a received message, in bytes; 1 MiB by default. A longer message ends the task, and the server receives
+    /// the close code 1009.
     open var maximumMessageSize: Int {
         get { exchange.maximumMessageSize }
         set { exchange.maximumMessageSize = newValue }
@@ -149,23 +152,24 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {  // be
 
     // MARK: The end
 
-    /// Sends a close frame to the server, after the messages that were sent before. The task ends without an error when the server has
-    /// confirmed, at the latest after ten seconds. Before the socket is open, the call is the same as `cancel()`.
+    /// Sends a close frame to the server, after all earlier messages. The task ends without an error when the server has confirmed
+    /// the close frame, at the latest after ten seconds. Before the socket is open, this method does the same as `cancel()`.
     ///
     /// - Parameters:
     ///   - closeCode: the code to send. The protocol does not permit to send ``CloseCode/invalid``, ``CloseCode/noStatusReceived``,
-    ///     ``CloseCode/abnormalClosure`` and ``CloseCode/tlsHandshakeFailure``: then neither the code nor the reason is sent.
-    ///   - reason: UTF-8; bytes above 123 are cut off.
+    ///     ``CloseCode/abnormalClosure`` and ``CloseCode/tlsHandshakeFailure``. For these codes, neither the code nor the reason is
+    ///     sent.
+    ///   - reason: UTF-8. At most the first 123 bytes are sent.
     open func cancel(with closeCode: CloseCode, reason: Data?) {
         guard let engine = session.engine as? OrdinarySession else { return cancel() }
         engine.close(self, closeCode.rawValue, reason ?? Data())
     }
 
-    /// The code with which the socket was closed, by the side that closed it first. ``CloseCode/invalid`` before that, and if the socket
-    /// was never open.
+    /// The close code of the side that closed the socket first. ``CloseCode/invalid`` if the socket is not closed or was never
+    /// open.
     open var closeCode: CloseCode { CloseCode(rawValue: exchange.closing.code) ?? .invalid }
 
-    /// The reason that was sent with the code.
+    /// The reason that was sent with the close code.
     open var closeReason: Data? { exchange.closing.reason }
 
     /// Calls the app on the delegate's queue, in order.

@@ -1,25 +1,25 @@
 import TransferMachines
 
-/// The credentials of an S3 bucket. The agent's database (ledger) has them until the upload ends, and only the user can read the ledger.
-/// Beyond Apple.
+/// The credentials of an S3 bucket. The agent's database (ledger) stores them until the upload ends. No other user of this machine
+/// can read the ledger. Beyond Apple.
 public typealias S3Access = TransferMachines.S3Access
 
 /// The configured destination of an upload. Beyond Apple.
 public typealias UploadServer = TransferMachines.UploadServer
 
-/// A method of uploading, with the information that it needs besides the address. Beyond Apple.
+/// An upload method, with the information that the method needs in addition to the address. Beyond Apple.
 public typealias UploadWay = TransferMachines.UploadWay
 
 /// The way in which an upload task stores its file on the server. Beyond Apple.
 public struct UploadDelivery: Sendable, Equatable {
     /// The method of the delivery, and the kind of server.
     public var way: UploadWay
-    /// The requested file name on the server; `nil` if the request has the name.
+    /// The requested file name on the server. `nil` if the URL of the request contains the name.
     public var fileName: String?
-    /// The media type of the file, for methods that send it.
+    /// The media type of the file. Only some methods send it.
     public var contentType: String?
 
-    /// Creates a delivery from its parts, for a method that was read from a configuration.
+    /// Creates a delivery from its properties, for example for a method that was read from a configuration.
     public init(_ way: UploadWay, fileName: String?, contentType: String? = nil) {
         (self.way, self.fileName, self.contentType) = (way, fileName, contentType)
     }
@@ -27,39 +27,40 @@ public struct UploadDelivery: Sendable, Equatable {
     /// A delivery by one request with the file as its body.
     public static let plain = UploadDelivery(UploadWay(.plain), fileName: nil)
 
-    /// Returns a delivery by WebDAV: a PUT to a temporary name in the collection at the request's URL, a check, then a MOVE to this name
-    /// (or the next free one). A final name never has an incomplete file.
+    /// Returns a delivery by WebDAV: a PUT to a temporary name in the collection at the request's URL, a check, then a MOVE to this
+    /// name (or the next free name). A file with a final name is always complete.
     public static func webdav(fileName: String) -> Self { Self(UploadWay(.webdav), fileName: fileName) }
 
-    /// Returns a delivery by one PUT to this name (or the next free one) in the collection at the request's URL. A URL with a query
-    /// (presigned) is used unchanged.
+    /// Returns a delivery by one PUT to this name (or the next free name) in the collection at the request's URL. If the URL has a
+    /// query (a presigned URL), the PUT is sent to exactly this URL.
     public static func put(fileName: String) -> Self { Self(UploadWay(.put), fileName: fileName) }
 
-    /// Returns a delivery by one POST of a form (`multipart/form-data`) to the request's URL, with the file in this field. If the response
-    /// is lost and the server does not support `Idempotency-Key`, the server has the file twice.
+    /// Returns a delivery by one POST of a form (`multipart/form-data`) to the request's URL, with the file in this field. If the
+    /// response is lost and the server does not support `Idempotency-Key`, the server can receive the file twice.
     public static func form(field: String, fileName: String, contentType: String) -> Self {
         Self(UploadWay(.multipart, field: field), fileName: fileName, contentType: contentType)
     }
 
-    /// Returns a delivery by tus 1.0.0 to the request's URL. An interrupted upload continues at the exact byte.
+    /// Returns a delivery by tus 1.0.0 to the request's URL. An interrupted upload continues at the first byte that the server does
+    /// not have.
     public static func tus(fileName: String, contentType: String) -> Self {
         Self(UploadWay(.tus), fileName: fileName, contentType: contentType)
     }
 
-    /// Returns a delivery by the resumable uploads of the IETF (draft-ietf-httpbis-resumable-upload, interop versions 8, 6, 5 and 3) to the
-    /// request's URL. An interrupted upload continues at the exact byte.
+    /// Returns a delivery by the resumable uploads of the IETF (draft-ietf-httpbis-resumable-upload, interop versions 8, 6, 5 and
+    /// 3) to the request's URL. An interrupted upload continues at the first byte that the server does not have.
     public static func resumable(fileName: String, contentType: String) -> Self {
         Self(UploadWay(.resumable), fileName: fileName, contentType: contentType)
     }
 
-    /// Returns a delivery as an object of this name (or the next free one) in an S3 bucket. Files from 5 MiB on are sent in parts; a part
-    /// that the server has is not sent again.
+    /// Returns a delivery as an object of this name (or the next free name) in an S3 bucket. Files of 5 MiB or more are sent in
+    /// parts. A part that the server has is not sent again.
     public static func s3(fileName: String, contentType: String, access: S3Access) -> Self {
         Self(UploadWay(.s3, s3: access), fileName: fileName, contentType: contentType)
     }
 
-    /// Returns a delivery in chunks (version 2) that Nextcloud assembles under this name (or the next free one). The request's URL is the
-    /// folder, `…/remote.php/dav/files/USER/FOLDER/`.
+    /// Returns a delivery in chunks (version 2 of Nextcloud's chunked upload). Nextcloud joins the chunks into a file of this name
+    /// (or the next free name). The request's URL is the folder, `…/remote.php/dav/files/USER/FOLDER/`.
     public static func nextcloud(fileName: String) -> Self { Self(UploadWay(.nextcloud), fileName: fileName) }
 
     /// Returns a delivery as an asset of the Immich server at the request's URL. If Immich already has the asset, the upload succeeds.

@@ -6,7 +6,7 @@ import FoundationNetworking
 import Spool
 import TransferMachines
 
-/// A request in the form in which it is sent. The key of a transfer is computed from it.
+/// A request in the form in which it is sent. The key of a transfer is computed from this form.
 struct WireOrder: Sendable {
     var method: String
     var url: String
@@ -226,8 +226,8 @@ extension TransferRecord {
 }
 
 extension URLError {
-    /// The data with which ``URLSession/downloadTask(withResumeData:)`` continues the download; `nil` if the download has no part that can
-    /// be continued.
+    /// The data with which ``URLSession/downloadTask(withResumeData:)`` continues the download. `nil` if the download cannot be
+    /// continued.
     public var downloadTaskResumeData: Data? { userInfo[NSURLSessionDownloadTaskResumeData] as? Data }
 
     /// The data with which an upload continues. Always `nil`, because uploads give no resume data.

@@ -7,7 +7,8 @@ import FoundationNetworking
 import Synchronization
 import TransferMachines
 
-/// A background session in this process. It reads the ledger and calls its delegate; the agent moves the bytes.
+/// A background session in this process. The session reads the ledger and calls its delegate. The agent sends and receives the
+/// bytes.
 final class BackgroundSession: SessionEngine {
     struct State {
         /// Holds the session object while it has a delegate or a handler to call. Without one, the session lives as long as the app holds

@@ -2,7 +2,7 @@ import BackgroundLedger
 import BackgroundRuntime
 import Synchronization
 
-/// Ends of transfers whose delegate has returned from its last method. Only these are acknowledged.
+/// The ends of transfers for which the last delegate method has returned. Only these ends are acknowledged in the ledger.
 ///
 /// The ends that one read of the ledger found are acknowledged together. An end whose delegate decided late is acknowledged alone.
 final class DeliveredEnds: Sendable {

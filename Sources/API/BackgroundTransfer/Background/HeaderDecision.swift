@@ -5,9 +5,9 @@ import ProcessSupport
 import FoundationNetworking
 import Synchronization
 
-/// The question to a delegate about response headers. The delegate's queue waits for the decision, because a delegate that decides on
-/// another thread usually does so within milliseconds. If the decision needs the waiting thread itself, the wait ends, and the delegate
-/// receives the rest later.
+/// The decision of a delegate about response headers. The delegate's queue waits for the decision, because a delegate that decides
+/// on another thread usually does so within milliseconds. If the decision needs the waiting thread itself, the wait ends, and the
+/// delegate receives the rest of the response later.
 final class HeaderDecision: Sendable {
     private enum State {
         case open

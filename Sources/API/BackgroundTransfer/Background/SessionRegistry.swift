@@ -1,10 +1,10 @@
 import BackgroundRuntime
 import Synchronization
 
-/// The background sessions of a process. At most one session per identifier is open; on a test host, where launches share a process, one
-/// per identifier and launch.
+/// The background sessions of a process. At most one session per identifier is open; on a test host, at most one per identifier and
+/// launch, because launches share the process.
 ///
-/// A session that is ending exists together with the next session of its identifier, until its tasks have ended.
+/// A session that was invalidated but still has tasks can exist at the same time as a new session of its identifier.
 final class SessionRegistry: ProcessBound {
     private struct Name: Hashable {
         let identifier: String

@@ -1,6 +1,6 @@
 import ProcessSupport
 
-/// Identifiers for new tasks of a background session. The ledger reserves them, so that no other process has the same.
+/// Identifiers for new tasks of a background session. The ledger reserves them, so that no other process uses the same identifiers.
 struct TaskIdentifiers {
     /// The number of identifiers to reserve next. It grows, because each reservation is a commit.
     private var blockSize = 16

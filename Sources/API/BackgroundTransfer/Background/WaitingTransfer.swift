@@ -5,7 +5,7 @@ import FoundationNetworking
 import ProcessSupport
 import TransferMachines
 
-/// The response of an awaited transfer, until the caller has read it.
+/// The response of an awaited transfer. It is kept until the caller has read it.
 struct EndedTransfer {
     let file: URL
     let response: URLResponse

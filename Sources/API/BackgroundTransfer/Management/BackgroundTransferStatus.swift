@@ -2,8 +2,8 @@ import BackgroundLedger
 import Foundation
 import TransferMachines
 
-/// The current state of a transfer of a background session; any process of the app may have requested the transfer. A value: request it
-/// again to see later changes.
+/// The state of a transfer of a background session at one moment. Any process of the app may have created the transfer. Read the
+/// status again to see later changes.
 ///
 /// Differs from Apple: on iOS an app sees only the tasks of its own sessions. Here a command, a settings window or a test can list all
 /// transfers.
@@ -16,7 +16,7 @@ public struct BackgroundTransferStatus: Sendable, Identifiable, Equatable {
 
     /// The states of a transfer.
     public enum State: String, Sendable {
-        /// The transfer begins when there is a free connection and its conditions are met.
+        /// The transfer begins when a connection is free and the transfer's conditions are met.
         case queued
         /// Bytes are being transferred.
         case running
@@ -28,7 +28,7 @@ public struct BackgroundTransferStatus: Sendable, Identifiable, Equatable {
         case failed
         case cancelled
 
-        /// A Boolean value: the transfer ended, with or without success.
+        /// A Boolean value: the transfer succeeded, failed or was cancelled.
         public var hasEnded: Bool {
             switch self {
             case .queued, .running, .waiting, .paused: false
@@ -37,9 +37,9 @@ public struct BackgroundTransferStatus: Sendable, Identifiable, Equatable {
         }
     }
 
-    /// The number of the transfer, unique in the app. Equal to the task's ``URLSessionTask/transferNumber``.
+    /// The number of the transfer. It is unique in the app and equal to the task's ``URLSessionTask/transferNumber``.
     public let id: Int64
-    /// The identifier of its background session.
+    /// The identifier of the transfer's background session.
     public let session: String
     /// The ``URLSessionTask/taskIdentifier`` of the transfer's task.
     public let taskIdentifier: Int
@@ -47,34 +47,35 @@ public struct BackgroundTransferStatus: Sendable, Identifiable, Equatable {
     public let kind: Kind
     /// The method of the request, for example `GET` or `PUT`.
     public let method: String
-    /// The address without user, password and query, because these may be secrets.
+    /// The address of the transfer without user, password and query, because these parts may be secrets.
     public let url: String?
-    /// The address that the app requested, without user and password. For comparisons in this package only, because the query may be a
+    /// The address that the app requested, without user and password. Use it only for comparisons, because the query may be a
     /// secret.
     package let requestedURL: String
-    /// The name that the user gave the server of an upload. `nil` if the server has no name.
+    /// The user's name for the server of an upload. `nil` if the server has no name.
     package let serverName: String?
     /// The state of the transfer.
     public let state: State
-    /// A Boolean value: the app suspended the transfer with `suspend()`, and it makes no progress.
+    /// A Boolean value: the app suspended the transfer with `suspend()`, so no bytes are transferred.
     public let isHeld: Bool
     /// The ``URLSessionTask/taskDescription`` of the transfer's task.
     public let taskDescription: String?
-    /// The number of bytes of the file that are transferred.
+    /// The number of bytes of the file that were transferred.
     public let bytesDone: Int64
-    /// The number of bytes of the file; `nil` if it is not known.
+    /// The size of the file in bytes. `nil` if the size is not known.
     public let bytesTotal: Int64?
     /// The number of bytes that were sent or received over the network, including bytes of failed attempts.
     public let bytesOnWire: Int64
     /// The number of attempts so far.
     public let attempts: Int
-    /// The time of the next attempt; `nil` if the transfer does not wait for a time.
+    /// The time of the next attempt. `nil` if the transfer does not wait for a time.
     public let nextAttemptAt: Date?
     /// The reason why the transfer waits or failed.
     public let trouble: Trouble?
-    /// The absolute path for the complete download, known from its start; `nil` if the delegate receives a temporary file.
+    /// The absolute path for the complete download. It is known when the download starts. `nil` if the delegate receives a
+    /// temporary file.
     public let destination: String?
-    /// The file name that the user knows: the original of an upload, or the destination of a download.
+    /// The file that the user knows: the original file of an upload, or the destination of a download.
     public let file: String?
     /// The SHA-256 in hex of the received or sent data.
     public let sha256: String?
@@ -82,9 +83,9 @@ public struct BackgroundTransferStatus: Sendable, Identifiable, Equatable {
     public let sourceSHA256: String?
     /// The SHA-256 in hex of the queued copy of an upload.
     package let copySHA256: String?
-    /// The key of an upload as it is stored (``URLSessionUploadTask/storedSubmissionKey``). `nil` for a download.
+    /// The stored form of an upload's submission key (``URLSessionUploadTask/storedSubmissionKey``). `nil` for a download.
     package let submission: String?
-    /// A remark about the progress: resumed or started over, and why.
+    /// A remark about the progress: that the transfer was resumed or started again, and why.
     public let note: String?
     /// The receipt of a successful upload.
     public let receipt: Receipt?
@@ -97,7 +98,7 @@ public struct BackgroundTransferStatus: Sendable, Identifiable, Equatable {
         public let message: String
     }
 
-    /// The server's copy of an upload, and the proof that it exists.
+    /// The server's copy of an upload, and the proof that the copy exists.
     public struct Receipt: Sendable, Equatable {
         /// The kinds of proof.
         public enum Proof: String, Sendable {
@@ -117,14 +118,14 @@ public struct BackgroundTransferStatus: Sendable, Identifiable, Equatable {
         public let byteCount: Int64
         /// The SHA-256 in hex of the sent data.
         public let sha256: String
-        /// The time at which the server had stored the copy.
+        /// The time at which the upload was confirmed.
         public let storedAt: Date
         /// The proof that the server has the copy.
         public let proof: Proof
-        /// The time at which the server was asked again and still had the copy; `nil` if it was not asked.
+        /// The time of the last later check in which the server still had the copy. `nil` if no such check was made.
         public let checkedAt: Date?
-        /// The reason why the server's copy differs from the request, for example in its name, as a part of a sentence. `nil` if it does
-        /// not differ.
+        /// The reason why the server's copy differs from the request, for example in its name. The text is a part of a sentence.
+        /// `nil` if the copy does not differ.
         public let remark: String?
     }
 

@@ -5,20 +5,21 @@ import Spool
 import Synchronization
 import TransferMachines
 
-/// All background transfers of this app, for the user or a command: to list, follow, pause, resume, retry and cancel them. Beyond Apple.
+/// Lists, follows, pauses, resumes, retries and cancels the background transfers of this app, for a settings window or a command.
+/// Beyond Apple.
 ///
-/// An action is durable when the call returns; the agent then stops or begins attempts at once. Every call reads the ledger, which takes a
-/// fraction of a millisecond for each transfer.
+/// An action is stored in the ledger when the call returns. The agent then stops or begins attempts at once. Every call reads the
+/// ledger, which takes a fraction of a millisecond for each transfer.
 public enum BackgroundTransfers {
     /// The actions on a transfer.
     public enum Action: String, Sendable, CaseIterable {
         /// Ends the transfer and removes its data on this machine.
         case cancel
-        /// Pauses the transfer until it is resumed. A running request that must not be sent twice is completed first.
+        /// Pauses the transfer until it is resumed. If a running request must not be sent twice, the request is completed first.
         case pause
-        /// Resumes the transfer, whether the user or the app paused it.
+        /// Resumes the transfer, also if the app suspended it.
         case resume
-        /// Tries the transfer now, even if it waits or has failed.
+        /// Tries the transfer now, also if it waits for a later attempt or has failed.
         case retry
     }
 
@@ -39,21 +40,25 @@ public enum BackgroundTransfers {
     public struct Changes: Sendable, Equatable {
         /// The transfers that the action changed.
         public internal(set) var changed: [Int64] = []
-        /// The running transfers that a pause does not interrupt, because the app could not know whether the server processed the request.
+        /// The running transfers that a pause does not interrupt, because the agent could not know whether the server processed the
+        /// request.
         public internal(set) var letFinish: [Int64] = []
-        /// The cancelled uploads whose last request was running: the server may have the file.
+        /// The cancelled uploads whose last request was running. The server may have the file.
         public internal(set) var mayBeOnServer: [Int64] = []
-        /// The transfers that had ended, so that the action had no effect. Not included: a cancel of a transfer that is already cancelled.
+        /// The transfers that had already ended, so that the action had no effect. If the action is a cancel, transfers that were
+        /// already cancelled are not included.
         public internal(set) var ended: [Int64] = []
-        /// The changed uploads that will run again and for which no credential was given.
+        /// The changed uploads that will run again, and for which `renewal` returned no credential.
         public internal(set) var unrenewed: [Int64] = []
-        /// Failed uploads that cannot be retried, because their queued copies are missing. The files have to be uploaded again.
+        /// Failed uploads that cannot be retried, because the agent's copies of their files are missing. The files have to be
+        /// uploaded again.
         public internal(set) var withoutCopy: [Int64] = []
         /// The ids that no transfer has.
         public internal(set) var unknown: Set<Int64> = []
     }
 
-    /// The current credentials of an upload's server. They replace the stored ones, for example after the user corrected a password.
+    /// The current credentials of an upload's server. They replace the stored credentials, for example after the user corrected a
+    /// password.
     public struct Credential: Sendable {
         /// The name and value of a header.
         public var header: (name: String, value: String)?
@@ -70,15 +75,15 @@ public enum BackgroundTransfers {
 
     // MARK: Launches
 
-    /// Sets the handler for launches for the events of a session. It corresponds to `UIApplicationDelegate`'s
-    /// `application(_:handleEventsForBackgroundURLSession:completionHandler:)`. Call it before the launch begins: before
-    /// `BGTaskScheduler.run()`, or in the `init` of the app.
+    /// Sets the handler for launches in which the app receives the events of a background session. It corresponds to
+    /// `UIApplicationDelegate`'s `application(_:handleEventsForBackgroundURLSession:completionHandler:)`. Call it before the launch
+    /// begins: before `BGTaskScheduler.run()`, or in the `init` of the app.
     ///
-    /// An app does not need the handler if it makes the session with its delegate before that, or if its scene has
+    /// An app does not need the handler if it makes the session with its delegate before the launch begins, or if its scene has
     /// `.backgroundTask(.urlSession(…))`.
     ///
-    /// - Parameter handler: called with the session's identifier. It makes the session with its delegate, and calls the completion handler
-    ///   after `urlSessionDidFinishEvents`: the launch then ends. Only the handler that was set last is used.
+    /// - Parameter handler: called with the session's identifier. The handler makes the session with its delegate, and calls the
+    ///   completion handler after `urlSessionDidFinishEvents`. The launch then ends. Only the handler that was set last is used.
     public static func handleEventsForBackgroundURLSession(
         _ handler:
             @escaping @MainActor @Sendable (_ identifier: String, _ completionHandler: @escaping @Sendable () -> Void) -> Void
@@ -86,7 +91,8 @@ public enum BackgroundTransfers {
 
     // MARK: Reading
 
-    /// Returns every stored transfer, oldest first. Ended transfers are kept for 30 days, 2,000 of them for longer.
+    /// Returns every stored transfer, oldest first. Ended transfers are kept for 30 days. The newest 2,000 ended transfers are kept
+    /// for longer.
     ///
     /// - Throws: if the ledger cannot be read; the error has the reason and a solution.
     public static func all() throws -> [BackgroundTransferStatus] {
@@ -100,7 +106,7 @@ public enum BackgroundTransfers {
         try AppRuntime.shared.ledger().read { try $0.unfinishedTransfers(session: identifier) }.map(BackgroundTransferStatus.init)
     }
 
-    /// Returns the newest transfer of a session that has not ended; `nil` if all have ended.
+    /// Returns the newest unfinished transfer of a session, or `nil` if all transfers have ended.
     ///
     /// - Throws: if the ledger cannot be read.
     public static func newestUnfinished(session identifier: String) throws -> BackgroundTransferStatus? {
@@ -108,15 +114,15 @@ public enum BackgroundTransfers {
             .map(BackgroundTransferStatus.init)
     }
 
-    /// Returns the number of a session's newest transfer, ended or not; `nil` if the session has no transfer. Numbers increase: a new
-    /// transfer has a greater number than all earlier ones.
+    /// Returns the number of a session's newest transfer, ended or not, or `nil` if the session has no transfer. Numbers increase:
+    /// a new transfer has a greater number than all earlier ones.
     ///
     /// - Throws: if the ledger cannot be read.
     public static func newest(session identifier: String) throws -> Int64? {
         try AppRuntime.shared.ledger().read { try $0.newestTransfer(session: identifier) }
     }
 
-    /// Returns the transfers with these numbers, in this order. A number that no transfer has is left out.
+    /// Returns the transfers with these numbers, in this order. Numbers without a transfer are ignored.
     ///
     /// - Throws: if the ledger cannot be read.
     public static func statuses(of ids: [Int64]) throws -> [BackgroundTransferStatus] {
@@ -127,8 +133,8 @@ public enum BackgroundTransfers {
     /// Returns the form in which a submission key is stored. The key is hashed, because it may contain an address with a password.
     package static func stored(submissionKey: String) -> String { "key:" + FileDigest.sha256(of: Data(submissionKey.utf8)) }
 
-    /// Returns the uploads of a session by their stored keys (``BackgroundTransferStatus/submission``). If an upload was submitted again
-    /// after a failure, the newest transfer of its key counts. A key without a transfer is left out.
+    /// Returns the uploads of a session with these stored keys (``BackgroundTransferStatus/submission``). If an upload was
+    /// submitted again after a failure, the newest transfer of its key is returned. Keys without a transfer are ignored.
     ///
     /// - Throws: if the ledger cannot be read.
     package static func statuses(ofKeys keys: [String], session: String) throws -> [String: BackgroundTransferStatus] {
@@ -137,7 +143,7 @@ public enum BackgroundTransfers {
             .mapValues(BackgroundTransferStatus.init)
     }
 
-    /// Returns the states of the uploads that ``statuses(ofKeys:session:)`` returns. Cost: one column for each key.
+    /// Returns the states of the uploads that ``statuses(ofKeys:session:)`` returns. Cost: reads one column for each key.
     ///
     /// - Throws: if the ledger cannot be read.
     package static func states(ofKeys keys: [String], session: String) throws -> [String: BackgroundTransferStatus.State] {
@@ -146,18 +152,19 @@ public enum BackgroundTransfers {
             .mapValues(BackgroundTransferStatus.State.init)
     }
 
-    /// Returns the numbers of the transfers that have not ended. A number that no transfer has is left out.
+    /// Returns the numbers of the transfers that have not ended. Numbers without a transfer are ignored.
     ///
     /// - Throws: if the ledger cannot be read.
     package static func unfinished(among ids: [Int64]) throws -> Set<Int64> {
         try ids.isEmpty ? [] : AppRuntime.shared.ledger().read { try $0.unfinishedTransfers(among: ids) }
     }
 
-    /// Returns the copies of files that were queued for upload and that belong to no transfer any more, because the ledger was moved away
-    /// or restored from a backup. To upload such a copy, the app gives it to a new task. The agent removes the copies after a month.
+    /// Returns the copies of files that were queued for upload but belong to no transfer any more, because the ledger was moved to
+    /// another folder or restored from a backup. To upload such a copy, the app gives it to a new task. The agent removes the
+    /// copies after a month.
     ///
     /// Cost: reads two folders and the names of copies in the ledger.
-    /// - Throws: if the ledger cannot be read; `URLError.Code.cannotOpenFile` while another process is queuing files.
+    /// - Throws: if the ledger cannot be read; `URLError.Code.cannotOpenFile` if another process is queuing files at this moment.
     public static func leftCopies() throws -> [LeftCopy] {
         let folder = AppRuntime.shared.directories.leftCopies
         guard try AppRuntime.shared.directories.moveUnknownCopies(of: AppRuntime.shared.ledger()) else {
@@ -167,9 +174,9 @@ public enum BackgroundTransfers {
         return names.sorted().map { LeftCopy(folder.appendingPathComponent($0)) }
     }
 
-    /// A copy of a file that was queued for upload and belongs to no transfer any more. See ``leftCopies()``.
+    /// A copy of a file that was queued for upload but belongs to no transfer any more. See ``leftCopies()``.
     public struct LeftCopy: Sendable, Equatable {
-        /// Returns the SHA-256 in hex of the copy. Reads the complete file.
+        /// Returns the SHA-256 in hex of the copy. Cost: reads the complete file.
         ///
         /// - Throws: if the file cannot be read.
         public func sha256() throws -> String { try FileDigest.sha256(of: file).digest }
@@ -184,15 +191,15 @@ public enum BackgroundTransfers {
         fileprivate init(_ place: URL) { self.place = place }
     }
 
-    /// Returns the unfinished download with this destination; `nil` if there is none.
+    /// Returns the unfinished download with this destination, or `nil` if no unfinished download has this destination.
     ///
     /// - Throws: if the ledger cannot be read.
     public static func download(to file: URL) throws -> BackgroundTransferStatus? {
         try AppRuntime.shared.ledger().read { try $0.unfinishedTransfer(to: file.path) }.map(BackgroundTransferStatus.init)
     }
 
-    /// Returns whether the queued copy of an unfinished or failed transfer is not in the spool. A task that is resumed under the same submission
-    /// key brings a new copy.
+    /// Returns whether the queued copy of an unfinished or failed transfer is missing in the spool. If a task with the same
+    /// submission key is resumed, a new copy is stored.
     ///
     /// - Throws: if the ledger cannot be read.
     package static func lacksCopy(_ id: Int64) throws -> Bool {
@@ -200,7 +207,7 @@ public enum BackgroundTransfers {
         return try AppRuntime.shared.ledger().read { try $0.transfer(id) }?.lacksCopy(in: spool) ?? false
     }
 
-    /// Returns whether the queued copy of an upload is in the spool and has the bytes that were queued. Reads the whole copy.
+    /// Returns whether the queued copy of an upload is in the spool and is unchanged. Cost: reads the complete copy.
     ///
     /// - Throws: `Snapshot.Failure` if the copy cannot be read, or if the ledger cannot be read.
     package static func hasIntactCopy(_ id: Int64) throws -> Bool {
@@ -300,28 +307,28 @@ public enum BackgroundTransfers {
         public let bytesDone: Int64
         /// The total size of the transfers whose size is known.
         public let bytesTotal: Int64
-        /// The number of transfers that run, or will run without an action of the user or the app.
+        /// The number of transfers that are running, or that will run without an action of the user or the app.
         public let unfinished: Int
-        /// The reason why the first waiting transfer waits; `nil` if none waits.
+        /// The reason why the first waiting transfer waits. `nil` if no transfer waits.
         public let waitingMessage: String?
     }
 
-    /// Waits until none of the transfers runs or will run without an action: each has ended, or is held. Keeps an agent running during the
+    /// Waits until each of the transfers has ended, is paused, or is suspended by the app. An agent is kept running during the
     /// wait.
     ///
     /// - Parameters:
     ///   - ids: the numbers of the transfers.
-    ///   - onChange: called now and after every change, on a thread of the system.
-    /// - Returns: the transfers after the wait. A transfer that is not stored any more is left out.
-    /// - Throws: `CancellationError`, or an error if no agent keeps running or the ledger cannot be read.
+    ///   - onChange: called once at the start and after every change, on a thread of the system.
+    /// - Returns: the transfers after the wait. A transfer that is not stored any more is not included.
+    /// - Throws: `CancellationError`, or an error if no agent can be kept running or the ledger cannot be read.
     public static func follow(
         _ ids: [Int64], onChange: @escaping @Sendable (Tally) -> Void = { _ in }
     ) async throws -> [BackgroundTransferStatus] {
         try await follow(ids, untilReported: false, onChange: onChange)
     }
 
-    /// - Parameter untilReported: also waits until the tasks' own delegates in this process have received the ends. An end that another process
-    ///   reports is not waited for.
+    /// - Parameter untilReported: also waits until the delegates of the tasks in this process have received the ends. Ends that
+    ///   another process reports are not included in this wait.
     package static func follow(
         _ ids: [Int64], untilReported: Bool, onChange: @escaping @Sendable (Tally) -> Void
     ) async throws -> [BackgroundTransferStatus] {
@@ -360,6 +367,7 @@ extension BackgroundTransfers.Action {
 }
 
 extension URLSessionDownloadTask {
-    /// Returns whether a text is a valid SHA-256 of a file: 64 hex digits. A task that expects any other text fails. Beyond Apple.
+    /// Returns whether a text is a valid SHA-256 of a file: 64 hex digits. A task with any other text as its expected SHA-256
+    /// fails. Beyond Apple.
     public static func isSHA256(_ text: String) -> Bool { RequiredDigest(askedSHA256: text) != nil }
 }

@@ -9,9 +9,9 @@ import TransferMachines
 public enum UploadFinding: Sendable, Equatable {
     /// The file was read back and is equal to the sent data.
     case same
-    /// The server's record of the file's digest is the digest of what was sent. The bytes were not read back.
+    /// The digest that the server recorded for the file is the digest of the sent data. The bytes were not read back.
     case sameRecord
-    /// The server's record of the file's length is the length of what was sent. The bytes were not read back.
+    /// The length that the server recorded for the file is the length of the sent data. The bytes were not read back.
     case sameLength
     case differs
     case gone
@@ -22,15 +22,15 @@ public enum UploadFinding: Sendable, Equatable {
 }
 
 extension BackgroundTransfers {
-    /// Checks whether the server of an upload still has the sent file. If the protocol permits, the file is downloaded and compared by
-    /// digest, because only this is a proof. An Immich server that does not send the original is asked for its record of the SHA-1. A
-    /// positive result is written to the upload's receipt.
+    /// Checks whether the server of an upload still has the sent file. If the protocol permits, the file is downloaded and its
+    /// digest is compared, because only this is a proof. If an Immich server does not send the original file, the SHA-1 in its
+    /// database is compared. A positive result is written to the upload's receipt.
     ///
-    /// Cost: a download of the file into a temporary file.
+    /// Cost: downloads the file into a temporary file.
     ///
     /// - Parameters:
     ///   - id: the number of an upload with a receipt.
-    ///   - credential: the credentials of the server; used only if the receipt's address is on the configured server.
+    ///   - credential: the credentials of the server. They are used only if the address in the receipt is on the configured server.
     /// - Throws: if the ledger cannot be read or written. Errors of the server are a result, not an error.
     public static func verifyUpload(_ id: Int64, credential: Credential? = nil) async throws -> UploadFinding {
         let found = try AppRuntime.shared.ledger().read { transaction in

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// A result that one task awaits. Only the first result counts.
+/// A result that one Swift task awaits. Later results are ignored.
 final class AwaitedAnswer: Sendable {
     private enum State {
         case open

@@ -2,8 +2,8 @@ import BackgroundRuntime
 import Dispatch
 import Synchronization
 
-/// The queue that stores the cookies of a session's responses, one response after another. A store may write a file for each cookie. All
-/// sessions share the engine's thread, so that thread does not wait for the store.
+/// The queue that stores the cookies of a session's responses, one response after another. A store may write a file for each
+/// cookie. The thread that all sessions share does not wait for these writes.
 final class CookieQueue: Sendable {
     private let queue = DispatchQueue(label: "session-cookies")
     /// The number of operations that are not complete.

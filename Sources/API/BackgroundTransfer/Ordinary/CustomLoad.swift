@@ -3,7 +3,7 @@ import FoundationNetworking
 import Synchronization
 import TransferMachines
 
-/// One response of a ``URLProtocol``, which replaces the network and runs on a separate queue.
+/// The load of one response by a ``URLProtocol``. The protocol replaces the network and runs on a separate queue.
 final class CustomLoad: NSObject, URLProtocolClient, @unchecked Sendable {  // because a mutex or the queue guards what changes
     private struct State {
         var isOver = false

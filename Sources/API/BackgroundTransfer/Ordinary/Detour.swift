@@ -41,7 +41,8 @@ enum Detour: Sendable {
     }
 }
 
-/// The body of a redirect or challenge. It becomes the task's response if the delegate does not follow.
+/// The body of a redirect or challenge. If the delegate does not follow the redirect or provides no credential, this body is the
+/// task's response body.
 struct DetourBody: Sendable {
     /// The maximum number of stored bytes. Such bodies are usually short.
     private static let limit = 4 << 20

@@ -4,14 +4,14 @@ import Foundation
 import Synchronization
 import TransferMachines
 
-/// A replacement of the network for the ordinary sessions of an app on a test host.
+/// A replacement for the network, used by the ordinary sessions of an app on a test host.
 package protocol TestWire: Sendable {
     /// - Parameter launch: the launch whose process makes the request; `nil` for the test itself.
     func start(
         _ attempt: AttemptID, _ request: WireRequest, source: (any BodySource)?, sink: any BodySink, launch: Int64?,
         handler: @escaping @Sendable (TransportEvent) -> Void)
     func cancel(_ attempt: AttemptID)
-    /// Continues an attempt whose full sink accepts bytes again, or whose source has bytes again.
+    /// Continues an attempt that waited because its sink was full or its source had no bytes.
     func continueWork(_ attempt: AttemptID)
 }
 

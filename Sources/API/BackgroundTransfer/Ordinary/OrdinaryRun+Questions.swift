@@ -146,7 +146,8 @@ extension URLCredentialStorage {
     }
 }
 
-/// A sender without effect, because challenges are decided through their completion handler; the type requires a sender.
+/// A challenge sender without effect. `URLAuthenticationChallenge` requires a sender, but challenges are decided in their
+/// completion handlers.
 private final class ChallengeSender: NSObject, URLAuthenticationChallengeSender {
     func use(_ credential: URLCredential, for challenge: URLAuthenticationChallenge) {}
     func continueWithoutCredential(for challenge: URLAuthenticationChallenge) {}

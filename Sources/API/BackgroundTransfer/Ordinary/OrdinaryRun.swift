@@ -4,8 +4,8 @@ import FoundationNetworking
 import Synchronization
 import TransferMachines
 
-/// The work of a resumed task of an ordinary session: its attempts, redirects and challenges. The engine's thread calls it; the delegate is
-/// called on its own queue.
+/// The work of a resumed task of an ordinary session: its attempts, redirects and challenges. The transport's thread calls the run.
+/// The delegate is called on the delegate's queue.
 final class OrdinaryRun: TaskRun {
     let engine: OrdinarySession
     let state = Mutex(State())

@@ -3,8 +3,8 @@ import FoundationNetworking
 import Synchronization
 import TransferMachines
 
-/// An ordinary session, with the agent's transfer engine in this process and one attempt per task. Of a transfer, only a download's bytes
-/// are on the disk.
+/// An ordinary session. It runs the agent's transport in this process, and makes one attempt per task. Only the bytes of downloads
+/// are written to the disk.
 final class OrdinarySession: SessionEngine {
     private struct State {
         weak var session: URLSession?

@@ -44,8 +44,8 @@ struct CachedAnswer: Sendable {
     }
 }
 
-/// The cache of an ordinary session, used for data tasks with GET. Of two responses with one path and different queries, only the last is
-/// stored.
+/// The cache of an ordinary session, used for data tasks with GET. If two responses have the same path and different queries, only
+/// the last response is stored.
 struct SessionCache {
     enum Finding: Sendable {
         case askTheServer(adding: [HeaderField])
