@@ -3,19 +3,19 @@ import BackgroundRuntime
 import BackgroundScheduling
 import Foundation
 
-/// A request to continue work that the user just began. A notification shows its progress and a Cancel button.
+/// A request to continue work that the user just began. A notification shows the progress of the work and a Cancel button.
 ///
-/// Submit the request from the foreground, as the result of what the user did. The task runs in this process, also after the
-/// app's last command has returned. `earliestBeginDate` and `recurrence` have no effect.
+/// Submit the request in a process that the user started, as the result of an action of the user. The task runs in this process,
+/// also after the app's last command has returned. `earliestBeginDate` and `recurrence` have no effect.
 ///
 /// Differs from Apple: progress is shown in a desktop notification. At most ``BGTaskScheduler/continuedProcessingRoom`` tasks of
 /// an app run at the same time.
 open class BGContinuedProcessingTaskRequest: BGTaskRequest, @unchecked Sendable {  // because its base is
-    /// The strategy if the task cannot run at once because too many tasks run.
+    /// The strategy for a task that cannot run at once, because too many tasks are running.
     public enum SubmissionStrategy: Int, Sendable {
         /// The submission fails with ``BGTaskScheduler/Error/immediateRunIneligible``.
         case fail = 0
-        /// The request waits for room, and is removed when its process ends.
+        /// The request waits until another task ends. The request is removed when its process ends.
         case queue = 1
     }
 
@@ -27,7 +27,7 @@ open class BGContinuedProcessingTaskRequest: BGTaskRequest, @unchecked Sendable 
         /// Creates a set from its bits.
         public init(rawValue: Int) { self.rawValue = rawValue }
 
-        /// A GPU. The machine has one if the kernel offers a render node.
+        /// A GPU. A machine has a GPU if its kernel provides a render node.
         public static let gpu = Resources(rawValue: 1 << 0)
     }
 
@@ -35,15 +35,15 @@ open class BGContinuedProcessingTaskRequest: BGTaskRequest, @unchecked Sendable 
     open var title: String
     /// The second line of the notification, under the title.
     open var subtitle: String
-    /// The strategy if the task cannot run at once because too many tasks run.
+    /// The strategy for a task that cannot run at once, because too many tasks are running.
     open var strategy: SubmissionStrategy = .queue
     /// The resources that this machine must have. If one is missing, the submission fails with
     /// ``BGTaskScheduler/Error/notPermitted``.
     open var requiredResources: Resources = []
 
     /// - Parameters:
-    ///   - identifier: an identifier without a wildcard. The permitted list contains it, or a wildcard of the list
-    ///     (`app.export.*`) covers it.
+    ///   - identifier: an identifier without a wildcard. The permitted list must contain this identifier, or a wildcard
+    ///     (`app.export.*`) that covers it.
     ///   - title: the first line of the notification.
     ///   - subtitle: the second line of the notification.
     public init(identifier: String, title: String, subtitle: String) {
@@ -69,18 +69,19 @@ open class BGContinuedProcessingTaskRequest: BGTaskRequest, @unchecked Sendable 
 
 /// A task that the user began and that continues in the background. Its progress is shown on the desktop.
 ///
-/// ``progress`` is required: after a minute without progress, the time of the task ends. Cancel in the notification also ends the
-/// task. The app receives it as ``BGTask/expirationHandler``, like every other end.
+/// The app must update ``progress``: after a minute without progress, the time of the task ends. The Cancel button in the
+/// notification also ends the time of the task. In both cases ``BGTask/expirationHandler`` is called.
 open class BGContinuedProcessingTask: BGTask, ProgressReporting, @unchecked Sendable {  // because its base is
     private let lock = NSLock()
     private var shown: (title: String, subtitle: String)
     private let update: @Sendable (String, String) -> Void
 
-    /// The progress of the task, read twice a second, children included. Without a total, the task counts as moving and no
-    /// percentage is shown.
+    /// The progress of the task, including its child progress objects. The progress is read twice a second. If it has no total,
+    /// each change of `completedUnitCount` counts as progress, and no percentage is shown.
     public let progress = Progress(totalUnitCount: 0)
 
-    /// Creates a mock. Its completion and its title are not recorded. Differs from Apple: on iOS, an app cannot create a task.
+    /// Creates a mock for tests. The completion and the title of the mock are not recorded. Differs from Apple: on iOS, an app
+    /// cannot create a task.
     ///
     /// - Parameter identifier: any identifier that the test needs.
     public override init(identifier: String) {
@@ -118,7 +119,7 @@ extension BGTaskScheduler {
     /// not documented.
     public static let continuedProcessingRoom = ContinuedProcessing.room
 
-    /// The resources that a continued-processing request may require on this machine: a GPU if there is a render node.
+    /// The resources that a continued-processing request may require on this machine: a GPU if the kernel provides a render node.
     public class var supportedResources: BGContinuedProcessingTaskRequest.Resources {
         let nodes = (try? FileManager.default.contentsOfDirectory(atPath: "/dev/dri")) ?? []
         return nodes.contains { $0.hasPrefix("renderD") } ? .gpu : []

@@ -1,11 +1,11 @@
 import BackgroundLedger
 import Foundation
 
-/// The work of one launch, given to the handler that was registered for it. Abstract.
+/// The work of one launch. The handler that was registered for the task's identifier receives it. Abstract.
 ///
-/// The class and its subclasses are open, like Apple's, so that a mock can override what its test examines.
+/// The class and its subclasses are open, like Apple's classes, so that a mock can override the members that its test examines.
 open class BGTask: NSObject, @unchecked Sendable {  // because the lock guards what changes
-    /// The identifier of the request that asked for this launch.
+    /// The identifier of the request that this launch belongs to.
     public let identifier: String
     private let lock = NSLock()
     private var handler: (() -> Void)?
@@ -13,7 +13,8 @@ open class BGTask: NSObject, @unchecked Sendable {  // because the lock guards w
     private var isExpired = false
     private let complete: @Sendable (Bool) -> Void
 
-    /// Creates a mock. Its completion is not recorded. Differs from Apple: on iOS, an app cannot create a task.
+    /// Creates a mock for tests. The completion of the mock is not recorded. Differs from Apple: on iOS, an app cannot create a
+    /// task.
     ///
     /// - Parameter identifier: any identifier that the test needs.
     public init(identifier: String) {
@@ -28,9 +29,9 @@ open class BGTask: NSObject, @unchecked Sendable {  // because the lock guards w
         super.init()
     }
 
-    /// A handler that is called once, shortly before the time ends, and then cleared. It runs on another thread than the work.
-    /// The handler must stop the work and make sure that ``setTaskCompleted(success:)`` is called. A handler that is set after
-    /// that moment is called at once.
+    /// A handler that is called once, shortly before the time ends, and then cleared. It runs on another thread than the work. The
+    /// handler must stop the work and make sure that ``setTaskCompleted(success:)`` is called. If the time has already ended when
+    /// the handler is set, the handler is called at once.
     ///
     /// Without a handler, the task is completed unsuccessfully when its time is up.
     open var expirationHandler: (() -> Void)? {
@@ -46,11 +47,11 @@ open class BGTask: NSObject, @unchecked Sendable {  // because the lock guards w
         }
     }
 
-    /// Ends the task. Call it for every task as soon as the work ends. The first call counts; later calls have no effect. Values
-    /// that the app set in `UserDefaults` before the call are on the disk before the result of the launch is recorded.
+    /// Ends the task. Call it for every task as soon as the work ends. Calls after the first call have no effect. Values that the
+    /// app set in `UserDefaults` before the call are written to the disk before the result of the launch is recorded.
     ///
-    /// Differs from Apple: the process then ends, and its memory is lost. The process continues while an attempt at a transfer
-    /// that the launch began is under way, for ``BackgroundSettings/continuation`` at most.
+    /// Differs from Apple: the process then ends, and its memory is lost. If an attempt at a transfer that the launch began is
+    /// running, the process first waits for the attempt, for at most ``BackgroundSettings/continuation``.
     open func setTaskCompleted(success: Bool) {
         let isFirst = lock.withLock { () -> Bool in
             defer {

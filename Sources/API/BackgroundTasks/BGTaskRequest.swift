@@ -6,12 +6,13 @@ import BackgroundLedger
 @_exported import struct BackgroundScheduling.WallClockTime
 import Foundation
 
-/// A request to be launched in the background later. Abstract: submit one of its subclasses.
+/// A request for a later launch in the background. Abstract: submit one of its subclasses.
 open class BGTaskRequest: NSObject, NSCopying, @unchecked Sendable {  // because the scheduler copies it in and out
-    /// The identifier of the task, from the permitted list.
+    /// The identifier of the task. The permitted list must contain it.
     public let identifier: String
 
-    /// The earliest date of the launch, or `nil` for no delay. The launch may be later. A date in the past means now.
+    /// The earliest date of the launch, or `nil` for no delay. The launch may begin later. A date in the past has the same effect
+    /// as the current date.
     open var earliestBeginDate: Date?
 
     /// A rule on the user's clock, for example every day at 12:00. Beyond Apple.
@@ -20,27 +21,27 @@ open class BGTaskRequest: NSObject, NSCopying, @unchecked Sendable {  // because
     /// again. The request is planned again when the time zone or the clock changes. `earliestBeginDate` is not used.
     public var recurrence: WallClockRule?
 
-    /// The number of seconds after the time of the rule at which this request begins, less than a day. A delay spreads the load
-    /// on services that many apps call at noon.
+    /// The delay in seconds between the time of the rule and the beginning of the request. It is less than a day. Delays spread the
+    /// load on services that many apps call at noon.
     public var recurrenceDelay: Double = 0
 
-    /// The occurrence on the user's clock that a pending request with a rule waits for. Beyond Apple.
+    /// The next occurrence of a pending request with a rule, as a date on the user's clock. Beyond Apple.
     public internal(set) var occurrence: Date?
 
-    /// The policy for occurrences that pass while the machine is off or asleep. Beyond Apple.
+    /// The policy for occurrences that were missed because the machine was off or asleep. Beyond Apple.
     public var missedOccurrences: MissedPolicy = .once
 
-    /// A Boolean value that indicates whether the request is launched while the user saves power. Set it for work that costs
-    /// almost nothing and that the user expects. Beyond Apple, where Low Power Mode turns background refresh off.
+    /// A Boolean value that indicates whether the request is launched while the desktop's power saver is on. Set it for work that
+    /// uses almost no power and that the user expects. Beyond Apple: on iOS, Low Power Mode turns background refresh off.
     public var runsInLowPowerMode = false
 
     /// A Boolean value that indicates whether the machine wakes from sleep for this request. Waking requires `CAP_WAKE_ALARM`,
     /// logind, and a battery charge of at least 30 %.
     ///
-    /// Differs from Apple, where the system decides when to wake. The machine goes back to sleep when the work is complete and no
-    /// user is active, after 20 s at the latest. Work that is still under way then continues at the next wake. If the machine
-    /// cannot be woken, the request runs after the sleep, like every other request. `why` and `doctor` report what is missing. A
-    /// launch that is run late does not wake the machine.
+    /// Differs from Apple: iOS decides when to wake. The machine sleeps again when the work is complete and no user is active,
+    /// after 20 s at the latest. Work that is not complete by then continues when the machine wakes again. If the machine cannot be
+    /// woken, the request runs after the sleep, like every other request. `why` and `doctor` report what is missing. The machine is
+    /// not woken for a launch that is run late.
     public var wakesSystem = false
 
     init(identifier: String) {
@@ -112,8 +113,8 @@ open class BGProcessingTaskRequest: BGTaskRequest, @unchecked Sendable {  // bec
     /// A Boolean value that indicates whether the launch requires a network. If the network is lost while the launch runs, the
     /// time of the launch ends.
     ///
-    /// The request then waits for the network and is launched again, unless the handler submitted or cancelled its identifier.
-    /// Differs from Apple, where the request is used up.
+    /// The request then waits for the network and is launched again, unless the handler submitted a new request with this
+    /// identifier or cancelled the identifier. Differs from Apple: iOS does not launch the request again.
     open var requiresNetworkConnectivity = false
     /// A Boolean value that indicates whether the launch requires external power. If external power is lost while the launch
     /// runs, the time of the launch ends and the request waits again, as described at ``requiresNetworkConnectivity``. A machine
@@ -126,8 +127,8 @@ open class BGProcessingTaskRequest: BGTaskRequest, @unchecked Sendable {  // bec
     override var kind: LaunchKind { .processing }
 }
 
-/// A request for health research. Differs from Apple: the entitlement does not exist here, so the submission fails with
-/// ``BGTaskScheduler/Error/notPermitted``. The class exists so that code which uses it compiles.
+/// A request for health research. Declared so that code compiles. Differs from Apple: the entitlement does not exist on Linux, so
+/// the submission fails with ``BGTaskScheduler/Error/notPermitted``.
 open class BGHealthResearchTaskRequest: BGProcessingTaskRequest, @unchecked Sendable {  // because its base is
     /// The protection class of the files that the task needs.
     open var protectionTypeOfRequiredData: FileProtectionType = .complete

@@ -6,8 +6,8 @@ extension BGTaskScheduler {
 
     /// The reason that a request was not accepted.
     ///
-    /// The type has the form of an imported error. Its static names are codes, for use as a value and in patterns:
-    /// `catch BGTaskScheduler.Error.notPermitted`, `error.code == .notPermitted`.
+    /// The type has the form of an error that is imported from Objective-C. Its static names are codes, for use as values and in
+    /// patterns: `catch BGTaskScheduler.Error.notPermitted`, `error.code == .notPermitted`.
     public struct Error: Swift.Error, Hashable, Sendable, CustomNSError, LocalizedError {
         /// The error codes, with Apple's numbers.
         public enum Code: Int, Sendable {
@@ -21,20 +21,20 @@ extension BGTaskScheduler {
             /// A continued-processing request with `.fail` could not start at once.
             case immediateRunIneligible = 4
 
-            /// Lets a code match the error that carries it.
+            /// Returns whether an error has this code, so that a code can be used as a pattern.
             public static func ~= (code: Code, error: any Swift.Error) -> Bool { (error as? Error)?.code == code }
         }
 
         /// The kind of refusal. Errors are compared by their codes.
         public let code: Code
-        /// A sentence for users about what was wrong. Beyond Apple.
+        /// A sentence for the user with the reason. Beyond Apple.
         public let reason: String
         /// The error that caused ``Code/unavailable``. Beyond Apple.
         public let underlyingError: (any Swift.Error)?
 
         /// - Parameters:
         ///   - code: the kind of refusal.
-        ///   - userInfo: a dictionary of which only `NSLocalizedDescriptionKey` is kept.
+        ///   - userInfo: a dictionary. Only the value of `NSLocalizedDescriptionKey` is used.
         public init(_ code: Code, userInfo: [String: Any] = [:]) {
             self.init(code, userInfo[NSLocalizedDescriptionKey] as? String ?? "")
         }

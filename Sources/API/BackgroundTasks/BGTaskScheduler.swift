@@ -7,12 +7,13 @@ import Synchronization
 
 /// Submits requests for background launches and registers the handlers of the launches.
 ///
-/// A request that ``submit(_:)`` accepted is durable: it survives this process, the agent, logout and reboot.
+/// A request that ``submit(_:)`` accepted is stored on the disk. It is not lost if this process or the agent ends, at a logout or
+/// at a reboot.
 ///
-/// Differs from Apple: a desktop has no usage learning and no energy budget. A request is launched when its conditions hold, and
-/// `why` shows the condition that does not hold.
+/// Differs from Apple: the scheduler does not learn when the user uses the app, and it has no energy budget. A request is launched
+/// when its conditions hold. The command `why` shows the conditions that do not hold.
 ///
-/// The class is open, like Apple's, so that tests of an app can mock it. `BackgroundTasksTesting` runs the real scheduler in
+/// The class is open, like Apple's class, so that tests of an app can mock it. `BackgroundTasksTesting` runs the real scheduler in
 /// virtual time.
 open class BGTaskScheduler: NSObject, @unchecked Sendable {  // because a subclass may add more; there is no state here
     /// The scheduler of this process.
@@ -31,8 +32,9 @@ open class BGTaskScheduler: NSObject, @unchecked Sendable {  // because a subcla
 
     /// Registers the handler of a task. Call it before ``run()`` or before the app's scenes are built.
     ///
-    /// The handler of a wildcard (`app.export.*`) serves identifiers that the wildcard covers and that have no handler. If
-    /// several wildcards cover an identifier, the longest is used. ``BGTask/identifier`` is the identifier that was submitted.
+    /// The handler of a wildcard (`app.export.*`) is used for identifiers that the wildcard covers and that have no handler. If
+    /// several wildcards cover an identifier, the longest wildcard is used. ``BGTask/identifier`` is the identifier that was
+    /// submitted.
     ///
     /// - Parameters:
     ///   - identifier: an identifier that the permitted list contains or a wildcard of the list covers. A wildcard is also
@@ -40,8 +42,9 @@ open class BGTaskScheduler: NSObject, @unchecked Sendable {  // because a subcla
     ///   - queue: the queue on which the handler runs, or `nil` for a background queue of the framework.
     ///   - launchHandler: does the work and ends with ``BGTask/setTaskCompleted(success:)``.
     /// - Returns: `false` if the permitted list does not cover the identifier.
-    /// - Precondition: The identifier was not registered before, and ``run()`` was not called before. Continued processing may
-    ///   register late: the second part does not apply to a wildcard, or to an identifier that only a wildcard permits.
+    /// - Precondition: The identifier was not registered before, and ``run()`` was not called before. Handlers of continued
+    ///   processing may be registered after ``run()``: the second condition does not apply to a wildcard, or to an identifier that
+    ///   only a wildcard permits.
     @discardableResult
     open func register(
         forTaskWithIdentifier identifier: String, using queue: DispatchQueue?, launchHandler: @escaping (BGTask) -> Void
@@ -54,10 +57,12 @@ open class BGTaskScheduler: NSObject, @unchecked Sendable {  // because a subcla
         return true
     }
 
-    /// Runs the launch that this process was started for, and ends the process with it. Beyond Apple.
+    /// Runs the handler of the launch for which the agent started this process, and ends the process when the launch has ended.
+    /// Beyond Apple.
     ///
     /// In a plain `main.swift`, register the handlers, then call this method. If the agent did not launch the process, the method
-    /// returns when the continued processing of this process has ended, usually at once. Registering a handler afterwards traps.
+    /// returns when the continued processing of this process has ended, usually at once. A handler that is registered later stops
+    /// the program with an error.
     public func run() {
         if TaskHandlers.shared.hasActions { BackgroundLaunch.recordTimeChangeInterest() }
         BackgroundLaunch.serveLaunch()
@@ -66,14 +71,14 @@ open class BGTaskScheduler: NSObject, @unchecked Sendable {  // because a subcla
 
     // MARK: Requests
 
-    /// Makes a request durable. A pending request with the same identifier is replaced.
+    /// Stores a request in the agent's database (ledger). A pending request with the same identifier is replaced.
     ///
-    /// Without `earliestBeginDate`, the request begins as soon as its conditions hold. If a launch submits such a request, and
-    /// the identifier was launched without a date before, the request waits for five minutes. The pause doubles with each such
-    /// launch of the last day, up to an hour. On iOS, the system decides the pause. Without a pause, an app that submits its next
-    /// refresh in each handler would run without end.
+    /// Without `earliestBeginDate`, the request begins as soon as its conditions hold. If a launch submits such a request, and the
+    /// identifier was launched without a date before, the request waits for five minutes. The pause doubles with each such launch
+    /// of the last day, up to an hour. On iOS, the system decides the pause. Without this pause, an app that submits its next
+    /// refresh in each handler would be launched again and again.
     ///
-    /// Cost: one transaction, synced to disk. If no agent runs, one is started.
+    /// Cost: one transaction, synced to the disk. If no agent is running, an agent is started.
     /// - Throws: ``BGTaskScheduler/Error``.
     open func submit(_ taskRequest: BGTaskRequest) throws {
         let manifest = AppRuntime.shared.manifest
@@ -113,10 +118,10 @@ open class BGTaskScheduler: NSObject, @unchecked Sendable {  // because a subcla
         open func submitTaskRequest(_ taskRequest: BGTaskRequest) async throws
     { try submit(taskRequest) }
 
-    /// Makes a request durable and calls a handler on a background queue. The method of SDK 27 with a completion handler.
+    /// Stores a request, and then calls a handler on a background queue. This is the method with a completion handler of Apple's
+    /// SDK 27.
     ///
-    /// Differs from Apple: the request is durable when this method returns, even if the process ends before the handler is
-    /// called.
+    /// Differs from Apple: the request is stored when this method returns, even if the process ends before the handler is called.
     @preconcurrency open func submitTaskRequest(
         _ taskRequest: BGTaskRequest, completionHandler: @escaping @Sendable ((any Swift.Error)?) -> Void
     ) {
@@ -129,7 +134,7 @@ open class BGTaskScheduler: NSObject, @unchecked Sendable {  // because a subcla
         }
     }
 
-    /// Removes a pending request; a running launch is not stopped.
+    /// Removes a pending request. A running launch is not stopped.
     open func cancel(taskRequestWithIdentifier identifier: String) {
         DurableWrites.shared.commit("the cancellation of \(identifier)") { _ = try $0.deleteRequest(identifier) }
     }
@@ -140,7 +145,7 @@ open class BGTaskScheduler: NSObject, @unchecked Sendable {  // because a subcla
         _ = try storing { try $0.deleteRequest(identifier) }
     }
 
-    /// Removes every pending request; running launches continue.
+    /// Removes every pending request. Running launches continue.
     open func cancelAllTaskRequests() {
         DurableWrites.shared.commit("the cancellation of all requests") { _ = try $0.deleteAllRequests() }
     }
@@ -148,7 +153,8 @@ open class BGTaskScheduler: NSObject, @unchecked Sendable {  // because a subcla
     /// Returns copies of the pending requests. A change to a copy has an effect only when the copy is submitted.
     open func pendingTaskRequests() async -> [BGTaskRequest] { pendingNow() }
 
-    /// Returns a copy of the pending request with this identifier, or `nil` if there is none. Beyond Apple.
+    /// Returns a copy of the pending request with this identifier, or `nil` if no request with this identifier is pending. Beyond
+    /// Apple.
     ///
     /// Cost: one read of the ledger, a fraction of a millisecond.
     /// - Throws: ``BGTaskScheduler/Error/unavailable``.
@@ -188,14 +194,14 @@ open class BGTaskScheduler: NSObject, @unchecked Sendable {  // because a subcla
 
     // MARK: Simulation
 
-    /// Launches a pending request now, as the system would. Beyond Apple, where only a debugger can do this.
-    /// - Returns: the agent's response, as a sentence.
+    /// Launches a pending request now, in the same way as when it is due. Beyond Apple: on iOS only a debugger can do this.
+    /// - Returns: the agent's response, as a sentence for the user.
     /// - Throws: ``BGTaskScheduler/Error/unavailable``, also if no agent responds.
     public func simulateLaunch(forTaskWithIdentifier identifier: String) async throws -> String {
         try await send(.simulateLaunch, identifier)
     }
 
-    /// Ends the time of the running launch now.
+    /// Ends the time of a running launch now.
     /// - Throws: ``BGTaskScheduler/Error/unavailable``, also if no agent responds.
     public func simulateExpiration(forTaskWithIdentifier identifier: String) async throws -> String {
         try await send(.simulateExpire, identifier)
@@ -205,20 +211,20 @@ open class BGTaskScheduler: NSObject, @unchecked Sendable {  // because a subcla
     /// Apple.
     public func personIsChoosing(_ isChoosing: Bool) { LaunchContext.current?.setPersonChoosing(isChoosing) }
 
-    /// Records that the current launch failed, although its action returns. The history shows `failed` and the reason. Outside a
-    /// launch, the call has no effect. Beyond Apple, where SwiftUI actions have no success flag.
+    /// Records that the current launch failed, although its action returns normally. The history shows `failed` and the reason.
+    /// Outside a launch, this method has no effect. Beyond Apple: actions of SwiftUI cannot report a failure.
     public func failCurrentLaunch(_ reason: String) { LaunchContext.current?.fail(reason) }
 
-    /// Sets what the history shows about the result of the current launch, for example "3 photos uploaded". The last text counts. Outside a
-    /// launch, the call has no effect.
+    /// Sets what the history shows about the result of the current launch, for example "3 photos uploaded". If the method is called
+    /// several times, the last text is shown. Outside a launch, this method has no effect.
     package func describeCurrentLaunch(_ result: String) { LaunchContext.current?.describe(result) }
 
-    /// Ends the process because the current launch cannot do its work now, for a temporary reason. The launch is retried with
-    /// growing pauses, as after a crash. The history shows the reason. Outside a launch, the call has no effect. Beyond Apple.
+    /// Ends the process because the current launch cannot do its work now, for a temporary reason. The launch is retried after
+    /// growing pauses, as after a crash. The history shows the reason. Outside a launch, this method has no effect. Beyond Apple.
     public func abandonCurrentLaunch(_ reason: String) { LaunchContext.current?.abandon(reason) }
 
-    /// The clock by which requests of this process begin. In a rehearsal, or in a test that drives the app, the clock of its test
-    /// host.
+    /// The time on the clock that decides when requests of this process begin. In a rehearsal, or in a test that drives the app,
+    /// this is the clock of the test host.
     package static var now: Date { AppRuntime.isOnTestHost ? AppRuntime.shared.now : ThisProcess.now }
 
     private func send(_ verb: ControlRecord.Verb, _ argument: String) async throws -> String {
@@ -250,7 +256,7 @@ open class BGTaskScheduler: NSObject, @unchecked Sendable {  // because a subcla
     }
 }
 
-/// The maximum number of pending requests of a kind: Apple's numbers.
+/// The maximum number of pending requests of each kind. The numbers are the same as Apple's.
 enum PendingLimit {
     /// Returns `nil` if the number is not limited.
     static func of(_ kind: LaunchKind) -> Int? { isLifted ? nil : kind == .appRefresh ? 1 : 10 }

@@ -1,7 +1,7 @@
 import BackgroundRuntime
 
-/// The capabilities of this desktop: what an app's background work survives, and what the agent can detect. Each capability has a
-/// reason.
+/// The capabilities of this desktop: the events after which background work continues, and the facts that the agent can detect.
+/// Each capability has a reason.
 ///
 /// ```swift
 /// let survivesLogout = BackgroundGuarantees.current.survivesLogout
@@ -9,13 +9,13 @@ import BackgroundRuntime
 /// ```
 ///
 /// Accepted work is always safe, because the agent's database (ledger) is on the disk. A capability describes when the work
-/// continues, and if it continues without the user. `background doctor` prints all capabilities.
+/// continues, and whether it continues without an action of the user. `background doctor` prints all capabilities.
 ///
-/// Differs from Apple: iOS has no such type. It has the same capabilities on every device, and documents part of them.
+/// Differs from Apple: iOS has no such type, because every device has the same capabilities.
 public struct BackgroundGuarantees: Sendable, Equatable, Codable {
     /// A capability of this desktop.
     public struct Guarantee: Sendable, Equatable, Codable {
-        /// The name of a capability: the name of its property in ``BackgroundGuarantees``.
+        /// The names of the capabilities. A capability has the name of its property in ``BackgroundGuarantees``.
         public enum Name: String, Sendable, Codable, CaseIterable {
             /// See ``BackgroundGuarantees/survivesLogout``.
             case survivesLogout
@@ -37,13 +37,13 @@ public struct BackgroundGuarantees: Sendable, Equatable, Codable {
 
         /// The state of a capability.
         public enum Verdict: String, Sendable, Codable, CaseIterable {
-            /// The desktop has the capability, and the user has nothing to do.
+            /// The desktop has the capability, without an action of the user.
             case kept
             /// The work is not lost, and continues without a command when the user logs in again.
             case keptFromNextLogin
             /// The desktop does not have the capability.
             case notKept
-            /// The state is not known yet. The agent finds it with its first work.
+            /// The state is not known yet. The agent detects it when it does its first work.
             case unknown
         }
 
@@ -56,33 +56,33 @@ public struct BackgroundGuarantees: Sendable, Equatable, Codable {
         /// A shell command that improves the state, or `nil` if such a command does not exist or is not known.
         public let help: String?
 
-        /// A Boolean value that indicates whether the verdict is `kept`.
+        /// A Boolean value that indicates whether ``verdict`` is `kept`.
         public var isKept: Bool { verdict == .kept }
     }
 
-    /// The work continues after a logout. Only lingering provides this: without it, a logout ends the user manager and the agent.
-    /// Source of the rule: loginctl(1), `enable-linger`.
+    /// The work continues after a logout. This requires lingering, because without lingering a logout ends the user manager and the
+    /// agent. Source of the rule: loginctl(1), `enable-linger`.
     public let survivesLogout: Guarantee
     /// The work continues after a reboot. With lingering, it continues at boot. Without lingering, it continues when the user
     /// logs in, through the user unit or the autostart entry. Source of the rule: systemd.special(7), `default.target`; the
     /// Desktop Application Autostart Specification.
     public let survivesReboot: Guarantee
-    /// The work continues after `kill -9` of the app and the agent. A user manager starts the agent again. Without one, the app's
-    /// next command or the next login does. Source of the rule: systemd.service(5), `Restart=`.
+    /// The work continues after `kill -9` of the app and the agent. A user manager starts the agent again. Without a user manager,
+    /// the app's next command or the next login starts the agent again. Source of the rule: systemd.service(5), `Restart=`.
     ///
     /// Differs from Apple: on iOS, a user who swipes the app away ends its refreshes and its transfers.
     public let survivesForceQuit: Guarantee
     /// The machine wakes from sleep for work that is due. Source of the rule: timerfd_create(2), `CLOCK_BOOTTIME_ALARM`, which
     /// needs `CAP_WAKE_ALARM`.
     public let wakesSystem: Guarantee
-    /// A service reports whether there is a network. Without such a service, the agent assumes that there is one.
+    /// A service reports whether the machine has a network connection. Without such a service, the agent assumes a connection.
     public let networkIsKnown: Guarantee
-    /// A service reports whether the network is metered: NetworkManager, or the portal in a sandbox. Without such a service, the
-    /// network counts as not metered.
+    /// A service (NetworkManager, or the portal in a sandbox) reports whether the network is metered. Without such a service, the
+    /// agent assumes that the network is not metered.
     public let meteredIsKnown: Guarantee
-    /// A service reports whether the machine is on external power. Without such a service, the machine counts as plugged in.
+    /// A service reports whether the machine is on external power. Without such a service, the agent assumes external power.
     public let powerIsKnown: Guarantee
-    /// Notifications show buttons, and the agent receives what the user presses.
+    /// Notifications show buttons, and the agent is notified if the user presses a button.
     public let buttonsAreLive: Guarantee
 
     /// All capabilities, in the order of the properties.
@@ -93,13 +93,13 @@ public struct BackgroundGuarantees: Sendable, Equatable, Codable {
         ]
     }
 
-    /// The capabilities at this moment. Read the property again after a change: a login, an installation, a first notification.
+    /// The capabilities at this moment. Read the property again after a change, for example a login, an installation or the first
+    /// notification.
     ///
-    /// For the network, power and the notification server, the value is what the agent recorded last, because only an agent can
-    /// detect them. In a test with `TestDriver`, the desktop has lingering and a notification server with buttons: it has all
-    /// capabilities except ``wakesSystem``.
+    /// The facts about the network, power and the notification server are the last facts that the agent recorded, because only an
+    /// agent can detect them. In a test with `TestDriver`, the desktop has all capabilities except ``wakesSystem``.
     ///
-    /// Errors: none. If something cannot be examined, for example because the ledger cannot be read, the state is `unknown`.
-    /// Cost: about a dozen file checks and one read of the ledger. No other process is called. Nothing is created or started.
+    /// Errors: none. If something cannot be examined, for example because the ledger cannot be read, the state is `unknown`. Cost:
+    /// about a dozen file checks and one read of the ledger. No other process is called or started, and no file is created.
     public static var current: BackgroundGuarantees { BackgroundGuarantees(AppRuntime.shared.desktopFacts) }
 }

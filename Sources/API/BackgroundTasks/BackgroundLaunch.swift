@@ -4,10 +4,10 @@ import BackgroundScheduling
 import Foundation
 import ProcessSupport
 
-/// The launch that the agent started this process for, for apps whose scenes and main function belong to a GUI library. Beyond
-/// Apple, where SwiftUI has both.
+/// Handles launches in apps whose scenes and main function belong to a GUI library. Beyond Apple, because on iOS SwiftUI has both.
 ///
-/// ``handle(_:action:)`` registers what a scene does in the background, and ``run()`` runs it if this process is a launch:
+/// ``handle(_:action:)`` registers the background action of a scene. ``run()`` runs the action if the agent started this process
+/// for it:
 ///
 /// ```swift
 /// extension TheirScene {
@@ -28,14 +28,15 @@ import ProcessSupport
 ///
 /// The apps of `BackgroundScenes` also use ``handle(_:action:)`` and ``run()``.
 public enum BackgroundLaunch {
-    /// Registers what the app does in launches of this kind.
+    /// Registers an action for launches of this kind.
     ///
-    /// Several actions of one launch run at the same time; the launch ends when all actions have returned. After ``run()``, the
-    /// call has no effect, because a GUI library evaluates its scenes many times and each scene must count once.
+    /// If several actions are registered for one launch, they run at the same time. The launch ends when all actions have returned.
+    /// After ``run()`` this method has no effect, because a GUI library evaluates its scenes many times and each action must be
+    /// registered only once.
     ///
     /// - Parameters:
     ///   - task: the kind of launches.
-    ///   - action: does the work. Its task is cancelled when the time of the launch is up.
+    ///   - action: does the work. The task that runs the action is cancelled when the time of the launch ends.
     public static func handle<Request: Sendable, Response: Sendable>(
         _ task: BackgroundTask<Request, Response>, action: @escaping @Sendable (Request) async -> Response
     ) {
@@ -45,13 +46,13 @@ public enum BackgroundLaunch {
                 run: { payload in await task.run(payload, action) }))
     }
 
-    /// Runs the launch that the agent started this process for, and ends the process with it. If a user started the process, the
-    /// method returns at once, so that the app's windows open.
+    /// Runs the actions of the launch for which the agent started this process, and ends the process when the launch has ended. If
+    /// a user started the process, the method returns at once, so that the app can open its windows.
     ///
-    /// Call it on the main thread, as the first step of main after the actions are registered. A launch does not need a window, a
-    /// display or a menu, and there may be none. Registering a handler afterwards traps, as after `BGTaskScheduler.run()`,
-    /// because the launch would not find the handler. The exception is an identifier that only a wildcard of the permitted list
-    /// permits.
+    /// Call it on the main thread, as the first step of main after the actions are registered. Do not open a window or a display
+    /// before this call, because a launch may run without a display. A handler that is registered later stops the program with an
+    /// error, as after `BGTaskScheduler.run()`, because the launch would not find the handler. The exception is an identifier that
+    /// only a wildcard of the permitted list permits.
     public static func run() {
         recordTimeChangeInterest()
         serveLaunch()
@@ -67,13 +68,12 @@ public enum BackgroundLaunch {
         dispatchMain()
     }
 
-    /// Returns when everything that this process began is durable and has its response, and continued processing has ended.
+    /// Returns when all work that this process began is stored and has its response, and continued processing has ended.
     ///
     /// - Parameters:
-    ///   - hasMore: `true` if tasks of the app may still begin more. The app then gets a short time after everything that it
-    ///     began.
-    ///   - continuation: the number of seconds to wait for requests of the app that are under way, because their handlers may
-    ///     begin more.
+    ///   - hasMore: `true` if Swift tasks of the app may still begin work. The method then waits a short time after the last work
+    ///     that the app began.
+    ///   - continuation: the number of seconds to wait for running requests of the app, because their handlers may begin more work.
     package static func settled(hasMore: Bool = false, continuation: Double = 0) async {
         let beginnings = UnsavedWork.current
         let limit = AppRuntime.shared.elapsed + .seconds(continuation)
@@ -88,8 +88,8 @@ public enum BackgroundLaunch {
         } while beginnings.begun != begun || !beginnings.isEmpty
     }
 
-    /// Records in the ledger whether the app handles time changes, because the agent must know this without starting the app.
-    /// Writes only if the value changed.
+    /// Records in the ledger whether the app handles time changes, because the agent must know this without starting the app. The
+    /// ledger is written only if the value changed.
     package static func recordTimeChangeInterest() {
         let isWanted = TaskHandlers.shared.handles(.significantTimeChange)
         do throws(StoreError) {

@@ -2,29 +2,29 @@ import BackgroundLedger
 import BackgroundRuntime
 import Foundation
 
-/// The settings of an app's agent: how long launches may take, and when the user must not be disturbed. Beyond Apple, where only
-/// the system decides.
+/// The settings of an app's agent: the time limits of launches, and the times in which no notifications are shown. Beyond Apple: on
+/// iOS only the system decides these values.
 public struct BackgroundSettings: Sendable, Equatable {
     /// The time limit in seconds of an app refresh, and of a launch for a session or a button. Default: 30.
     public var refreshBudget: Double
     /// The time limit in seconds of a processing task. Default: 600.
     public var processingBudget: Double
-    /// The number of seconds between the warning and the kill. A cancelled await can be adopted by a task for the same time.
-    /// Default: 5.
+    /// The grace time: the number of seconds between the warning to a launch and the kill. During this time after a cancelled
+    /// await, a task can also adopt the transfer. Default: 5.
     public var grace: Double
-    /// The maximum number of seconds that a launch continues after its handlers returned, while an attempt at a transfer that it
-    /// began is under way. The launch then ends as completed, and the memory of the app is lost. If the value is 0, a launch ends
-    /// when its handlers returned. A process that a user started waits for the same time for the requests that it makes itself.
-    /// Default: 30.
+    /// The maximum number of seconds that a launch continues after its handlers returned, while an attempt at a transfer that the
+    /// launch began is running. The launch then ends as completed, and the memory of the app is lost. If the value is 0, a launch
+    /// ends when its handlers have returned. A process that a user started waits at most this long for the requests that this
+    /// process sends. Default: 30.
     public var continuation: Double
-    /// A Boolean value that indicates whether notifications are shown. If `false`, each notification is kept for a day from its
-    /// time, and is shown if the value is `true` again by then. Default: `true`.
+    /// A Boolean value that indicates whether notifications are shown. If `false`, each notification is kept for a day after its
+    /// time. If the value becomes `true` during that day, the notification is shown. Default: `true`.
     public var notificationsEnabled: Bool
-    /// The minutes of the day, from and until, in which notifications wait. The hours pass midnight if `until` is smaller.
-    /// Default: `nil`, no quiet hours.
+    /// The quiet hours, in which notifications wait, as minutes since midnight. If `until` is smaller than `from`, the quiet hours
+    /// end on the next day. Default: `nil`, no quiet hours.
     public var quietHours: (from: Int, until: Int)?
 
-    /// The urgency that a notification needs to be shown in quiet hours.
+    /// The minimum urgency of notifications that are shown in quiet hours.
     public enum QuietHoursPass: Int, Sendable {
         /// Notifications with `UNNotificationInterruptionLevel.timeSensitive` and above.
         case timeSensitive = 2
@@ -32,15 +32,16 @@ public struct BackgroundSettings: Sendable, Equatable {
         case critical = 3
     }
 
-    /// The notifications that are also shown in quiet hours, or `nil` for none. Default: critical notifications.
+    /// The notifications that are also shown in quiet hours, or `nil` if no notifications are shown. Default: critical
+    /// notifications.
     public var quietHoursPass: QuietHoursPass? = .critical
-    /// The identifiers of categories whose notifications are not shown. A notification is kept for a day from its time, and is
-    /// shown if its category is removed from this set by then.
-    /// Default: none.
+    /// The identifiers of categories whose notifications are not shown. A notification is kept for a day after its time. If its
+    /// category is removed from this set during that day, the notification is shown. Default: none.
     public var silencedCategories: Set<String> = []
 
-    /// Files that may be the cause of a failed launch, for example a configuration. When one of them changes, a launch that was
-    /// abandoned (``BGTaskScheduler/abandonCurrentLaunch(_:)``) is retried at once. Read when the agent starts. Default: none.
+    /// Files that may be the cause of a failed launch, for example a configuration file. When one of these files changes, a launch
+    /// that was abandoned (``BGTaskScheduler/abandonCurrentLaunch(_:)``) is retried at once. The agent reads this list when it
+    /// starts. Default: none.
     public var retriesWhenFilesChange: [URL] = []
 
     /// Creates the default settings.
@@ -68,7 +69,8 @@ public struct BackgroundSettings: Sendable, Equatable {
         return settings
     }
 
-    /// Applies the settings to the app. They are durable at the latest with the next request, transfer or notification.
+    /// Applies the settings to the app. The settings are stored at the latest together with the next request, transfer or
+    /// notification.
     ///
     /// - Throws: an error if the ledger is open and cannot be written.
     public func apply() throws { try AppRuntime.shared.configure(recorded) }

@@ -5,8 +5,8 @@ import Foundation
 
 /// A kind of background work that a scene can handle.
 ///
-/// Differs from Apple: `processing(_:)` and `continuedProcessing(_:)` also exist, for which iOS has only
-/// `BGTaskScheduler.register`. `notificationResponse` and `significantTimeChange` also exist.
+/// Differs from Apple: `processing(_:)`, `continuedProcessing(_:)`, `notificationResponse` and `significantTimeChange` do not exist
+/// on iOS. For the first two, iOS has `BGTaskScheduler.register`.
 public struct BackgroundTask<Request: Sendable, Response: Sendable>: Sendable {
     let kind: LaunchKind
     let matches: @Sendable (String) -> Bool
@@ -26,7 +26,7 @@ public struct BackgroundTask<Request: Sendable, Response: Sendable>: Sendable {
 }
 
 extension BackgroundTask where Request == Void, Response == Void {
-    /// An app refresh with exactly this identifier, from the permitted list.
+    /// An app refresh with exactly this identifier. The permitted list must contain the identifier.
     public static func appRefresh(_ identifier: String) -> Self {
         Self(kind: .appRefresh, matches: { $0 == identifier }, requests: { _ in [()] })
     }
@@ -55,15 +55,15 @@ extension BackgroundTask where Request == String, Response == Void {
 }
 
 extension BackgroundTask where Request == Void, Response == Void {
-    /// A change of the day, the clock or the time zone. The app receives changes after it first ran with a scene for this task.
-    /// Its agent then stays running. Beyond Apple, where a notification informs only running apps.
+    /// A change of the day, the clock or the time zone. The app is launched for changes after a process of the app has run with a
+    /// scene for this task. The agent then keeps running. Beyond Apple: on iOS only running apps are notified of a change.
     public static var significantTimeChange: Self {
         Self(kind: .significantTimeChange, matches: { _ in true }, requests: { _ in [()] })
     }
 }
 
 extension BackgroundTask where Request == BGContinuedProcessingTask, Response == Void {
-    /// Continued processing with exactly this identifier. The action receives the task, and changes its progress and title. The
+    /// Continued processing with exactly this identifier. The action receives the task and can change its progress and title. The
     /// task is complete when the action returns. Beyond Apple.
     public static func continuedProcessing(_ identifier: String) -> Self {
         Self(
@@ -73,8 +73,8 @@ extension BackgroundTask where Request == BGContinuedProcessingTask, Response ==
 }
 
 extension BackgroundTask where Request == BackgroundNotificationResponse, Response == Void {
-    /// A response of the user to a notification: a press of the notification or of one of its buttons. Beyond Apple, where only
-    /// the delegate of the center receives responses. The delegate is called as well.
+    /// A response of the user to a notification: a press of the notification or of one of its buttons. Beyond Apple: on iOS only
+    /// the delegate of the notification center receives responses. Here the delegate is also called.
     public static var notificationResponse: Self {
         Self(
             kind: .notificationResponse, matches: { _ in true },

@@ -6,7 +6,8 @@ import Dispatch
 import Foundation
 import Synchronization
 
-/// The continued-processing tasks of this process. The agent starts and stops them through the ledger; they run here.
+/// The continued-processing tasks of this process. The tasks run in this process. The agent starts and stops them through the
+/// ledger.
 final class ContinuedTasks: Sendable {
     static var shared: ContinuedTasks { AppRuntime.shared.part { ContinuedTasks() } }
 

@@ -15,7 +15,7 @@ extension BackgroundGuarantees {
     }
 }
 
-/// The starter of an agent that is gone.
+/// The mechanism that starts the agent again after it ended.
 private enum Starter {
     case userManager
     /// The next login, or the app's next command.

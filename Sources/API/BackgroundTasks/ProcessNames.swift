@@ -5,20 +5,20 @@ import Synchronization
 // Names that Foundation on Linux lacks, and that the background code of an iOS app uses.
 
 extension ProcessInfo {
-    /// A Boolean value that indicates whether the user turned on the desktop's power saver, as the agent observes it now. In a
-    /// launched process, an agent always runs.
+    /// A Boolean value that indicates whether the desktop's power saver is on. The agent observes this state. In a launch, an agent
+    /// is always running.
     ///
-    /// Differs from Apple: the value is also `false` if no agent runs, or if no desktop service reports the power saver.
+    /// Differs from Apple: the value is also `false` if no agent is running, or if no desktop service reports the power saver.
     /// `NSProcessInfoPowerStateDidChange` is not posted. Cost: one read of the ledger.
     public var isLowPowerModeEnabled: Bool { AppRuntime.shared.observedConditions?.isLowPowerMode ?? false }
 
     /// Runs work that the process waits for before it ends.
     ///
-    /// `block` is called with `false` on a background queue. If the time of a launch runs out before that call has returned,
-    /// `block` is called again with `true` on another queue. That call has to stop the work. In a launch whose time is up
-    /// already, `block` is called only with `true`.
+    /// `block` is called with `false` on a background queue. If the time of a launch ends before this call has returned, `block` is
+    /// called again with `true` on another queue. The second call has to stop the work. If the time of the launch has already
+    /// ended, `block` is called only with `true`.
     ///
-    /// Differs from Apple: a launch gets no additional time. A process that a user started waits as long as the work takes.
+    /// Differs from Apple: a launch gets no additional time. A process that a user started waits until the work is complete.
     ///
     /// - Parameters:
     ///   - reason: not used.
@@ -52,7 +52,7 @@ private final class ExpiringActivity: Sendable {
     func expire() { if !isOver.withLock({ $0 }) { block(true) } }
 }
 
-/// Runs `body`. On Linux there are no Objective-C objects that wait to be released.
+/// Runs `body`. Linux needs no autorelease pool, because it has no Objective-C objects.
 ///
 /// - Parameter body: code that an iOS app runs in an autorelease pool.
 /// - Returns: the value that `body` returns.
