@@ -4,10 +4,10 @@ import BackgroundRuntime
 import Foundation
 import Synchronization
 
-/// Calls the delegate of an app that a user runs for notifications whose trigger is due while the app runs.
+/// Calls the delegate for notifications whose trigger is due while a user runs the app.
 ///
-/// Shortly before its time, such a notification is held. The agent waits for the response, as it does for a notification that is
-/// added. If this process is late or has died, the agent shows the notification unchanged.
+/// Shortly before its time, such a notification is held: the agent waits for the delegate's response, as for a new notification. If
+/// this process responds late or was killed, the agent shows the notification unchanged.
 final class ForegroundWatch: Sendable {
     static var shared: ForegroundWatch { AppRuntime.shared.part { ForegroundWatch() } }
 

@@ -2,12 +2,12 @@ import Foundation
 
 extension NSString {
     /// Returns a text of the app's main bundle for a notification, with its arguments inserted. Differs from Apple: the text is
-    /// looked up at once, and not again when the notification is shown, because the agent does not have the app's texts.
+    /// read from the bundle at once, and not when the notification is shown, because the agent does not have the app's texts.
     ///
     /// - Parameters:
     ///   - key: the key of the text. If the bundle does not contain the key, the key is the text.
-    ///   - arguments: the values for the specifiers `%@`, `%d`, `%1$@` and similar, in their order. A specifier without a value
-    ///     stays as it is written.
+    ///   - arguments: the values for the specifiers `%@`, `%d`, `%1$@` and similar, in their order. A specifier without a value is
+    ///     not changed.
     public static func localizedUserNotificationString(forKey key: String, arguments: [Any]?) -> String {
         let format = Bundle.main.localizedString(forKey: key, value: key, table: nil)
         // `String(format:)` is not used, because a text with too many specifiers, or with wrong types, would end the process.

@@ -2,17 +2,17 @@ import BackgroundLedger
 
 /// The state of a notification, for the app that added it.
 package enum NotificationProgress: Sendable {
-    /// The notification was not shown yet, or do-not-disturb hides it.
+    /// The notification was not shown yet, or the desktop's do-not-disturb mode hides the notification.
     case waiting
     /// The notification is on the screen, or a summary on the screen contains it.
     case visible
-    /// The server removed the notification from the screen, unanswered.
+    /// The notification server removed the notification from the screen before the user responded.
     case left
     /// The user closed the notification or pressed it.
     case dismissed
-    /// The notification left the screen at its expiration date.
+    /// The notification was removed from the screen at its expiration date.
     case ended
-    /// The notification was withdrawn, or its category was switched off, before the first showing.
+    /// The notification was never shown, because it was withdrawn or its category was switched off.
     case unseen
     /// The notification was withdrawn after it was shown.
     case withdrawn

@@ -4,10 +4,10 @@ import BackgroundRuntime
 import Foundation
 import Synchronization
 
-/// The question to the delegate how to show a notification that arrives while a user runs the app.
+/// The delegate's decision about how a notification is shown that arrives while a user runs the app.
 ///
-/// The notification is durable before the delegate is called. If the delegate does not respond, the notification is shown
-/// unchanged, so a process that ends in between loses nothing.
+/// The notification is stored before the delegate is called. If the delegate does not respond, the notification is shown unchanged.
+/// So the notification is not lost if the process ends before the response.
 struct PresentationDecision: Sendable {
     let center: UNUserNotificationCenter
     let request: UNNotificationRequest
@@ -46,7 +46,7 @@ extension NoticePresentation {
     }
 }
 
-/// Accepts the first response. Some delegates call the handler twice, or after the time limit.
+/// Accepts only the first response, because some delegates call the handler twice, or after the time limit.
 private final class FirstAnswer: Sendable {
     private let waiting: Mutex<CheckedContinuation<NoticePresentation, Never>?>
 

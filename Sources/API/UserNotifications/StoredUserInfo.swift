@@ -1,7 +1,7 @@
 import Foundation
 
-/// The app's values of a notification, as text for the ledger. The text is JSON, or a property list if JSON cannot hold a value
-/// (a date, bytes).
+/// The `userInfo` of a notification as text for the ledger. The text is JSON, or a property list if JSON cannot contain a value (a
+/// date or bytes).
 enum StoredUserInfo {
     private static let mark = "plist:"
 

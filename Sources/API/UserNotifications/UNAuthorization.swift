@@ -10,10 +10,9 @@ public struct UNAuthorizationOptions: OptionSet, Sendable {
     public static let alert = UNAuthorizationOptions(rawValue: 4)
     /// Notifications in a car. Without effect here.
     public static let carPlay = UNAuthorizationOptions(rawValue: 8)
-    /// Alerts that are also heard in quiet hours.
+    /// Alerts that also play their sound in quiet hours.
     public static let criticalAlert = UNAuthorizationOptions(rawValue: 16)
-    /// A link to the app's notification settings. The option is kept and has no effect, because desktops do not offer such a
-    /// link.
+    /// A link to the app's notification settings. Stored, without effect, because desktops do not offer such a link.
     public static let providesAppNotificationSettings = UNAuthorizationOptions(rawValue: 32)
     /// Quiet notifications without a permission request.
     public static let provisional = UNAuthorizationOptions(rawValue: 64)
@@ -25,14 +24,14 @@ public struct UNAuthorizationOptions: OptionSet, Sendable {
 
 /// The state of the app's permission to notify.
 public enum UNAuthorizationStatus: Int, Sendable {
-    /// The user was not asked yet. Differs from Apple: never on a desktop, because the user is not asked.
+    /// The permission was not requested yet. Differs from Apple: never used, because a desktop needs no permission request.
     case notDetermined = 0
     /// The user switched the app's notifications off.
     case denied = 1
     case authorized = 2
-    /// A provisional permission. Differs from Apple: never on a desktop.
+    /// A provisional permission. Differs from Apple: never used.
     case provisional = 3
-    /// The permission of an App Clip. Differs from Apple: never on a desktop.
+    /// The permission of an App Clip. Differs from Apple: never used.
     case ephemeral = 4
 }
 
@@ -44,7 +43,7 @@ public struct UNNotificationPresentationOptions: OptionSet, Sendable {
     public static let badge = UNNotificationPresentationOptions(rawValue: 1)
     /// The sound.
     public static let sound = UNNotificationPresentationOptions(rawValue: 2)
-    /// The combination of ``list`` and ``banner``. Deprecated by Apple in favor of the two.
+    /// The combination of ``list`` and ``banner``. Deprecated by Apple: use ``list`` and ``banner``.
     public static let alert = UNNotificationPresentationOptions(rawValue: 4)
     /// The entry in the desktop's list of notifications.
     public static let list = UNNotificationPresentationOptions(rawValue: 8)

@@ -1,6 +1,6 @@
 import Foundation
 
-/// The reason that a notification was not accepted.
+/// The reason why a notification was not accepted.
 public struct UNError: Error, Sendable, Equatable, CustomNSError, LocalizedError {
     /// The error codes, with Apple's numbers.
     public enum Code: Int, Sendable {
@@ -36,7 +36,7 @@ public struct UNError: Error, Sendable, Equatable, CustomNSError, LocalizedError
     public var errorUserInfo: [String: Any] { [NSLocalizedDescriptionKey: reason] }
     public var errorDescription: String? { reason }
 
-    /// The notification cannot be recorded, or is not allowed.
+    /// The notification cannot be stored, or is not allowed.
     public static var notificationsNotAllowed: Code { .notificationsNotAllowed }
     /// The attachment's file does not exist or cannot be read.
     public static var attachmentInvalidURL: Code { .attachmentInvalidURL }
@@ -44,7 +44,7 @@ public struct UNError: Error, Sendable, Equatable, CustomNSError, LocalizedError
     public static var attachmentUnrecognizedType: Code { .attachmentUnrecognizedType }
     /// The attachment's file is too large for its type.
     public static var attachmentInvalidFileSize: Code { .attachmentInvalidFileSize }
-    /// The copy of the attachment's file is gone. Not used here.
+    /// The copy of the attachment's file is missing. This module never throws this error.
     public static var attachmentNotInDataStore: Code { .attachmentNotInDataStore }
     /// The attachment's file cannot be copied, for example because the disk is full.
     public static var attachmentMoveIntoDataStoreFailed: Code { .attachmentMoveIntoDataStoreFailed }
@@ -54,16 +54,17 @@ public struct UNError: Error, Sendable, Equatable, CustomNSError, LocalizedError
     public static var notificationInvalidNoDate: Code { .notificationInvalidNoDate }
     /// The notification has nothing to show, or contains a value that cannot be stored.
     public static var notificationInvalidNoContent: Code { .notificationInvalidNoContent }
-    /// An error of content providers. Not used here.
+    /// An error of content providers. This module never throws this error.
     public static var contentProvidingObjectNotAllowed: Code { .contentProvidingObjectNotAllowed }
-    /// An error of content providers. Not used here.
+    /// An error of content providers. This module never throws this error.
     public static var contentProvidingInvalid: Code { .contentProvidingInvalid }
     /// The badge is below 0.
     public static var badgeInputInvalid: Code { .badgeInputInvalid }
 }
 
 extension UNError.Code {
-    /// Lets a code match the error that carries it: `catch UNError.Code.notificationsNotAllowed`.
+    /// Returns whether an error has this code, so that a code can be used as a pattern: `catch
+    /// UNError.Code.notificationsNotAllowed`.
     public static func ~= (code: UNError.Code, error: any Error) -> Bool { (error as? UNError)?.code == code }
 }
 

@@ -1,7 +1,7 @@
 import BackgroundNotices
 import Foundation
 
-/// The behavior of a button. Differs from Apple: the options are kept and have no effect on a desktop.
+/// The behavior of a button. Differs from Apple: the options are stored, without effect.
 public struct UNNotificationActionOptions: OptionSet, Sendable, Codable {
     public let rawValue: UInt
     public init(rawValue: UInt) { self.rawValue = rawValue }
@@ -13,7 +13,7 @@ public struct UNNotificationActionOptions: OptionSet, Sendable, Codable {
     public static let foreground = UNNotificationActionOptions(rawValue: 4)
 }
 
-/// The picture of a button. Differs from Apple: the picture is kept, and desktops do not draw it.
+/// The picture of a button. Differs from Apple: stored, without effect, because desktops do not show it.
 public final class UNNotificationActionIcon: NSObject, @unchecked Sendable {  // because it is immutable
     let name: String
 
@@ -28,7 +28,7 @@ public final class UNNotificationActionIcon: NSObject, @unchecked Sendable {  //
 
 /// A button of a notification.
 open class UNNotificationAction: NSObject, NSCopying, @unchecked Sendable {  // because it is immutable
-    /// The identifier that a response contains if the button is pressed.
+    /// The identifier of the button. A response contains this identifier if the button is pressed.
     public let identifier: String
     /// The label of the button.
     public let title: String
@@ -38,7 +38,7 @@ open class UNNotificationAction: NSObject, NSCopying, @unchecked Sendable {  // 
     public let icon: UNNotificationActionIcon?
 
     /// - Parameters:
-    ///   - identifier: the identifier that a response contains if the button is pressed.
+    ///   - identifier: the identifier of the button. A response contains this identifier if the button is pressed.
     ///   - title: the label of the button.
     ///   - options: the behavior of the button.
     ///   - icon: the picture of the button.
@@ -69,16 +69,16 @@ open class UNNotificationAction: NSObject, NSCopying, @unchecked Sendable {  // 
 open class UNTextInputNotificationAction: UNNotificationAction, @unchecked Sendable {  // because it is immutable
     /// The label of the button that sends the text.
     public let textInputButtonTitle: String
-    /// The text in the empty field.
+    /// The placeholder in the empty text field.
     public let textInputPlaceholder: String
 
     /// - Parameters:
-    ///   - identifier: the identifier that a response contains if a text is sent.
-    ///   - title: the label of the button that opens the field.
+    ///   - identifier: the identifier of the button. A response contains this identifier if the user sends a text.
+    ///   - title: the label of the button that opens the text field.
     ///   - options: the behavior of the button.
     ///   - icon: the picture of the button.
     ///   - textInputButtonTitle: the label of the button that sends the text.
-    ///   - textInputPlaceholder: the text in the empty field.
+    ///   - textInputPlaceholder: the placeholder in the empty text field.
     public init(
         identifier: String, title: String, options: UNNotificationActionOptions = [], icon: UNNotificationActionIcon? = nil,
         textInputButtonTitle: String, textInputPlaceholder: String
@@ -88,7 +88,7 @@ open class UNTextInputNotificationAction: UNNotificationAction, @unchecked Senda
         super.init(identifier: identifier, title: title, options: options, icon: icon)
     }
 
-    /// Creates a button whose field has the label "Send" and no placeholder.
+    /// Creates a button with a text field without a placeholder. The button that sends the text has the label "Send".
     public override init(
         identifier: String, title: String, options: UNNotificationActionOptions = [], icon: UNNotificationActionIcon? = nil
     ) {

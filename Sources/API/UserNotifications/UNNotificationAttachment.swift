@@ -4,32 +4,35 @@ import Foundation
 import ProcessSupport
 import Spool
 
-/// The key of the expected type of a file, a `String` such as "public.png". The content must match a known type in any case. If
-/// the content does not match, a valid expected type changes the error from `attachmentUnrecognizedType` to `attachmentCorrupt`.
+/// The option key for the expected type of a file, a `String` such as "public.png". If the content of the file matches no known
+/// type, the attachment is not accepted. The error is `attachmentCorrupt` if the expected type is valid, or else
+/// `attachmentUnrecognizedType`.
 public let UNNotificationAttachmentOptionsTypeHintKey = "UNNotificationAttachmentOptionsTypeHintKey"
-/// The key of a value that hides the picture. Differs from Apple: kept, and without effect.
+/// The option key for a value that hides the picture. Differs from Apple: stored, without effect.
 public let UNNotificationAttachmentOptionsThumbnailHiddenKey = "UNNotificationAttachmentOptionsThumbnailHiddenKey"
-/// The key of the part of the picture that is shown. Differs from Apple: kept, and without effect.
+/// The option key for the part of the picture that is shown as the thumbnail. Differs from Apple: stored, without effect.
 public let UNNotificationAttachmentOptionsThumbnailClippingRectKey = "UNNotificationAttachmentOptionsThumbnailClippingRectKey"
-/// The option key for the frame of a film that is shown. Differs from Apple: kept, and without effect.
+/// The option key for the frame of a film that is shown as the thumbnail. Differs from Apple: stored, without effect.
 public let UNNotificationAttachmentOptionsThumbnailTimeKey = "UNNotificationAttachmentOptionsThumbnailTimeKey"
 
-/// A file that belongs to a notification: a picture, a sound, a film.
+/// A file that belongs to a notification: a picture, a sound or a film.
 ///
-/// Differs from Apple: the file is copied when its notification is added, and not moved, because it may be a file of the user. A
-/// desktop shows the first picture, small. The other files are kept, and the app receives them with a response.
+/// Differs from Apple: the file is copied and not moved when its notification is added, because it may be a file of the user. A
+/// desktop shows only the first picture, as a thumbnail. The other files are stored, and the app receives them with a response.
 public final class UNNotificationAttachment: NSObject, @unchecked Sendable {  // because it is immutable
     /// The app's name for the file.
     public let identifier: String
-    /// The location of the file: the given file before the notification is added, and the copy in a delivered notification.
+    /// The location of the file. This is the app's file before the notification is added, and the copy of this file in a delivered
+    /// notification.
     public let url: URL
     /// The type of the file, for example "public.png".
     public let type: String
 
-    /// Creates an attachment and checks the beginning of the file. If the rest of the file is damaged, the file is not shown.
+    /// Creates an attachment and checks only the beginning of the file. If another part of the file is damaged, the file is not
+    /// shown later.
     ///
     /// - Parameters:
-    ///   - identifier: the app's name for the file. If empty, a name is created.
+    ///   - identifier: the app's name for the file. If the name is empty, a name is created.
     ///   - url: a file: PNG, JPEG, GIF or WebP to 10 MB; AIFF, WAV, MP3, M4A or Ogg to 5 MB; MPEG, MP4 or AVI to 50 MB.
     ///   - options: values for the keys of this module.
     /// - Throws: ``UNError``: `attachmentInvalidURL`, `attachmentUnrecognizedType`, `attachmentInvalidFileSize`,

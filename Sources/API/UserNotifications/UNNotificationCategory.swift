@@ -9,9 +9,9 @@ public struct UNNotificationCategoryOptions: OptionSet, Sendable, Codable {
     public static let customDismissAction = UNNotificationCategoryOptions(rawValue: 1)
     /// Notifications in a car. Without effect here.
     public static let allowInCarPlay = UNNotificationCategoryOptions(rawValue: 2)
-    /// The title of hidden previews. Without effect here: desktops have other rules for hidden previews.
+    /// The title is shown in hidden previews. Stored, without effect, because the desktop decides which previews are hidden.
     public static let hiddenPreviewsShowTitle = UNNotificationCategoryOptions(rawValue: 4)
-    /// The subtitle of hidden previews. Without effect here.
+    /// The subtitle is shown in hidden previews. Stored, without effect.
     public static let hiddenPreviewsShowSubtitle = UNNotificationCategoryOptions(rawValue: 8)
     /// Notifications that are read aloud. Without effect here; deprecated by Apple.
     public static let allowAnnouncement = UNNotificationCategoryOptions(rawValue: 16)
@@ -19,25 +19,25 @@ public struct UNNotificationCategoryOptions: OptionSet, Sendable, Codable {
 
 /// The buttons of a kind of notification.
 open class UNNotificationCategory: NSObject, NSCopying, @unchecked Sendable {  // because it is immutable
-    /// The identifier by which contents refer to the category.
+    /// The identifier of the category, which contents refer to.
     public let identifier: String
     /// The buttons, in their order.
     public let actions: [UNNotificationAction]
-    /// The identifiers of Siri's intents: kept, and without effect.
+    /// The identifiers of Siri's intents. Stored, without effect.
     public let intentIdentifiers: [String]
     /// Additional behavior of the notifications.
     public let options: UNNotificationCategoryOptions
-    /// The text that replaces hidden previews: kept, and without effect.
+    /// The text that replaces hidden previews. Stored, without effect.
     public let hiddenPreviewsBodyPlaceholder: String
-    /// The format of a summary: kept, and without effect.
+    /// The format of a summary. Stored, without effect.
     public let categorySummaryFormat: String
 
     /// - Parameters:
-    ///   - identifier: the identifier by which contents refer to the category.
+    ///   - identifier: the identifier of the category, which contents refer to.
     ///   - actions: the buttons, in their order.
-    ///   - intentIdentifiers: the identifiers of Siri's intents: kept, and without effect.
-    ///   - hiddenPreviewsBodyPlaceholder: kept, and without effect.
-    ///   - categorySummaryFormat: kept, and without effect.
+    ///   - intentIdentifiers: the identifiers of Siri's intents. Stored, without effect.
+    ///   - hiddenPreviewsBodyPlaceholder: stored, without effect.
+    ///   - categorySummaryFormat: stored, without effect.
     ///   - options: additional behavior of the notifications.
     public init(
         identifier: String, actions: [UNNotificationAction], intentIdentifiers: [String],

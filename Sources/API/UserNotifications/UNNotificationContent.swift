@@ -10,7 +10,7 @@ public enum UNNotificationInterruptionLevel: UInt, Sendable {
     case critical = 3
 }
 
-/// The content of a notification. Read only: use ``UNMutableNotificationContent`` to write.
+/// The content of a notification. The properties are read-only. Use ``UNMutableNotificationContent`` to set them.
 open class UNNotificationContent: NSObject, NSCopying, NSMutableCopying, @unchecked Sendable {  // because it is a value by use
     struct Fields {
         var title = ""
@@ -43,46 +43,46 @@ open class UNNotificationContent: NSObject, NSCopying, NSMutableCopying, @unchec
         super.init()
     }
 
-    /// The title.
+    /// The title of the notification.
     open var title: String { fields.title }
     /// The second headline, shown above the body.
     open var subtitle: String { fields.subtitle }
-    /// The text. Shown as written: markup is escaped.
+    /// The text of the notification. Markup in the text is escaped, so the text is shown unchanged.
     open var body: String { fields.body }
     /// The identifier of the category that provides the buttons.
     open var categoryIdentifier: String { fields.category }
-    /// The identifier of the group that the notification belongs to.
+    /// The identifier of the group of notifications that the notification belongs to.
     open var threadIdentifier: String { fields.thread }
-    /// The app's values, only of property-list types.
+    /// Values that the app stores with the notification. Only property-list types are allowed.
     open var userInfo: [AnyHashable: Any] { fields.userInfo }
     /// The sound of the notification, or `nil` for no sound.
     open var sound: UNNotificationSound? { fields.sound }
     /// The urgency of the notification.
     open var interruptionLevel: UNNotificationInterruptionLevel { fields.level }
-    /// The number on the app's icon. Differs from Apple: the number is kept, and is shown by docks that support Unity's launcher.
+    /// The number on the app's icon. Differs from Apple: only docks that support Unity's launcher API show the number.
     open var badge: NSNumber? { fields.badge }
     /// The files of the notification. A desktop shows the first picture.
     open var attachments: [UNNotificationAttachment] { fields.attachments }
-    /// The identifier of the content in the app that the notification is about. Differs from Apple: kept for the app, and without
-    /// effect.
+    /// The identifier of the content in the app that the notification is about. Differs from Apple: stored, without effect.
     open var targetContentIdentifier: String? { fields.target }
     /// The name of the launch image. Differs from Apple: stored, without effect.
     open var launchImageName: String { fields.launchImage }
-    /// The importance compared with other notifications of the app, 0 to 1. Differs from Apple: kept for the app, and without
+    /// The importance of the notification compared with other notifications of the app, 0 to 1. Differs from Apple: stored, without
     /// effect.
     open var relevanceScore: Double { fields.relevance }
-    /// The filter criteria. Differs from Apple: stored, without effect.
+    /// The value by which a Focus of iOS selects notifications. Differs from Apple: stored, without effect.
     open var filterCriteria: String? { fields.filter }
-    /// The argument of a summary. Deprecated by Apple. Kept for the app, and without effect.
+    /// The argument of a summary. Deprecated by Apple. Stored, without effect.
     open var summaryArgument: String { fields.summaryArgument }
-    /// The argument count of a summary. Deprecated by Apple. Kept for the app, and without effect.
+    /// The argument count of a summary. Deprecated by Apple. Stored, without effect.
     open var summaryArgumentCount: Int { fields.summaryCount }
 
-    /// The date after which the notification is obsolete. The notification leaves the screen at this date, and is not shown later
-    /// if it could not be shown before. Beyond Apple.
+    /// The date after which the notification is obsolete. The notification is removed from the screen at this date. If the
+    /// notification was not shown before this date, it is never shown. Beyond Apple.
     open var expirationDate: Date? { fields.expiration }
 
-    /// A text below the body on desktops without buttons, for example a command to type. Beyond Apple.
+    /// A text below the body, for example a command to type. It is shown only on desktops without buttons in notifications. Beyond
+    /// Apple.
     open var textWithoutButtons: String? { fields.withoutButtons }
 
     /// Returns the same content as an immutable object.
@@ -154,7 +154,7 @@ open class UNNotificationContent: NSObject, NSCopying, NSMutableCopying, @unchec
     }
 }
 
-/// The content of a notification, for writing.
+/// The content of a notification, with properties that can be set.
 open class UNMutableNotificationContent: UNNotificationContent, @unchecked Sendable {  // because its base is
     open override var title: String {
         get { fields.title }

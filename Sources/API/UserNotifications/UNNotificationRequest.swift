@@ -1,24 +1,24 @@
 import BackgroundLedger
 import Foundation
 
-/// A notification to be shown, under an identifier of the app's choice.
+/// A request to show a notification. The app chooses its identifier.
 public final class UNNotificationRequest: NSObject, NSCopying, @unchecked Sendable {  // because it is immutable
     /// The app's name for the notification. A request with the same identifier replaces the notification and alerts again.
     public let identifier: String
     /// The content that is shown.
     public let content: UNNotificationContent
-    /// The trigger that decides when the notification is shown, or `nil` for at once.
+    /// The trigger that decides when the notification is shown. If `nil`, it is shown at once.
     public let trigger: UNNotificationTrigger?
-    /// A Boolean value that indicates whether the request has no effect if the same content was shown before, also if the user
-    /// closed it. Beyond Apple. An app that may be killed between adding a notification and recording that can add it again, and
-    /// the user sees it only once. Attachments do not count as content here.
+    /// A Boolean value: the request has no effect if a notification with this identifier and this content was shown before, also if
+    /// the user closed it. If the app is killed before it records that it added a notification, it can add the notification again,
+    /// and the user sees it only once. Attachments are not compared. Beyond Apple.
     public let alertsOncePerContent: Bool
 
     /// - Parameters:
     ///   - identifier: the app's name for the notification. A request with the same identifier replaces the notification and
     ///     alerts again.
-    ///   - content: the content that is shown; copied.
-    ///   - trigger: the trigger that decides when the notification is shown, or `nil` for at once.
+    ///   - content: the content that is shown. The content is copied.
+    ///   - trigger: the trigger that decides when the notification is shown. If `nil`, it is shown at once.
     public convenience init(identifier: String, content: UNNotificationContent, trigger: UNNotificationTrigger?) {
         self.init(identifier: identifier, content: content, trigger: trigger, alertsOncePerContent: false)
     }

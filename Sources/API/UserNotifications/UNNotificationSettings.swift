@@ -1,8 +1,8 @@
 import Foundation
 
-/// The state of one kind of notification.
+/// The availability of one way to notify the user, for example sounds or badges.
 public enum UNNotificationSetting: Int, Sendable {
-    /// The desktop does not support this kind.
+    /// The desktop does not support this way.
     case notSupported = 0
     case disabled = 1
     case enabled = 2
@@ -24,7 +24,8 @@ public enum UNShowPreviewsSetting: Int, Sendable {
     case never = 2
 }
 
-/// The permissions of the user, as configured. Differs from Apple: one switch applies to everything that a desktop can show.
+/// The permissions of the user, as configured. Differs from Apple: one switch (``authorizationStatus``) applies to all ways that a
+/// desktop supports.
 open class UNNotificationSettings: NSObject, @unchecked Sendable {  // because it is immutable
     /// The state of the app's permission to notify.
     public let authorizationStatus: UNAuthorizationStatus
@@ -41,7 +42,7 @@ open class UNNotificationSettings: NSObject, @unchecked Sendable {  // because i
     public var alertSetting: UNNotificationSetting { isOn }
     /// The setting for the desktop's list of notifications.
     public var notificationCenterSetting: UNNotificationSetting { isOn }
-    /// The setting for the lock screen. Desktops have other rules for the lock screen.
+    /// The setting for the lock screen. Always `notSupported`, because the desktop decides what the lock screen shows.
     public var lockScreenSetting: UNNotificationSetting { .notSupported }
     /// The setting for notifications in a car.
     public var carPlaySetting: UNNotificationSetting { .notSupported }
@@ -52,13 +53,14 @@ open class UNNotificationSettings: NSObject, @unchecked Sendable {  // because i
     public var announcementSetting: UNNotificationSetting { .notSupported }
     /// The setting for time-sensitive notifications.
     public var timeSensitiveSetting: UNNotificationSetting { isOn }
-    /// The setting for notifications that are collected for a time of the day.
+    /// The setting for notifications that are collected and shown at a time of the day.
     public var scheduledDeliverySetting: UNNotificationSetting { .notSupported }
     /// The setting for messages of other people.
     public var directMessagesSetting: UNNotificationSetting { .notSupported }
-    /// The alert style: `.none` if the user switched the notifications off. Each notification server has its own style.
+    /// The alert style. `.none` if the user switched the notifications off, or else `.banner`. The notification server decides the
+    /// real style.
     public var alertStyle: UNAlertStyle { authorizationStatus == .authorized ? .banner : .none }
-    /// The setting for previews. Desktops have other rules for the lock screen.
+    /// The setting for previews. Always `.always`, because the desktop decides what the lock screen shows.
     public var showPreviewsSetting: UNShowPreviewsSetting { .always }
     /// A Boolean value that is always `false`, because desktops do not offer a link to the app's settings.
     public var providesAppNotificationSettings: Bool { false }

@@ -11,14 +11,14 @@ public struct UNNotificationSoundName: RawRepresentable, Hashable, Sendable {
     public init(_ rawValue: String) { self.rawValue = rawValue }
 }
 
-/// A sound. Differs from Apple: a name without an extension belongs to the freedesktop sound theme, and the desktop sets the
+/// A sound. Differs from Apple: a name without an extension is a name in the freedesktop sound theme, and the desktop sets the
 /// volume.
 open class UNNotificationSound: NSObject, @unchecked Sendable {  // because it is immutable
     let name: String
 
-    /// Creates a sound from a name in the desktop's theme, or from a file. The sound is silent if the theme does not have the
-    /// name. A file is a path, or a name with an extension ("ping.oga") in the app's bundle or in the bundle of one of its
-    /// targets. If the file does not exist, the default sound is used, as on iOS. Desktops play the formats that they support.
+    /// Creates a sound from a name in the desktop's theme, or from a file. If the theme does not have the name, no sound is played.
+    /// A file is a path, or a name with an extension ("ping.oga") in the app's bundle or in the bundle of one of its targets. If
+    /// the file does not exist, the default sound is used, as on iOS. The desktop decides which file formats it plays.
     public init(named name: UNNotificationSoundName) { self.name = name.rawValue }
 
     /// The sound of a new message.
@@ -28,13 +28,13 @@ open class UNNotificationSound: NSObject, @unchecked Sendable {  // because it i
     /// The sound of a call.
     public static let defaultRingtone = UNNotificationSound(named: UNNotificationSoundName("phone-incoming-call"))
 
-    /// Returns the sound of an alert. The volume, 0 to 1, is not used, because the desktop sets the volume.
+    /// Returns the sound of an alert. The volume (0 to 1) is not used, because the desktop sets the volume.
     public static func defaultCriticalSound(withAudioVolume volume: Float) -> UNNotificationSound { defaultCritical }
     /// Returns a sound of an alert, by its name.
     public static func criticalSoundNamed(_ name: UNNotificationSoundName) -> UNNotificationSound {
         UNNotificationSound(named: name)
     }
-    /// Returns a sound of an alert, by its name. The volume, 0 to 1, is not used, because the desktop sets the volume.
+    /// Returns a sound of an alert, by its name. The volume (0 to 1) is not used, because the desktop sets the volume.
     public static func criticalSoundNamed(_ name: UNNotificationSoundName, withAudioVolume volume: Float) -> UNNotificationSound {
         UNNotificationSound(named: name)
     }

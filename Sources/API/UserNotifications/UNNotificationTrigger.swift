@@ -2,7 +2,7 @@ import BackgroundNotices
 import BackgroundRuntime
 import Foundation
 
-/// The trigger that decides when a notification is shown. Abstract; `nil` in a request means at once.
+/// A trigger that decides when a notification is shown. Abstract. If a request has no trigger, the notification is shown at once.
 open class UNNotificationTrigger: NSObject, NSCopying, @unchecked Sendable {  // because subclasses are immutable
     /// A Boolean value that indicates whether the notification is shown repeatedly.
     public let repeats: Bool
@@ -31,12 +31,12 @@ open class UNNotificationTrigger: NSObject, NSCopying, @unchecked Sendable {  //
     fileprivate func nextDate() -> Date? { rule?.next(after: AppRuntime.shared.now, zone: AppRuntime.shared.zone) }
 }
 
-/// Shows a notification some seconds after it is added, and then repeatedly if the trigger repeats.
+/// A trigger that shows a notification a number of seconds after it is added, and then repeatedly if the trigger repeats.
 ///
-/// A notification that was missed because the computer was off is shown when the computer is on. If several were missed, one is
-/// shown.
+/// If the computer was off at the time of a notification, the notification is shown when the computer is on again. If a trigger
+/// missed several times, the notification is shown once.
 public final class UNTimeIntervalNotificationTrigger: UNNotificationTrigger, @unchecked Sendable {  // because immutable
-    /// The number of seconds between the adding and the showing, and between two showings.
+    /// The number of seconds between the adding of the notification and its first showing, and between two showings.
     public let timeInterval: TimeInterval
 
     /// - Precondition: The interval is more than 0 s, and at least 60 s if the trigger repeats.
@@ -53,12 +53,12 @@ public final class UNTimeIntervalNotificationTrigger: UNNotificationTrigger, @un
     override var rule: NoticeTrigger? { .interval(timeInterval, repeats: repeats) }
 }
 
-/// Shows a notification when the local clock matches these components, and then at each match if the trigger repeats.
+/// A trigger that shows a notification when the local clock matches date components, and then at each match if the trigger repeats.
 ///
-/// The trigger is a rule, not an instant. The next date is computed again when the time zone or the clock changes, unless the
-/// components contain a time zone. A time that a clock change skips is served at the end of the change. If a time occurs twice,
-/// the first counts. A notification that was missed because the computer was off is shown when the computer is on. If several
-/// were missed, one is shown.
+/// The trigger is a rule and not a fixed date. The next date is computed again when the time zone or the clock changes, unless the
+/// components contain a time zone. If a clock change skips a time, the notification is shown at the end of the change. If a time
+/// occurs twice, the notification is shown at the first time. If the computer was off at the time of a notification, the
+/// notification is shown when the computer is on again. If a trigger missed several times, the notification is shown once.
 public final class UNCalendarNotificationTrigger: UNNotificationTrigger, @unchecked Sendable {  // because immutable
     /// The components to match. Components without a value are not compared.
     public let dateComponents: DateComponents
@@ -69,14 +69,14 @@ public final class UNCalendarNotificationTrigger: UNNotificationTrigger, @unchec
         super.init(repeats: repeats)
     }
 
-    /// Returns the next instant that matches, or `nil` if no instant matches. A request with such a trigger is refused.
+    /// Returns the next date that matches, or `nil` if no date matches. If no date matches, a request with this trigger is refused.
     public func nextTriggerDate() -> Date? { nextDate() }
 
     override var rule: NoticeTrigger? { .calendar(dateComponents, repeats: repeats) }
 }
 
-/// A trigger for a place. Declared so that code compiles. Differs from Apple: a request with this trigger is refused, because
-/// desktops do not report places.
+/// A trigger that shows a notification in a region. Declared so that code compiles. Differs from Apple: a request with this trigger
+/// is refused, because desktops do not report when the user enters or leaves a region.
 public final class UNLocationNotificationTrigger: UNNotificationTrigger, @unchecked Sendable {  // because immutable
     /// Creates a trigger from any region object.
     public init(region: AnyObject, repeats: Bool) { super.init(repeats: repeats) }

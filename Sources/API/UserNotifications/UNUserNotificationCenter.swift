@@ -4,7 +4,7 @@ import BackgroundRuntime
 @_exported import Foundation
 import Synchronization
 
-/// The desktop notifications of an app, sent and kept by the app's agent. Notifications and their buttons stay when this process ends.
+/// The notification center of an app. The app's agent shows the notifications. They and their buttons stay after this process ends.
 public final class UNUserNotificationCenter: NSObject, Sendable {
     private static var shared: UNUserNotificationCenter { AppRuntime.shared.part { UNUserNotificationCenter() } }
 
@@ -24,8 +24,8 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
     /// The one center of this app.
     public static func current() -> UNUserNotificationCenter { shared }
 
-    /// The delegate that receives responses; held weakly. Set it before the app's `body` has run, because a launch for a button calls it at
-    /// once.
+    /// The delegate that receives responses. The reference is weak. Set it before the app's `body` is evaluated, because a launch
+    /// for a response calls the delegate at once.
     public var delegate: (any UNUserNotificationCenterDelegate)? {
         get { held.withLock { $0.delegate } }
         set {
@@ -67,10 +67,10 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
 
     // MARK: Adding
 
-    /// Makes a notification durable. The agent shows it when it is due and a notification server is available.
+    /// Stores a notification. The agent shows it when it is due and a notification server is available.
     ///
-    /// A request with the same identifier replaces the earlier notification, also on the screen, and alerts again, unless the request sets
-    /// ``UNNotificationRequest/alertsOncePerContent``. A notification that was replaced before it was shown is shown once.
+    /// A request with the same identifier replaces the earlier notification, also on the screen, and alerts again, except with
+    /// ``UNNotificationRequest/alertsOncePerContent``. If the earlier notification was not shown yet, only the new one is shown.
     /// - Throws: ``UNError``.
     public func add(_ request: UNNotificationRequest) async throws {
         let question = PresentationDecision(adding: request, self)
@@ -155,8 +155,8 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
     ///
     /// - Parameters:
     ///   - identifier: the identifier of the request. If the notification was not added, or was withdrawn, nothing happens.
-    ///   - change: receives the current content, and returns the new content or `nil` for no change. Also called if the user closed the
-    ///     notification; the new content is not shown then.
+    ///   - change: receives the current content, and returns the new content or `nil` for no change. It is also called if the user
+    ///     closed the notification. In this case the new content is not shown.
     /// - Throws: ``UNError``, or the error that `change` throws.
     public func updateNotification(
         withIdentifier identifier: String, _ change: (UNNotificationContent) throws -> UNNotificationContent?
@@ -180,8 +180,8 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
         list(\.willBeShown).map(UNNotificationRequest.init)
     }
 
-    /// Returns the notifications that were shown and that the user has not pressed or closed. They are on the screen, or the notification
-    /// server has removed them.
+    /// Returns the notifications that were shown and that the user has not pressed or closed. This includes notifications that the
+    /// notification server has removed from the screen.
     public func deliveredNotifications() async -> [UNNotification] { deliveredNow() }
 
     private func deliveredNow() -> [UNNotification] {
@@ -211,15 +211,15 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
         OutstandingCalls.shared.run { completionHandler(self.deliveredNow()) }
     }
 
-    /// Removes notifications that were not shown yet, and the next showings of notifications that repeat. If the change cannot be written
-    /// now, it is written later.
+    /// Removes notifications that were not shown yet, and the next showings of notifications that repeat. If the removal cannot be
+    /// stored now, it is stored later.
     public func removePendingNotificationRequests(withIdentifiers identifiers: [String]) { removePending(identifiers) }
 
     /// Removes all notifications that were not shown yet, and the next showings of notifications that repeat.
     public func removeAllPendingNotificationRequests() { removePending(nil) }
 
-    /// Removes notifications from the screen. A notification that the user has closed is forgotten, so that a request with
-    /// ``UNNotificationRequest/alertsOncePerContent`` alerts again.
+    /// Removes notifications from the screen. The content of a notification that the user has closed is deleted, so that a new
+    /// request with ``UNNotificationRequest/alertsOncePerContent`` alerts again.
     public func removeDeliveredNotifications(withIdentifiers identifiers: [String]) {
         removeDelivered(identifiers)
     }
@@ -264,8 +264,8 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
 
     // MARK: Categories
 
-    /// Sets the buttons of this app's notifications, by category. The change is durable, because the agent needs the buttons when this
-    /// process is gone.
+    /// Sets the buttons of this app's notifications, by category. The categories are stored, because the agent needs the buttons
+    /// after this process ended.
     public func setNotificationCategories(_ categories: Set<UNNotificationCategory>) {
         // Apps set their categories at every start. Only changes are written, so that an unchanged set sends no change notification and
         // starts no agent.
@@ -303,8 +303,8 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
 
     // MARK: The number on the icon
 
-    /// Sets the number on the app's icon; 0 removes it. Differs from Apple: the number is kept, and is shown by docks that support Unity's
-    /// launcher.
+    /// Sets the number on the app's icon, or removes it if the value is 0. Differs from Apple: only docks that support Unity's
+    /// launcher API show the number.
     /// - Throws: ``UNError``: `badgeInputInvalid` if the number is below 0, `notificationsNotAllowed` if it cannot be written.
     public func setBadgeCount(_ newBadgeCount: Int) async throws { try setBadge(newBadgeCount) }
 

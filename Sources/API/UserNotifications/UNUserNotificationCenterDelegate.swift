@@ -1,39 +1,39 @@
 import Foundation
 import Synchronization
 
-/// An object that receives the user's responses to notifications. Set it before the app's scenes are built. Otherwise, the
-/// response that launched this process is lost.
+/// An object that receives the user's responses to notifications. Set the delegate before the app's scenes are built, because
+/// otherwise the response for which this process was launched is lost.
 ///
 /// Implement `willPresent` and `didReceive` in one of two forms, as on iOS: `async`, or with a completion handler. If a delegate
 /// implements both forms, the form with the handler is called. Both forms are called on the main thread.
 ///
-/// Differs from Apple: methods are matched by their types, not by their names. A method that is misspelt, or whose optionals
-/// differ, is another method. If a base class conforms, a method of a subclass is called only if the base class declares it.
-/// Declare the method in the base class, and `override` it.
+/// Differs from Apple: if the name or a type of a method is wrong, the method is not called, and the compiler does not report it.
+/// If a base class conforms, a method of a subclass is called only if the base class declares it. Declare the method in the base
+/// class, and `override` it.
 public protocol UNUserNotificationCenterDelegate: AnyObject {
     /// Returns how to show a notification that the app adds, or whose trigger is due, while a user runs the app. If the options
     /// contain neither banner nor list, the notification is not shown. If the delegate does not respond within 5 s, the complete
     /// notification is shown.
     ///
     /// Differs from Apple: a desktop does not report which app is in front. An app counts as in front if a user started it and it
-    /// has a delegate. A notification that a launch of the agent adds is shown without this call. The same applies to a trigger
-    /// that is due within two seconds of the app's start. Without an implementation, the complete notification is shown.
+    /// has a delegate. This method is not called for notifications that are added in a launch, or whose trigger is due within two
+    /// seconds after the app's start. If the delegate does not implement this method, the complete notification is shown.
     func userNotificationCenter(
         _ center: UNUserNotificationCenter, willPresent notification: UNNotification,
         withCompletionHandler completionHandler: @escaping @Sendable (UNNotificationPresentationOptions) -> Void)
 
-    /// Returns how to show a notification. The form without a handler.
+    /// Returns how to show a notification (`async` form).
     func userNotificationCenter(
         _ center: UNUserNotificationCenter, willPresent notification: UNNotification
     ) async -> UNNotificationPresentationOptions
 
-    /// Handles a response: the user pressed a button, clicked the notification, or dismissed it. The launch ends when the handler
-    /// was called.
+    /// Handles a response: the user pressed a button, clicked the notification, or dismissed the notification. The launch ends when
+    /// the delegate has called the handler.
     func userNotificationCenter(
         _ center: UNUserNotificationCenter, didReceive response: UNNotificationResponse,
         withCompletionHandler completionHandler: @escaping @Sendable () -> Void)
 
-    /// Handles a response. The form without a handler. The launch ends when this method returns.
+    /// Handles a response (`async` form). The launch ends when this method returns.
     func userNotificationCenter(_ center: UNUserNotificationCenter, didReceive response: UNNotificationResponse) async
 
     /// Opens the app's settings. Differs from Apple: never called, because desktops do not offer a link to an app's settings.
