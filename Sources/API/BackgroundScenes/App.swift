@@ -4,8 +4,8 @@
 
 /// An app whose scenes declare its background work. Mark the type `@main`.
 ///
-/// If the agent started the process, the process runs the action that it was launched for, and ends. If a user started the
-/// process, it runs the actions of the app's ``Worker`` scenes, with the ``ScenePhase`` `.active`, and ends.
+/// If the agent started the process, the process runs the action for this launch and exits. If a user started the process, it runs
+/// the actions of the app's ``Worker`` scenes in the ``ScenePhase`` `.active`, and exits.
 @MainActor
 public protocol App {
     associatedtype Body: Scene
@@ -14,9 +14,10 @@ public protocol App {
 }
 
 extension App {
-    /// Prepares the app on a test host, as a launched process does.
+    /// Registers the app's background work on a test host, in the same way as a launched process.
     package static func enterStage() { AppProcess.begin { Self() }.enterStage() }
 
-    /// Runs the app: the launch if the agent started the process, or the workers if a user started it.
+    /// Runs the app. If the agent started the process, the launch is run. If a user started the process, the ``Worker`` scenes are
+    /// run.
     public static func main() { AppProcess.begin { Self() }.run() }
 }

@@ -1,7 +1,7 @@
 import BackgroundRuntime
 import Foundation
 
-/// An app in its process, launched by the agent or started by a user.
+/// The app in this process. The agent or a user started the process.
 @MainActor
 final class AppProcess {
     private let delegate: (any ApplicationDelegate)?

@@ -2,13 +2,13 @@ import BackgroundRuntime
 import BackgroundTransfer
 import Foundation
 
-/// The part of `UIApplicationDelegate` that exists without UIKit: the three events that background work needs.
+/// The three methods of `UIApplicationDelegate` that background work needs, without UIKit.
 ///
-/// Mark the type `@main` if the iOS app's delegate was its entry point, or mount it in an ``App`` with
+/// Mark the type `@main` if the delegate is the entry point of the iOS app. Otherwise add the delegate to an ``App`` with
 /// ``ApplicationDelegateAdaptor``.
 ///
-/// Differs from Apple: there is no `UIApplication` object, no options, no scenes to connect, and none of the other events. A
-/// process that the agent launched is never in the foreground.
+/// Differs from Apple: the methods have no `UIApplication` object and no options, and the other methods of `UIApplicationDelegate`
+/// do not exist. A process that the agent launched is never in the foreground.
 @MainActor
 public protocol ApplicationDelegate: AnyObject {
     init()
@@ -16,14 +16,14 @@ public protocol ApplicationDelegate: AnyObject {
     /// Registers handlers. Called first in every process of the app: a process that a user started, and every launch. The default
     /// implementation does nothing.
     ///
-    /// Differs from Apple: the method returns no value, because the app has no URL to refuse.
+    /// Differs from Apple: the method returns no value, because no URL is opened that the app could refuse.
     func applicationDidFinishLaunching()
 
-    /// Schedules the next work. Called once in a process that a user started, when the app's ``Worker`` scenes have returned, or
-    /// at once if the app has no worker. Never called in a launch. The process continues until everything that the app began is
-    /// durable, also in unstructured tasks. Without a ``Worker``, the process continues until the app has begun nothing for half
-    /// a second. The process also waits for requests that it makes itself, for `BackgroundSettings.continuation` at most, so that
-    /// their handlers are called. The default implementation does nothing.
+    /// Schedules the next work. Called once in a process that a user started, when the app's ``Worker`` scenes have returned, or at
+    /// once if the app has no ``Worker`` scene. Never called in a launch. The process continues until all work that the app began
+    /// is stored, also work of unstructured tasks. If the app has no ``Worker`` scene, the process continues until the app has
+    /// begun no work for half a second. The process also waits for requests that it sends itself, so that their handlers are
+    /// called. This wait takes at most `BackgroundSettings.continuation`. The default implementation does nothing.
     func applicationDidEnterBackground()
 }
 
@@ -33,12 +33,12 @@ public protocol ApplicationDelegate: AnyObject {
 /// `.backgroundTask(.urlSession(…))` does not need it either.
 @MainActor
 public protocol BackgroundSessionApplicationDelegate: ApplicationDelegate {
-    /// Handles a launch because transfers of a background session have ended. The method creates the session with its delegate.
-    /// The app must call the completion handler after `urlSessionDidFinishEvents(forBackgroundURLSession:)`; the launch ends with
-    /// that call.
+    /// Handles a launch for ended transfers of a background session. The method creates the session with its delegate. The app must
+    /// call the completion handler after `urlSessionDidFinishEvents(forBackgroundURLSession:)`. The launch ends when the app calls
+    /// the handler.
     ///
-    /// Differs from Apple: called only in launches. A process that a user started creates its sessions itself, and they receive
-    /// the events.
+    /// Differs from Apple: called only in launches. A process that a user started creates its sessions itself, and these sessions
+    /// receive the events.
     func application(
         handleEventsForBackgroundURLSession identifier: String, completionHandler: @escaping @Sendable () -> Void)
 }
@@ -51,14 +51,14 @@ extension ApplicationDelegate {
     public func applicationDidEnterBackground() {}
 
     /// Runs an app that has no scenes. A process that the agent started runs the launch. A process that a user started calls
-    /// `applicationDidFinishLaunching` and `applicationDidEnterBackground`, and then ends.
+    /// `applicationDidFinishLaunching` and `applicationDidEnterBackground`, and then exits.
     public static func main() {
         // Runs before the app's code, which may read its bundle identifier.
         _ = AppManifest.current
         AppProcess.begin(Self()).run()
     }
 
-    /// Prepares the app on a test host, as a launched process does.
+    /// Registers the app's background work on a test host, in the same way as a launched process.
     package static func enterStage() { AppProcess.begin(Self()).enterStage() }
 
     func finishLaunching() {
@@ -71,12 +71,12 @@ extension ApplicationDelegate {
     }
 }
 
-/// Mounts a delegate in an ``App``, like SwiftUI's `UIApplicationDelegateAdaptor`:
+/// A property wrapper that adds a delegate to an ``App``, like SwiftUI's `UIApplicationDelegateAdaptor`:
 /// `@ApplicationDelegateAdaptor(AppDelegate.self) private var delegate`.
 ///
 /// The delegate is created with the app, and `applicationDidFinishLaunching` is called before the app's scenes are collected.
 ///
-/// Differs from Apple: an `ObservableObject` is not supported, and the delegate is not in the environment.
+/// Differs from Apple: an `ObservableObject` is not supported as a delegate, and the delegate is not in the environment.
 @MainActor
 @propertyWrapper
 public struct ApplicationDelegateAdaptor<Delegate: ApplicationDelegate> {
@@ -84,7 +84,7 @@ public struct ApplicationDelegateAdaptor<Delegate: ApplicationDelegate> {
     public let wrappedValue: Delegate
 
     /// - Parameter type: the type of the delegate. An app has one delegate.
-    /// - Precondition: The app mounts no other delegate.
+    /// - Precondition: The app has no other delegate adaptor.
     public init(_ type: Delegate.Type = Delegate.self) {
         precondition(MountedDelegate.current == nil, "an app has one delegate: \(type) is the second")
         wrappedValue = Delegate()
@@ -92,7 +92,7 @@ public struct ApplicationDelegateAdaptor<Delegate: ApplicationDelegate> {
     }
 }
 
-/// The delegate that an app mounts while the app is created.
+/// The delegate that an app adds while the app is created.
 @MainActor
 enum MountedDelegate {
     static var current: (any ApplicationDelegate)?

@@ -3,8 +3,8 @@ import Foundation
 
 /// A property of the app whose value is kept in memory: `@State private var model = Model()`.
 ///
-/// Differs from Apple: the value lives as long as its app, which is created once in every process. A change does not redraw
-/// anything. The value is lost when the process ends. Store values for the next launch in a file, or in ``AppStorage``.
+/// Differs from Apple: the app is created once in every process, and the value is kept until the process ends. A change does not
+/// redraw anything. Store values for the next launch in a file or in ``AppStorage``.
 @propertyWrapper
 public struct State<Value> {
     private final class Box {
@@ -21,16 +21,16 @@ public struct State<Value> {
     /// - Parameter initialValue: the first value.
     public init(initialValue: Value) { box = Box(initialValue) }
 
-    /// The current value, shared by all copies of the enclosing value.
+    /// The current value. All copies of the enclosing value share it.
     public var wrappedValue: Value {
         get { box.value }
         nonmutating set { box.value = newValue }
     }
 }
 
-/// A value of the app's `UserDefaults`: `@AppStorage("started") private var hasStarted = false`.
+/// A value that is stored in the app's `UserDefaults`: `@AppStorage("started") private var hasStarted = false`.
 ///
-/// The next launch can read a value that was set, see `BGTask.setTaskCompleted(success:)`. Differs from Apple: a change does not
+/// The next launch can read a value that was set (see `BGTask.setTaskCompleted(success:)`). Differs from Apple: a change does not
 /// redraw anything.
 @propertyWrapper
 public struct AppStorage<Value> {
@@ -107,9 +107,9 @@ extension EnvironmentValues {
 }
 
 extension Scene {
-    /// Provides a model to all readers of ``Environment``.
+    /// Provides a model to all ``Environment`` properties.
     ///
-    /// Differs from Apple: the model is available in the complete app, also outside this scene.
+    /// Differs from Apple: the model is available in all parts of the app, also outside this scene.
     ///
     /// - Parameter object: the model, or `nil` to remove it.
     public func environment<Model: AnyObject & Observable>(_ object: Model?) -> some Scene {
@@ -118,7 +118,7 @@ extension Scene {
 }
 
 extension View {
-    /// Has no effect, because a view is never created. Declared so that code compiles.
+    /// Returns the view unchanged, because views are never drawn. Declared so that code compiles.
     ///
     /// - Parameter object: not used.
     public func environment<Model: AnyObject & Observable>(_ object: Model?) -> some View { self }

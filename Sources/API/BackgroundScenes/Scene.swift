@@ -1,4 +1,4 @@
-/// A part of an app. An app here has no windows: a scene declares what the app does in the background.
+/// A part of an app. Apps of this module have no windows. A scene declares the background work of the app.
 @MainActor
 public protocol Scene {
     associatedtype Body: Scene
@@ -37,9 +37,9 @@ public struct TupleScene<First: Scene, each Rest: Scene>: Scene {
     public var body: Never { preconditionFailure("a primitive scene has no body") }
 }
 
-/// A scene with windows, so that code written for iOS compiles as it reads.
+/// A scene with windows. Declared so that code for iOS compiles unchanged.
 ///
-/// Differs from Apple: no window is opened; the content is never built.
+/// Differs from Apple: no window is opened, and the content is never created.
 public struct WindowGroup<Content: View>: Scene {
     /// - Parameter content: compiled, and never called.
     public init(@ViewBuilder content: @escaping () -> Content) {}
@@ -63,18 +63,18 @@ public struct WindowGroup<Content: View>: Scene {
     public var body: Never { preconditionFailure("a primitive scene has no body") }
 }
 
-/// A scene without a window. Its action runs when a user starts the app. The process ends when the action has returned and
-/// everything that the app began is durable. Beyond Apple.
+/// A scene without a window. Its action runs when a user starts the app. The process exits when the action has returned and all
+/// work that the app began is stored. Beyond Apple.
 public struct Worker: Scene {
     let action: @Sendable () async -> Void
 
-    /// - Parameter action: the work of the app when a user starts it.
+    /// - Parameter action: the work that is done when a user starts the app.
     public init(action: @escaping @Sendable () async -> Void = {}) { self.action = action }
 
     public var body: Never { preconditionFailure("a primitive scene has no body") }
 }
 
-/// The collected parts of an app's scenes.
+/// The parts of all scenes of an app.
 struct ScenePartsList {
     /// Registers the actions of the scenes with `BackgroundLaunch.handle`, one closure for each action.
     var actions: [() -> Void] = []
@@ -82,7 +82,7 @@ struct ScenePartsList {
     var observers: [ChangeObserver] = []
 }
 
-/// A primitive scene that returns its parts. Every other scene has a body that leads to primitive scenes.
+/// A primitive scene that returns its parts. The body of every other scene consists of primitive scenes.
 @MainActor
 protocol SceneParts {
     var parts: ScenePartsList { get }
@@ -121,11 +121,11 @@ extension Scene {
     /// Handles background work of this kind.
     ///
     /// The launch ends when `action` returns. A launch for the events of a background session also waits until the delegates of
-    /// that session have received all events. If the launch began transfers, it continues while one of them runs,
-    /// for at most `BackgroundSettings.continuation` (default: 30 s).
+    /// that session have received all events. If the launch began transfers, the launch continues while one of these transfers is
+    /// running, for at most `BackgroundSettings.continuation` (default: 30 s).
     ///
-    /// When the time of the launch runs out, the task of the action is cancelled. If the action does not return within the grace
-    /// time, the process is killed and the next launch is delayed.
+    /// When the time of the launch ends, the Swift task that runs the action is cancelled. If the action does not return within the
+    /// grace time, the process is killed and the next launch is delayed.
     public func backgroundTask<D: Sendable, R: Sendable>(
         _ task: BackgroundTask<D, R>, action: @escaping @Sendable (D) async -> R
     ) -> some Scene {
@@ -133,7 +133,7 @@ extension Scene {
     }
 }
 
-/// A scene with an additional action.
+/// A scene with an additional background action.
 struct BackgroundTaskScene<Content: Scene>: Scene, SceneParts {
     let content: Content
     let makeKnown: () -> Void

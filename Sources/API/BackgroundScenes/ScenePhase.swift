@@ -1,7 +1,7 @@
-/// The phase of the app from the user's view.
+/// The phase of the app: in the foreground or in the background.
 ///
-/// Differs from Apple: an app without windows is `.active` while a command that a user started runs. When the command has
-/// returned, the phase changes to `.inactive` and then to `.background`. A process that the agent launched stays in the phase
+/// Differs from Apple: an app without windows is `.active` while a command that a user started runs. When the command has returned,
+/// the phase changes to `.inactive` and then to `.background`. A process that the agent launched is always in the phase
 /// `.background`.
 public enum ScenePhase: Comparable, Hashable, Sendable {
     case background
@@ -12,7 +12,7 @@ public enum ScenePhase: Comparable, Hashable, Sendable {
 /// The values that a scene can read from its environment.
 @MainActor
 public struct EnvironmentValues {
-    /// The phase of the app. In a launch, always the background.
+    /// The phase of the app. In a launch, the phase is always `.background`.
     public internal(set) var scenePhase = ScenePhase.background
 
     /// The models that the app's scenes received, by type.
@@ -21,8 +21,8 @@ public struct EnvironmentValues {
     static var current = EnvironmentValues()
 }
 
-/// Reads a value of the environment: `@Environment(\.scenePhase) private var scenePhase`. Also reads a model that a scene
-/// received from ``Scene/environment(_:)``: `@Environment(Model.self) private var model`.
+/// A property wrapper that reads a value of the environment: `@Environment(\.scenePhase) private var scenePhase`. It also reads a
+/// model that ``Scene/environment(_:)`` provides: `@Environment(Model.self) private var model`.
 @MainActor
 @propertyWrapper
 public struct Environment<Value> {
@@ -31,7 +31,8 @@ public struct Environment<Value> {
     /// - Parameter keyPath: the value to read, for example `\.scenePhase`.
     public init(_ keyPath: KeyPath<EnvironmentValues, Value>) { read = { EnvironmentValues.current[keyPath: keyPath] } }
 
-    /// - Parameter objectType: the type of the model. Reading the model traps if it was not provided to a scene.
+    /// - Parameter objectType: the type of the model. If no scene provides the model, reading the property stops the program with
+    ///   an error.
     public init(_ objectType: Value.Type) where Value: AnyObject & Observable {
         read = {
             guard let object = EnvironmentValues.current.object(objectType) else {
@@ -41,7 +42,7 @@ public struct Environment<Value> {
         }
     }
 
-    /// - Parameter objectType: the type of the model. The value is `nil` if the model was not provided to a scene.
+    /// - Parameter objectType: the type of the model. The value is `nil` if no scene provides the model.
     public init<Model: AnyObject & Observable>(_ objectType: Model.Type) where Value == Model? {
         read = { EnvironmentValues.current.object(objectType) }
     }
@@ -65,13 +66,13 @@ extension Scene {
         ObservingScene(content: self, observer: ChangeObserver(value, initial: initial) { _, _ in action() })
     }
 
-    /// Calls `action` with the new value when `value` has changed. The form of iOS 14, deprecated by Apple in iOS 17.
+    /// Calls `action` with the new value when `value` has changed. This is the form of iOS 14, which Apple deprecated in iOS 17.
     public func onChange<V: Equatable>(of value: V, perform action: @escaping (_ newValue: V) -> Void) -> some Scene {
         ObservingScene(content: self, observer: ChangeObserver(value, initial: false) { _, new in action(new) })
     }
 }
 
-/// A value that a scene observes, from one evaluation of the scene's body.
+/// The observed value of a scene in one evaluation of the scene's body.
 struct ChangeObserver {
     let isInitial: Bool
     private let value: Any

@@ -1,5 +1,5 @@
-/// The content of a window. Declared only so that the scenes of an app compile; nothing is drawn. The app's own views stay on
-/// iOS.
+/// The content of a window. Declared only so that the scenes of an app compile. Views are never drawn. The views of the app exist
+/// only on iOS.
 @MainActor
 public protocol View {
     associatedtype Body: View
