@@ -1,9 +1,10 @@
 import BackgroundLedger
 import Synchronization
 
-/// The transfers whose ends a process delivers to the app. A process that has done its work continues while attempts at them are under way.
+/// The transfers whose ends a process delivers to the app. A process whose work is complete continues while attempts at these
+/// transfers are running.
 package final class ActiveTransfers: Sendable {
-    /// The transfers of the launch that the current task is part of, or of this process.
+    /// The transfers of the launch that the current Swift task belongs to, or of this process if the task belongs to no launch.
     package static var current: ActiveTransfers { LaunchContext.current?.begun ?? AppRuntime.shared.part { ActiveTransfers() } }
 
     /// The tasks of ordinary sessions that are not suspended and whose ends were not delivered to the app, and transfers that are
@@ -34,7 +35,7 @@ package final class ActiveTransfers: Sendable {
         return hasOrdinary || wasUnderWay.withLock { $0 }
     }
 
-    /// Returns when no attempt is under way and the app's code that follows on an end had a moment to begin the next one.
+    /// Returns when no attempt is running, and the app's code had a moment to begin another transfer after the last end.
     ///
     /// - Parameter seconds: the time limit of the wait.
     package func finished(within seconds: Double) async {
@@ -56,9 +57,10 @@ package final class ActiveTransfers: Sendable {
     }
 }
 
-/// Runs a call that an app awaits. The process stays until the app's code continues.
+/// Runs a call that an app awaits. The process does not end before the app's code continues.
 ///
-/// The count ends on the caller's actor. On the main actor, nothing runs between that and the app's code.
+/// The call is counted as ended on the caller's actor. On the main actor, no other code runs between the end of the count and the
+/// app's code.
 nonisolated(nonsending) package func awaited<Value>(_ call: () async throws -> Value) async throws -> Value {
     let calls = ActiveTransfers.current.ordinary
     calls.enter()

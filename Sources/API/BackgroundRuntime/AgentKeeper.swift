@@ -1,8 +1,8 @@
 import BackgroundLedger
 import Foundation
 
-/// Keeps an agent running while a process waits for its response. An agent that died is replaced. An agent that exits at once is
-/// given up after several starts. Called about once a second.
+/// Keeps an agent running while a process waits for the agent's response. If the agent was killed, another agent is started. If
+/// agents exit at once, no agent is started after several tries. A caller calls ``tick()`` about once a second.
 package struct AgentKeeper: Sendable {
     private var failures = 0
     private var pause = 0
@@ -29,7 +29,7 @@ package struct AgentKeeper: Sendable {
         return true
     }
 
-    /// Keeps this app's agent running. Returns `true` if agents are forbidden, because then there is nothing to give up.
+    /// Keeps this app's agent running. Returns `true` if agents are forbidden, because the caller then waits without an agent.
     package mutating func tick() -> Bool {
         // On a test host, each commit starts an agent if necessary.
         if AppRuntime.shared.isHosted { return true }
@@ -39,7 +39,7 @@ package struct AgentKeeper: Sendable {
     }
 }
 
-/// The error that an agent does not stay running to do the requested work.
+/// The error that is thrown if an agent cannot be kept running for the requested work.
 package struct NoAgent: Error, CustomStringConvertible, Sendable {
     let log: String
 

@@ -4,15 +4,15 @@ import CLinux
 import Foundation
 import UserUnits
 
-/// Starts the app's agent when none runs. A lock keeps two processes from starting two agents at once. A second agent is
-/// harmless: the agent finds the lock taken and exits.
+/// Starts the app's agent if no agent is running. A lock prevents two processes from starting two agents at once. A second agent
+/// does no harm, because it exits if another agent has the agent's lock.
 package struct AgentStarter: Sendable {
     package enum Result: Sendable, Equatable {
         case alreadyRunning
         case started
         /// `<APP>_NO_AGENT=1` is set, so the work waits in the ledger.
         case forbidden
-        /// The program `background-agent` was not found in these places.
+        /// The program `background-agent` was not found. The value is the list of places that were searched.
         case notFound([String])
         case failed(String)
     }
@@ -20,7 +20,7 @@ package struct AgentStarter: Sendable {
     let directories: AppDirectories
     private let given: [String: String]?
 
-    /// - Parameter environment: the environment, or `nil` for the environment of this process, read when it is needed.
+    /// - Parameter environment: the environment. If `nil`, the environment of this process is read when it is needed.
     package init(directories: AppDirectories, environment: [String: String]? = nil) {
         self.directories = directories
         given = environment
@@ -84,7 +84,7 @@ package struct AgentStarter: Sendable {
         return entry.isUserUnitInstalled && !entry.units.isMasked(.service) ? entry.units : nil
     }
 
-    /// The result of bringing the agent back.
+    /// The result of ``bringBack()``.
     package enum RestartResult: Sendable, Equatable {
         case runs
         case wasBroughtBack
@@ -92,8 +92,9 @@ package struct AgentStarter: Sendable {
         case cannotStart(Result)
     }
 
-    /// Starts an agent if none runs, and returns whether it stays. Takes up to three seconds if no agent ran. If a user manager
-    /// started none, takes up to three seconds more, because the manager may hang or its unit may start another program.
+    /// Starts an agent if no agent is running, and returns whether the agent keeps running. If no agent was running, this takes up
+    /// to three seconds. If a user manager did not start an agent, this takes up to three seconds more, because the manager may
+    /// hang or its unit may start another program.
     package func bringBack() async throws -> RestartResult {
         if isRunning { return .runs }
         for asksManager in startingUnits == nil ? [false] : [true, false] {
@@ -175,7 +176,7 @@ package struct AgentStarter: Sendable {
         }
     }
 
-    /// The place of the agent's log: a file, or the command that shows it.
+    /// The place of the agent's log: a file, or the command that shows the log.
     package var logPlace: String {
         let entry = AutostartEntry(directories: directories, environment: environment)
         guard entry.isUserUnitInstalled else { return directories.agentLog.path }

@@ -3,24 +3,24 @@ import BackgroundLedger
 import Foundation
 import Synchronization
 
-/// The properties of an app that the system must know before it runs the app's code: Apple's `Info.plist`.
+/// The properties of an app that must be known before the app's code runs. On Apple's systems, these are in `Info.plist`.
 ///
-/// The manifest is the property list that the program set with ``AppManifest/use(propertyList:)``, or else the first of these
-/// files next to the executable: `<executable>-Info.plist`, the same name in SwiftPM's `<package>_<executable>.resources`, and
-/// `Info.plist`. The first two names contain the executable's name, because an executable of SwiftPM has no bundle and several
-/// may share one folder.
+/// The manifest is the property list that the program set with ``AppManifest/use(propertyList:)``. Otherwise it is the first of
+/// these files next to the executable: `<executable>-Info.plist`, the same name in SwiftPM's `<package>_<executable>.resources`,
+/// and `Info.plist`. The first two names contain the executable's name, because SwiftPM creates no bundles and several executables
+/// may be in one folder.
 package struct AppManifest: Sendable, Equatable {
     /// `CFBundleIdentifier`: the name of the app's folders and its agent.
     package var appIdentifier: String
     package var displayName: String
     package var version: String
-    /// `BGTaskSchedulerPermittedIdentifiers`; an entry may end in `.*`.
+    /// `BGTaskSchedulerPermittedIdentifiers`: the permitted list. An entry may be a wildcard that ends in `.*`.
     package var permittedIdentifiers: [String]
     /// `CFBundleExecutable`: the name of the executable in this folder that is launched, if several executables share this
     /// manifest. The other executables (helpers, like Apple's extensions) may submit requests. `nil` for the executable that ran
     /// last.
     package var executableName: String?
-    /// `BackgroundLaunchEnvironment`, beyond Apple: variables that launches inherit; an entry may end in `*`.
+    /// `BackgroundLaunchEnvironment`: the environment variables that launches inherit. An entry may end in `*`. Beyond Apple.
     package var launchVariables: [String]?
 
     package init(appIdentifier: String, displayName: String, version: String, permittedIdentifiers: [String]) {
@@ -30,7 +30,7 @@ package struct AppManifest: Sendable, Equatable {
         self.permittedIdentifiers = permittedIdentifiers
     }
 
-    /// The reason that a property list is not a manifest.
+    /// The reason why a property list is not a valid manifest.
     package enum Failure: Error, Equatable, CustomStringConvertible {
         case notAPropertyList(String)
         case badIdentifier(String)
@@ -80,8 +80,8 @@ package struct AppManifest: Sendable, Equatable {
     /// Returns whether requests with this identifier may be submitted.
     package func permits(_ identifier: String) -> Bool { !Self.isWildcard(identifier) && permitsHandler(of: identifier) }
 
-    /// Returns whether a handler of this identifier may be registered. A wildcard is permitted if the list contains it, or a
-    /// wildcard of the list covers it.
+    /// Returns whether a handler of this identifier may be registered. A wildcard is permitted if the list contains the same
+    /// wildcard, or a wildcard that covers it.
     package func permitsHandler(of identifier: String) -> Bool {
         // Control characters would break every line that contains the identifier.
         guard !identifier.unicodeScalars.contains(where: { $0.properties.generalCategory == .control }) else { return false }
@@ -95,21 +95,22 @@ package struct AppManifest: Sendable, Equatable {
         identifier.hasPrefix(wildcard.dropLast()) && identifier.utf8.count >= wildcard.utf8.count
     }
 
-    /// Returns whether the list contains this identifier itself, not only a wildcard that covers it.
+    /// Returns whether the permitted list contains this identifier itself, and not only a wildcard that covers the identifier.
     package func names(_ identifier: String) -> Bool { permittedIdentifiers.contains(identifier) }
 
     // MARK: The manifest of this process
 
     private static let chosen = Mutex<AppManifest?>(nil)
 
-    /// Sets the manifest of this process from a property list, typically one embedded in the code. Call it first.
+    /// Sets the manifest of this process from a property list, which is usually embedded in the code. Call it before all other
+    /// functions.
     package static func use(propertyList: Data) throws {
         let manifest = try AppManifest(propertyList: propertyList)
         chosen.withLock { $0 = manifest }
         MainBundle.teach(manifest)
     }
 
-    /// The manifest of this process. If there is none, the manifest has the executable's name and permits nothing.
+    /// The manifest of this process. If no manifest is found, the manifest has the executable's name and permits no identifiers.
     package static var current: AppManifest {
         chosen.withLock { chosen in
             if let chosen { return chosen }

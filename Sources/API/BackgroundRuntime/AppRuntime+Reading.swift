@@ -3,16 +3,16 @@ import BackgroundScheduling
 import Foundation
 import ProcessSupport
 
-/// Reads whose results the app or its commands use for decisions.
+/// Reads of the ledger whose results the app or its commands use for decisions.
 extension AppRuntime {
-    /// The time limit of reads of a list. An app that does not find its work in a list begins the work again.
+    /// The time limit of reads of a list. It is long because an app that does not find its work in a list begins the work again.
     package static let listReadTimeout = Duration.seconds(60)
     /// The time limit of other reads, and of reserving identifiers for new tasks.
     package static let patience = Duration.seconds(5)
 
     private var ledgerPatience: LedgerRetry { part { LedgerRetry() } }
 
-    /// Uses the ledger, again if that fails for a moment.
+    /// Uses the ledger, and tries again if the use fails temporarily.
     package func patiently<Value>(
         for patience: Duration = patience, _ body: (Ledger) throws(StoreError) -> Value
     ) throws(StoreError) -> Value {
@@ -20,14 +20,15 @@ extension AppRuntime {
         try ledgerPatience.run(for: isHosted ? .zero : patience) { () throws(StoreError) in try body(try ledger()) }
     }
 
-    /// Reads the ledger, again if that fails for a moment.
+    /// Reads the ledger, and tries again if the read fails temporarily.
     package func readWithRetry<Value>(
         for patience: Duration = patience, _ body: (LedgerTransaction) throws -> Value
     ) throws(StoreError) -> Value {
         try patiently(for: patience) { (ledger) throws(StoreError) in try ledger.read(body) }
     }
 
-    /// Reads the ledger, again if a read fails for a moment. Reports a lasting failure on standard error.
+    /// Reads the ledger, and tries again if the read fails temporarily. If the read still fails after the time limit, the failure
+    /// is printed on standard error.
     ///
     /// - Parameter name: The subject of the report, for example "the pending requests".
     /// - Returns: `nil` if the ledger cannot be read.
@@ -60,8 +61,8 @@ extension AppRuntime {
         return read("the conditions") { try $0.fact(.conditions)?.conditions } ?? nil
     }
 
-    /// True if the ledger has unfinished work. Also true if the ledger cannot be read for the moment, because an agent that finds no work
-    /// exits.
+    /// True if the ledger has unfinished work. Also true if the ledger cannot be read at the moment. A started agent exits if it
+    /// finds no work.
     package var hasWorkLeft: Bool {
         guard hasLedger, !hasLedgerInMemory else { return false }
         do throws(StoreError) {
@@ -71,7 +72,7 @@ extension AppRuntime {
         }
     }
 
-    /// The number of seconds that a process continues for requests that are under way after its work is done.
+    /// The maximum number of seconds that a process waits for running requests after its work is complete.
     package var continuation: Double {
         if let wanted = wantedSettings.withLock({ $0 }) { return wanted.continuation }
         guard isHosted || hasLedger, let settings = read("the settings", { try $0.fact(.settings) }) else {
@@ -81,10 +82,10 @@ extension AppRuntime {
     }
 }
 
-/// Replacements of the ledger for commands that only show it.
+/// Replacements of the ledger for commands that only show its content.
 extension AppRuntime {
-    /// Replaces a missing ledger by an empty one in memory, without creating a file. A ledger in a folder that cannot be read is
-    /// not missing.
+    /// Replaces a missing ledger by an empty ledger in memory, without creating a file. If the folder cannot be read, the ledger
+    /// does not count as missing.
     package func makeNoLedger() {
         guard testHost == nil, access(directories.ledger.path, F_OK) != 0, FileFault(errno) == .missing,
             let empty = try? Ledger(inMemory: directories, makesFolders: false)
@@ -92,7 +93,7 @@ extension AppRuntime {
         opened.withLock { $0 = $0 ?? Opened(ledger: empty, isIntroduced: true) }
     }
 
-    /// Replaces a ledger that cannot be written by a copy in memory, and reports that on standard error.
+    /// Replaces a ledger that cannot be written by a copy in memory, and prints a message about this on standard error.
     package func copyUnwritableLedger() {
         guard testHost == nil, !PathStatus.at(directories.ledger.path).isAbsent else { return }
         do throws(StoreError) {

@@ -10,10 +10,11 @@ extension AppRuntime {
         (isTestHosted ? shared.testHost?.manifest.appIdentifier : nil) ?? AppManifest.executableURL.lastPathComponent
     }
 
-    /// The executor for tasks of the app on a test host, which must know when they wait. `nil` if the process is not hosted.
+    /// The executor for Swift tasks of the app on a test host. The test host uses it to detect when the tasks wait. `nil` if the
+    /// process does not run on a test host.
     package var executor: (any TaskExecutor)? { testHost?.executor }
 
-    /// Returns the moment on the clock of this process for a date that the app computed. They differ only on a test host.
+    /// Returns the moment on the clock of this process for a date that the app computed. The two clocks differ only on a test host.
     package func date(fromApp date: Date) -> Date {
         guard let testHost, let appNow = testHost.appNow else { return date }
         return date.moved(from: appNow(), to: testHost.now())
@@ -25,7 +26,7 @@ extension AppRuntime {
         return date.moved(from: testHost.now(), to: appNow())
     }
 
-    /// Calls an action once, after so many seconds of the app's time. On a test host these are virtual.
+    /// Calls an action once, after the given number of seconds. On a test host, these are seconds of virtual time.
     ///
     /// - Returns: A closure that cancels the alarm.
     package func alarm(after seconds: Double, _ action: @escaping @Sendable () -> Void) -> @Sendable () -> Void {
@@ -37,7 +38,7 @@ extension AppRuntime {
         return { sleeper.cancel() }
     }
 
-    /// Returns after so many seconds of the app's time, or when the task is cancelled.
+    /// Returns after the given number of seconds (of virtual time on a test host), or when the Swift task is cancelled.
     package func pause(for seconds: Double) async {
         let (end, alarm) = AsyncStream.makeStream(of: Void.self)
         let cancelAlarm = self.alarm(after: seconds) { alarm.finish() }
@@ -45,7 +46,7 @@ extension AppRuntime {
         cancelAlarm()
     }
 
-    /// The time that has passed since an arbitrary moment, on the clock of ``alarm(after:_:)``.
+    /// The time since a fixed but arbitrary moment, on the clock of ``alarm(after:_:)``.
     package var elapsed: Duration { testHost.map { .seconds($0.elapsed()) } ?? Self.start.duration(to: .now) }
     private static let start = ContinuousClock.now
 }
@@ -60,7 +61,7 @@ extension AppRuntime {
         return try await waitForAgent(until: condition)
     }
 
-    /// Waits like ``wait(until:)`` for a result of the agent. An agent that dies during the wait is replaced.
+    /// Waits like ``wait(until:)`` for a result of the agent. If the agent is killed during the wait, another agent is started.
     ///
     /// - Throws: also ``NoAgent``.
     package func waitForAgent<Value: Sendable>(
@@ -85,7 +86,7 @@ extension AppRuntime {
 
 // The end of the process.
 extension AppRuntime {
-    /// Ends a process that a user started.
+    /// Ends a process that a user started, after its work is stored.
     package static func exitAfterPendingWork() {
         whenNothingIsLost(.ofThisProcess, UnsavedWork.current) { ProcessExit.end(0) }
     }

@@ -3,8 +3,8 @@ import BackgroundLedger
 import Foundation
 import Synchronization
 
-/// The access of this process to its ledger and its agent. One per process. Every change is one durable transaction, after which an agent
-/// is started if none runs.
+/// The access of this process to its ledger and its agent. A process has one runtime. Every change is one durable transaction.
+/// After the transaction an agent is started if no agent is running.
 package final class AppRuntime: Sendable {
     /// The runtime of this process, or of its test host while a test drives the app.
     package static var shared: AppRuntime { LaunchContext.own?.runtime ?? ofBlock ?? hosted.withLock { $0 } ?? process }
@@ -12,8 +12,8 @@ package final class AppRuntime: Sendable {
     /// The runtime of a block that was created on a test host. The block may run after its test, during the next one.
     @TaskLocal static var ofBlock: AppRuntime?
 
-    /// The runtime of the current work: the test's runtime if the work is part of a test, or else the process's. For state that is kept
-    /// between tests, and for clocks that tests do not set.
+    /// The runtime of the current work: the runtime of a test if the work belongs to the test, or else the runtime of the process.
+    /// Use it for state that is kept between tests, and for real clocks.
     package static var ofWork: AppRuntime { isOnTestHost ? shared : process }
     package static var ofProcess: AppRuntime { process }
 
@@ -55,7 +55,7 @@ package final class AppRuntime: Sendable {
 
     // MARK: On a test host
 
-    /// Makes this test host the source of ``shared``.
+    /// Makes ``shared`` use this test host.
     package static func enter(_ testHost: TestHost) -> AppRuntime {
         let runtime = AppRuntime(testHost)
         // Sets the app's identity in Foundation.
@@ -64,20 +64,20 @@ package final class AppRuntime: Sendable {
         return runtime
     }
 
-    /// Ends the test. Work of the test that still runs reaches neither this test host nor the user's own ledger.
+    /// Ends the test. Work of the test that is still running has no access to this test host or to the user's ledger.
     package func close() { isClosed.withLock { $0 = true } }
 
     package var isHosted: Bool { testHost != nil }
 
-    /// On a test host, reports that work is running and is waited for.
+    /// On a test host, reports that work is running, so that the test host waits for it.
     package func reportActivity() { testHost?.waitsChanged() }
 
-    /// `true` if the current work is part of the test on the test host. Other work may be a callback of the test on a queue, or another
-    /// test of the same process.
+    /// `true` if the current work is part of the test on the test host. Otherwise the work may be a callback of the test on a
+    /// queue, or another test of the same process.
     package static var isOnTestHost: Bool { LaunchContext.own != nil || isTestHosted }
     @TaskLocal package static var isTestHosted = false
 
-    /// Returns whether this launch awaits a change of the ledger and has seen all commits.
+    /// Returns whether this launch waits for a change of the ledger and has processed all commits.
     package func isWaiting(launch: Int64) -> Bool {
         waits.isWaiting(launch: launch, commits: testHost?.ledger.commitCount ?? 0)
     }
@@ -115,12 +115,12 @@ package final class AppRuntime: Sendable {
         if testHost == nil { StandardError.write(line + "\n") }
     }
 
-    /// Releases the disk space that is reserved for ending work. Returns `true` if there is more space now.
+    /// Releases the disk space that is reserved for ending work. Returns `true` if space was released.
     package func releaseDiskReserve() -> Bool { testHost == nil && DiskReserve.giveUp(directories) }
 
     // MARK: The agent
 
-    /// Starts an agent if none runs.
+    /// Starts an agent if no agent is running.
     @discardableResult
     package func startAgent() -> AgentStarter.Result {
         // An agent could not read work that is only in memory.
@@ -156,9 +156,9 @@ package final class AppRuntime: Sendable {
         return result
     }
 
-    /// The program that must be installed before anything can run, or `nil` if an agent runs, can be started, or is forbidden.
+    /// The missing agent's program. `nil` if an agent is running, can be started, or is forbidden.
     ///
-    /// Cost: one look at a lock while an agent runs.
+    /// Cost: one check of a lock if an agent is running.
     package var missingAgent: CompanionProgram.Missing? {
         guard testHost == nil else { return nil }
         let starter = AgentStarter(directories: directories)
@@ -208,7 +208,7 @@ package final class AppRuntime: Sendable {
 
     /// Opens the ledger, and records the app's program and the user's session in it.
     ///
-    /// - Throws: the reason that the ledger cannot be used, and the remedy.
+    /// - Throws: an error with the reason why the ledger cannot be used, and what to do.
     package func introduceApp() throws {
         _ = try ledger()
         try introduce()
@@ -228,7 +228,7 @@ package final class AppRuntime: Sendable {
         if let trouble { throw trouble }
     }
 
-    /// Starts an agent if work is left, and repairs the login entry, because the programs may have been moved.
+    /// Starts an agent if the ledger has unfinished work. Repairs the login entry, because the programs may have been moved.
     package func startAgentIfWorkIsLeft() {
         guard hasWorkLeft else { return }
         if isHosted {
@@ -239,7 +239,7 @@ package final class AppRuntime: Sendable {
         }
     }
 
-    /// Applies the settings of this app's agent; durable with the first use of the ledger.
+    /// Applies the settings of this app's agent. They are stored at the first use of the ledger.
     package func configure(_ settings: AgentSettings) throws(StoreError) {
         if let testHost {
             try testHost.ledger.write { try $0.setFact(.settings, settings) }
@@ -287,8 +287,8 @@ package final class AppRuntime: Sendable {
         }
     }
 
-    /// Installs the login entry of the agent if it is missing or starts a missing program, so that accepted work survives a reboot. A
-    /// launched process has the entry already. Cost: a few file checks, if the entry exists.
+    /// Installs the login entry of the agent if it is missing or starts a missing program, so that accepted work survives a reboot.
+    /// In a launched process the entry already exists. Cost if the entry exists: a few file checks.
     package func installLoginEntry() {
         guard LaunchContext.current == nil, testHost == nil else { return }
         let environment = ThisProcess.environment
@@ -305,10 +305,11 @@ package final class AppRuntime: Sendable {
         }
     }
 
-    /// Runs one durable transaction; then starts an agent if none runs.
+    /// Runs one durable transaction, and then starts an agent if no agent is running.
     ///
     /// - Parameters:
-    ///   - usesReserve: `true` to release the reserve on a full disk. Not for new work: the reserve is for ending work.
+    ///   - usesReserve: `true` to release the reserved disk space if the disk is full. Use `false` for new work, because the
+    ///     reserve is for ending work.
     ///   - beforeStart: called between the transaction and the start.
     @discardableResult
     package func commit<Value>(
@@ -342,10 +343,10 @@ package final class AppRuntime: Sendable {
     /// The time limit of a wait while the ledger cannot be read, because another process may be stopped within its transaction.
     private static let longestTrouble: Duration = .seconds(60)
 
-    /// Waits until `condition`, called once now and again after every commit, returns a value.
+    /// Waits until `condition` returns a value. `condition` is called once at the start and again after every commit.
     ///
     /// - Parameters:
-    ///   - looked: called after each read, when the ledger is free again. Use it for slow work.
+    ///   - looked: called after each read, when the ledger is not locked any more. Use it for slow work.
     /// - Throws: the error of `condition`, the error of a ledger that could not be read for a minute, or `CancellationError` when the
     ///   awaiting task is cancelled.
     package func wait<Value: Sendable>(

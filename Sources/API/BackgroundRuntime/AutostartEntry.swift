@@ -21,8 +21,8 @@ package struct AutostartEntry: Sendable {
     let directories: AppDirectories
     let environment: [String: String]
 
-    /// The command that runs at login instead of the agent, or empty for the agent. The command repairs what the app knows and a
-    /// lost ledger does not, and then becomes the agent.
+    /// The command that runs at login instead of the agent. If empty, the agent runs. The command restores work that a lost ledger
+    /// does not contain but the app knows, and then replaces itself with the agent.
     package static let command = Mutex<[String]>([])
 
     package init(directories: AppDirectories, environment: [String: String] = ThisProcess.environment) {
@@ -39,7 +39,7 @@ package struct AutostartEntry: Sendable {
 
     package var isUserUnitInstalled: Bool { units.hasManager && units.isInstalled(.service) }
 
-    /// The installed entry, if there is one.
+    /// The kind of the installed entry, or `nil` if no entry is installed.
     package var installed: Kind? {
         if units.isInstalled(.service) { return .userUnit(path: units.url(.service).path) }
         if access(desktopURL.path, F_OK) == 0 { return .xdgAutostart(path: desktopURL.path) }
@@ -53,11 +53,11 @@ package struct AutostartEntry: Sendable {
         case starts(String)
         /// The entry starts a program that does not exist any more.
         case startsNothing(String)
-        /// The user manager has the unit, and does not start it at login.
+        /// The user manager has the unit, but does not start the unit at login.
         case isNotEnabled
         /// The unit is masked by a link to /dev/null in its place.
         case isMasked
-        /// The entry was written by an earlier version, or its socket was removed. An agent that exits is not started again.
+        /// The entry was written by an earlier version, or its socket was removed. If the agent exits, it is not started again.
         case lacksSocket
     }
 
@@ -83,7 +83,7 @@ package struct AutostartEntry: Sendable {
         return text.contains(units.name(.socket)) && units.isInstalled(.socket) ? .asItShouldBe : .lacksSocket
     }
 
-    /// Writes the entry that fits this machine, and removes an entry of the other kind. Repeating the call is harmless.
+    /// Writes the entry that fits this machine, and removes an entry of the other kind. Repeated calls do no harm.
     package func install(agent: String, displayName: String) throws -> Kind {
         guard units.hasManager else {
             try StartingFile.write(desktopText(agent: agent, displayName: displayName), to: desktopURL)

@@ -9,11 +9,12 @@ package enum CompanionProgram {
         /// The places that were searched, in this order.
         package let places: [String]
 
-        /// A part of a sentence. The folders of `PATH` are left out, because `PATH` may be long.
+        /// The places as a part of a sentence, without the folders of `PATH`, because `PATH` may be long.
         package var description: String { "\(name) is not in \(folder), in ../libexec or ../bin from there, or in PATH" }
     }
 
-    /// The variable that contains the program that started a companion, because the companion may run that program.
+    /// The environment variable with the path of the program that started a companion program. The companion program may run that
+    /// program.
     package static let starterVariable = "BACKGROUND_STARTED_BY"
 
     /// Finds a program next to this program, in `../libexec`, in `../bin`, then in `PATH`.
@@ -46,7 +47,7 @@ package enum CompanionProgram {
 
     /// Starts a program without input and waits until it ends. Blocks.
     ///
-    /// - Returns: the reason that the program does not work, or `nil` if it works.
+    /// - Returns: the reason why the program does not work, or `nil` if it works.
     package static func trouble(starting path: String, _ arguments: [String]) -> String? {
         let child = ChildProcess(path: path, arguments: arguments, environment: ThisProcess.environment)
         do throws(ChildProcess.Failure) {

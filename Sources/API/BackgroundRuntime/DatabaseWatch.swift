@@ -19,8 +19,8 @@ package final class DatabaseWatch: Sendable {
     /// The source, set once in `init`, or `nil` if the database cannot be watched. Dispatch sources may be used from any thread.
     nonisolated(unsafe) private let source: (any DispatchSourceProtocol)?
 
-    /// Begins to watch a database. If other programs have used up the system's inotify instances or watches, all listeners are
-    /// called every half second. An unnecessary call is harmless.
+    /// Begins to watch a database. If the system has no more inotify instances or watches, all listeners are called every half
+    /// second. An unnecessary call does no harm.
     ///
     /// - Parameter database: the path of the database, which this process has opened.
     package init(database: String) {
@@ -68,7 +68,7 @@ package final class DatabaseWatch: Sendable {
         return Token { [weak self] in self?.listeners.withLock { _ = $0.actions.removeValue(forKey: number) } }
     }
 
-    /// A token that ends listening, at the latest when it is released.
+    /// A token that stops the calls when it is cancelled or released.
     package final class Token: Sendable {
         private let end: @Sendable () -> Void
 
@@ -80,7 +80,7 @@ package final class DatabaseWatch: Sendable {
     }
 }
 
-/// A class that lets a closure own the non-copyable `ChangeListener`.
+/// A class that owns the non-copyable `ChangeListener`, so that a closure can capture it.
 private final class ChangeListenerBox: Sendable {
     private let bell: ChangeListener
 

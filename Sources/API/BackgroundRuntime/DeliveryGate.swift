@@ -1,10 +1,10 @@
 import Synchronization
 
-/// Coordinates the end of a process with deliveries to the app. A delivery must be acknowledged, or the next process delivers it
+/// Coordinates the end of a process with deliveries to the app. If a delivery is not acknowledged, the next process delivers it
 /// again.
 ///
-/// A delivery enters the gate, calls the app, acknowledges, and leaves the gate. After the gate is closed, `enter()` fails and
-/// the remaining deliveries stay in the ledger for the next process.
+/// A delivery enters the gate, calls the app, is acknowledged in the ledger, and leaves the gate. After the gate is closed,
+/// ``enter()`` returns `false`. The remaining deliveries stay in the ledger for the next process.
 package final class DeliveryGate: Sendable {
     private enum State {
         case open(inside: Int)
@@ -20,10 +20,11 @@ package final class DeliveryGate: Sendable {
     /// The gate of a process that a user started.
     package static var ofThisProcess: DeliveryGate { AppRuntime.shared.part { DeliveryGate() } }
 
-    /// `true` if the process wants to end. A delivery inside the gate finishes its current call, and makes no other.
+    /// `true` if the process is about to end. A delivery inside the gate completes its current call of the app, and makes no other
+    /// calls.
     package var isClosing: Bool { state.withLock { if case .open = $0 { false } else { true } } }
 
-    /// Returns `false` if the process is ending and nothing may be delivered any more.
+    /// Enters the gate. Returns `false` if the process is ending, so that nothing may be delivered any more.
     package func enter() -> Bool {
         state.withLock { state in
             guard case .open(let inside) = state else { return false }
@@ -50,7 +51,7 @@ package final class DeliveryGate: Sendable {
         for action in whenEmpty { action() }
     }
 
-    /// Closes the gate. The action is called when the last delivery has left, or at once if the gate is empty.
+    /// Closes the gate. The action is called when the last delivery has left the gate, or at once if no delivery is inside.
     package func close(_ whenEmpty: @escaping @Sendable () -> Void) {
         let isEmpty = state.withLock { state -> Bool in
             switch state {

@@ -4,8 +4,8 @@ import Foundation
 import ProcessSupport
 import UserUnits
 
-/// The facts of this machine and this app that decide what background work survives. The facts come only from files and from the
-/// ledger, without waiting for another process.
+/// The facts about this machine and this app that decide when background work continues. The facts are read only from files and
+/// from the ledger, without waiting for another process.
 package struct DesktopFacts: Sendable, Equatable {
     /// The entry that starts the agent at login.
     package enum Entry: Sendable, Equatable {
@@ -29,9 +29,9 @@ package struct DesktopFacts: Sendable, Equatable {
 
     /// The support for waking the machine from sleep.
     package enum Waking: Sendable, Equatable {
-        /// An alarm is not allowed, for this process and for the user manager.
+        /// This process and the user manager are not allowed to set an alarm.
         case notAllowed
-        /// No request has asked for an alarm yet.
+        /// No request needed an alarm yet.
         case untried
         case alarmIsSet
         /// The obstacle that prevented an agent from setting an alarm.
@@ -40,7 +40,7 @@ package struct DesktopFacts: Sendable, Equatable {
 
     /// `true` if the agent's program was found, or a unit that starts it is installed.
     package var hasAgent: Bool
-    /// `true` in a Flatpak sandbox, whose entries and units are not read outside.
+    /// `true` in a Flatpak sandbox. Entries and units in the sandbox have no effect outside.
     package var isInFlatpak: Bool
     package var hasUserManager: Bool
     /// `true` if the user manager runs from boot on, whether the user is logged in or not.
@@ -50,7 +50,7 @@ package struct DesktopFacts: Sendable, Equatable {
     /// The facts about network and power that services report, or `nil` if no agent has examined them yet.
     package var knowledge: DesktopConditions.Knowledge?
     package var buttons: Buttons
-    /// The command that repairs the entry, or `nil` if the command is not known here.
+    /// The command that repairs the login entry, or `nil` if the command is not known.
     package var installCommand: String?
 
     package init(
@@ -64,7 +64,7 @@ package struct DesktopFacts: Sendable, Equatable {
         self.installCommand = installCommand
     }
 
-    /// The facts in the ledger, as an agent recorded them last.
+    /// The facts that an agent last recorded in the ledger.
     package struct Recorded: Sendable, Equatable {
         package var knowledge: DesktopConditions.Knowledge?
         package var notificationsEnabled = true
@@ -75,7 +75,7 @@ package struct DesktopFacts: Sendable, Equatable {
         package var knowsSession = false
         package var hasWorkLeft = false
 
-        /// Creates the facts of a ledger without entries.
+        /// Creates the facts for a ledger in which no agent has recorded facts.
         package init() {}
 
         package init(_ transaction: LedgerTransaction) throws {

@@ -4,12 +4,13 @@ import Foundation
 import ProcessSupport
 import Synchronization
 
-/// Durable writes of calls that cannot throw, as on iOS: `cancel()`, `suspend()`, removals.
+/// Durable writes for methods that cannot throw, for example `cancel()`, `suspend()` and removals.
 ///
-/// A write fails temporarily if the disk is full or another process blocks the ledger. The failure is then reported on standard
-/// error, and the write is retried with growing pauses. Later writes wait behind it, also writes that can throw, so that their
-/// order stays. A process that a user started does not end before the writes succeed or the time limit is reached. A launch whose
-/// writes do not succeed has no result, and is retried. A write that can never succeed is reported and dropped.
+/// A write fails temporarily if the disk is full or another process blocks the ledger. The failure is then printed on standard
+/// error, and the write is retried after growing pauses. Later writes, also writes that can throw, wait until this write has
+/// succeeded, so that the order of the writes is kept. A process that a user started does not end before the writes succeed or the
+/// time limit is reached. If the writes of a launch do not succeed, the launch has no result and is retried. A write that can never
+/// succeed is reported and discarded.
 package final class DurableWrites: Sendable {
     package static var shared: DurableWrites {
         let runtime = AppRuntime.shared
@@ -46,7 +47,7 @@ package final class DurableWrites: Sendable {
     private let write: @Sendable (Body, Bool) throws(StoreError) -> Void
 
     /// - Parameters:
-    ///   - calls: returns the calls that a process waits for before it ends.
+    ///   - calls: returns the counter of calls that a process waits for before it ends.
     ///   - report: prints a line on standard error.
     ///   - write: commits, and then starts an agent if requested.
     package init(
@@ -56,10 +57,10 @@ package final class DurableWrites: Sendable {
         (self.firstPause, self.calls, self.report, self.write) = (firstPause, calls, report, write)
     }
 
-    /// Commits now, on the caller's thread, or later if the write fails temporarily.
+    /// Commits a write at once, on the caller's thread. If the write fails temporarily, it is committed later.
     ///
     /// - Parameters:
-    ///   - name: the subject of the write, for the message.
+    ///   - name: the subject of the write, for the error message.
     ///   - startsAgent: `true` if the write needs an agent.
     package func commit(_ name: String, startsAgent: Bool = true, _ body: @escaping Body) {
         let write = Waiting(
@@ -81,7 +82,7 @@ package final class DurableWrites: Sendable {
 
     /// Retries the waiting writes. Call it before a write that must come after them.
     ///
-    /// - Returns: the reason that a write still waits, or `nil` if nothing waits.
+    /// - Returns: the reason why a write still waits, or `nil` if no write waits.
     package func flush() -> StoreError? {
         if waiting.withLock({ $0.isEmpty }) { return nil }
         return working.withLock { _ in

@@ -1,7 +1,7 @@
 import Synchronization
 
-/// Counts the callbacks and handlers of an app that are queued or run. On a test host, virtual time does not pass before they
-/// have returned.
+/// Counts the callbacks and handlers of an app that are queued or running. On a test host, virtual time does not pass before all of
+/// them have returned.
 package final class HostedActivity: Sendable {
     private let state = Mutex((count: 0, whenNone: Optional<@Sendable () -> Void>.none))
 
@@ -19,6 +19,6 @@ package final class HostedActivity: Sendable {
         whenNone?()
     }
 
-    /// Calls an action each time the last of them has returned.
+    /// Calls an action each time the last callback or handler has returned.
     package func whenNone(_ action: @escaping @Sendable () -> Void) { state.withLock { $0.whenNone = action } }
 }

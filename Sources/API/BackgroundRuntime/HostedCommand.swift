@@ -1,13 +1,13 @@
 import ProcessSupport
 
-/// A command that runs on a test host instead of a process that a user starts.
+/// A command that runs on a test host. It represents a process that a user starts.
 package struct HostedCommand: Sendable {
-    /// Identifies the command among the launches of its test host, whose numbers are positive.
+    /// The number of the command on its test host. It is not positive, because launches have positive numbers.
     package let number: Int64
-    /// The process that the command represents.
+    /// The identity of the process that the command represents.
     package let identity: ProcessIdentity
 
-    /// The command that this task is part of, or `nil` in every other task.
+    /// The command that this Swift task belongs to, or `nil` in all other tasks.
     @TaskLocal package static var current: HostedCommand?
 
     package init(number: Int64, identity: ProcessIdentity) { (self.number, self.identity) = (number, identity) }

@@ -1,12 +1,12 @@
 import BackgroundLedger
 import Synchronization
 
-/// The deliveries to the app in one launch. Decides when the ledger records them as delivered.
+/// The deliveries to the app in one launch. This type decides when the deliveries are acknowledged in the ledger.
 final class LaunchAcknowledgements: Sendable {
     typealias Acknowledgement = @Sendable (LedgerTransaction) throws -> Void
 
     private enum State {
-        /// Deliveries are recorded together with the result.
+        /// Deliveries are acknowledged together with the result of the launch.
         case open([Acknowledgement])
         /// Deliveries are recorded at once.
         case atOnce

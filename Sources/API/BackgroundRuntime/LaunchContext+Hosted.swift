@@ -2,11 +2,11 @@ import Foundation
 import Synchronization
 
 extension LaunchContext {
-    /// Waits half a second, longer on a busy computer. In that time, code that follows on the completion of a task can run, for example the
-    /// submission of the next one.
+    /// Waits half a second, or longer on a busy computer. During this time, code after the completion of a task can run, for
+    /// example code that submits the next task.
     ///
-    /// A process on a test host does not end. There, the wait is some turns, also on the main actor, and a few short pauses, because other
-    /// programs may delay the thread of that code. Virtual time does not pass.
+    /// A process on a test host does not end. On a test host, the method yields several times, also on the main actor, and makes a
+    /// few short pauses, because other programs may delay the thread of this code. Virtual time does not pass.
     package static func graceAfterResult() async {
         let runtime = AppRuntime.shared
         guard runtime.isHosted else {
@@ -35,7 +35,7 @@ extension LaunchContext {
     }
 }
 
-/// The living launches on a test host.
+/// The running launches on a test host.
 final class HostedLaunches: Sendable {
     private let living = Mutex<[LaunchContext]>([])
 

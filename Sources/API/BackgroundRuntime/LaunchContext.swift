@@ -5,15 +5,15 @@ import CLinux
 import Foundation
 import Synchronization
 
-/// The launch of this process by the agent: its reason, the end of its time, and its result.
+/// The launch of this process by the agent: the reason for the launch, the end of its time, and its result.
 ///
 /// ``current`` is `nil` in a process that a user or another program started.
 package final class LaunchContext: Sendable {
-    /// The environment variable that carries the launch's number.
+    /// The environment variable with the launch's number.
     package static let variable = "BACKGROUND_LAUNCH"
 
-    /// The launch of the current work. Launches on a test host share a process. Work outside the launch's tasks (a callback on a queue)
-    /// belongs to the living launch, if there is exactly one.
+    /// The launch of the current work. Launches on a test host share a process. Work outside the launch's Swift tasks (a callback
+    /// on a queue) belongs to the running launch, if exactly one launch is running.
     package static var current: LaunchContext? {
         if let own { return own }
         if HostedCommand.current != nil { return nil }
@@ -21,10 +21,10 @@ package final class LaunchContext: Sendable {
         return runtime.isHosted ? runtime.part { HostedLaunches() }.only : ofThisProcess
     }
 
-    /// On a test host, the number of the launch or command that this task is part of, or `nil` if that is not known.
+    /// On a test host, the number of the launch or command that this Swift task belongs to, or `nil` if it is not known.
     package static var currentNumber: Int64? { current?.id ?? HostedCommand.current?.number }
 
-    /// On a test host, the launch that this task is part of.
+    /// On a test host, the launch that this Swift task belongs to.
     @TaskLocal package static var own: LaunchContext?
 
     /// The launch of this process, read once. Children of this process do not inherit the variable.
@@ -81,7 +81,7 @@ package final class LaunchContext: Sendable {
 
     /// Creates a launch on a test host.
     ///
-    /// - Parameter leave: replaces `exit`.
+    /// - Parameter leave: called instead of `exit`.
     package init(
         id: Int64, runtime: AppRuntime, identity: ProcessIdentity, leave: @escaping @Sendable (Int32) -> Void
     ) {
@@ -92,16 +92,16 @@ package final class LaunchContext: Sendable {
 
     var runtime: AppRuntime? { role?.runtime }
 
-    /// The process of this launch.
+    /// The identity of this launch's process.
     package var identity: ProcessIdentity { role?.identity ?? .current }
 
     /// On a test host, `true` if the process was killed. Later work of the launch has no effect.
     package var isDead: Bool { dead.withLock { $0 } }
 
-    /// On a test host, calls an action when the process is killed, so that a wait for its work ends.
+    /// On a test host, calls an action when the process is killed, so that waits for its work end.
     package func onTermination(_ action: @escaping @Sendable () -> Void) { terminationActions.withLock { $0.append(action) } }
 
-    /// On a test host, kills the process like SIGKILL.
+    /// On a test host, simulates a SIGKILL of the process.
     package func die() {
         dead.withLock { $0 = true }
         let terminationActions = terminationActions.withLock { terminationActions in
@@ -119,9 +119,10 @@ package final class LaunchContext: Sendable {
         if !isDead { role.leave(code) }
     }
 
-    /// Returns the row of this launch, and begins to listen for the warning. Call it once, before any work.
+    /// Returns the launch's row in the ledger, and begins to wait for the warning signal (SIGTERM). Call it once, before any work.
     ///
-    /// The agent started this process with SIGTERM blocked, so an early warning waits for the thread that is created here.
+    /// The agent started this process with SIGTERM blocked. So an early signal stays pending until the thread that this method
+    /// creates receives it.
     package func begin() throws -> LaunchRecord {
         let ledger = try AppRuntime.shared.ledger()
         let record = try ledger.write { transaction -> LaunchRecord? in
@@ -157,8 +158,8 @@ package final class LaunchContext: Sendable {
         return record.map { $0.kind == .urlSession && $0.identifier == identifier } ?? false
     }
 
-    /// Handles the warning. The reason was committed before the signal was sent. Without a reason, another process sent the signal, for
-    /// example at a logout, or the agent cannot write.
+    /// Handles the warning signal. The agent commits the reason to the ledger before it sends the signal. If the ledger has no
+    /// reason, another process sent the signal, for example at a logout, or the agent cannot write to the ledger.
     package func handleStopWarning() {
         // The time to stop is short.
         let recorded = AppRuntime.shared.read("the reason to stop", for: .seconds(1)) { try $0.launch(id)?.stopReason } ?? nil
@@ -172,10 +173,11 @@ package final class LaunchContext: Sendable {
         for handler in handlers { handler(reason) }
     }
 
-    /// The reason to stop, after the warning.
+    /// The reason why the launch must end. `nil` before the warning.
     package var stopReason: StopReason? { state.withLock { $0.stop } }
 
-    /// Calls a handler once when the time is up, on another thread than the work, or at once if the time is up already.
+    /// Calls a handler once when the time of the launch ends, on another thread than the work. If the time has already ended, the
+    /// handler is called at once.
     package func onWarning(_ handler: @escaping @Sendable (StopReason) -> Void) {
         let already = state.withLock { state -> StopReason? in
             if state.stop == nil { state.handlers.append(handler) }
@@ -184,14 +186,16 @@ package final class LaunchContext: Sendable {
         if let already { handler(already) }
     }
 
-    /// Records a delivery to the app together with the result of the launch. If the launch dies first, the delivery is repeated.
+    /// Acknowledges a delivery to the app together with the result of the launch. If the process is killed before the result, the
+    /// delivery is repeated.
     package func acknowledgeAtEnd(_ acknowledgement: @escaping @Sendable (LedgerTransaction) throws -> Void) {
         guard acknowledgements.add(acknowledgement) else { return }
         DurableWrites.shared.commit("what was delivered in launch \(id)", acknowledgement)
     }
 
-    /// Records deliveries at once from now on: the app began a background transfer in this launch, and would begin it again if everything
-    /// was delivered again; or the time ended before all events were delivered.
+    /// Acknowledges deliveries at once from now on. Call it if the app began a background transfer in this launch, because the app
+    /// would begin the transfer again if all events were delivered again. Also call it if the time of the launch ended before all
+    /// events were delivered.
     ///
     /// - Parameter recorded: the number of deliveries that ``recordDeliveries(in:)`` recorded.
     package func acknowledgeAtOnce(recorded: Int = 0) {
@@ -200,9 +204,9 @@ package final class LaunchContext: Sendable {
         DurableWrites.shared.commit("what was delivered in launch \(id)") { for acknowledge in earlier { try acknowledge($0) } }
     }
 
-    /// Records the deliveries that wait for the result.
+    /// Acknowledges the deliveries that wait for the result of the launch.
     ///
-    /// - Returns: their number.
+    /// - Returns: the number of these deliveries.
     package func recordDeliveries(in transaction: LedgerTransaction) throws -> Int {
         let waiting = acknowledgements.waiting
         for acknowledge in waiting { try acknowledge(transaction) }
@@ -216,7 +220,7 @@ package final class LaunchContext: Sendable {
         }
     }
 
-    /// A delegate of a session, in a launch that may be for its events.
+    /// A session's delegate, in a launch that may be for the events of this session.
     package struct Listener: Sendable {
         let session: String
         /// Returns whether the delegate has received all events that waited for it.
@@ -237,13 +241,14 @@ package final class LaunchContext: Sendable {
         }
     }
 
-    /// Records that a registered handler runs on a queue of the app's choice, where it may begin other tasks.
+    /// Records that a registered handler runs on a queue that the app chose. The handler may begin other tasks there.
     package func recordUnseenWork() { state.withLock { $0.hasUnseenWork = true } }
 
     /// On a test host, `true` if the process of this launch has not ended.
     var isLiving: Bool { runtime?.part { HostedLaunches() }.contains(self) ?? false }
 
-    /// The sessions whose delegate this launch has. Empty if the launch has its result, or a test host cannot observe all of its work.
+    /// The identifiers of the sessions that have a delegate in this launch. Empty if the launch has its result, or if a test host
+    /// cannot observe all of the launch's work.
     package var awaitedSessions: Set<String> {
         state.withLock { $0.hasUnseenWork || $0.isFinished ? [] : Set($0.listeners.map(\.session)) }
     }
@@ -280,14 +285,14 @@ package final class LaunchContext: Sendable {
         acknowledgeAtOnce()
     }
 
-    /// Marks the launch as failed, whatever its handler returns. The history shows the reason.
+    /// Marks the launch as failed, independent of the result of its handler. The history shows the reason.
     package func fail(_ reason: String) { state.withLock { $0.failure = $0.failure ?? reason } }
 
-    /// Sets the text about the result of the launch, for the history. The last text counts.
+    /// Sets the text that the history shows about the result of the launch. Each call replaces the text.
     package func describe(_ summary: String) { state.withLock { $0.summary = summary } }
 
-    /// Returns the responses to a notification that were not delivered. If they cannot be read, the launch fails, because they would count
-    /// as delivered otherwise.
+    /// Returns the responses to a notification that were not delivered. If the responses cannot be read, the launch fails, because
+    /// otherwise they would be acknowledged as delivered.
     package static func undeliveredResponses(to notification: String) -> [NotificationResponseRecord] {
         do {
             return try AppRuntime.shared.ledger().read { try $0.undeliveredResponses() }.filter {
@@ -299,7 +304,7 @@ package final class LaunchContext: Sendable {
         }
     }
 
-    /// Ends the launch with a result, records it durably and ends the process. The first call counts.
+    /// Ends the launch with a result: stores the result in the ledger and ends the process. Later calls have no effect.
     package func finish(success: Bool, detail: String? = nil) {
         let isFirst = state.withLock { state -> Bool in
             defer { state.isFinished = true }
@@ -329,7 +334,7 @@ package final class LaunchContext: Sendable {
         exitWhenIdle(mayContinue: result == .completed)
     }
 
-    /// Ends the launch without a result, so that it is retried. The first call counts. A call after a result has no effect.
+    /// Ends the launch without a result, so that it is retried. Later calls, and calls after a result, have no effect.
     package func abandon(_ reason: String) {
         let isFirst = state.withLock { state -> Bool in
             defer { state.isFinished = true }
@@ -348,7 +353,8 @@ package final class LaunchContext: Sendable {
 
     // MARK: After the result
 
-    /// Adds work that may continue after the result. The process continues until the work ends, or the time of the launch is over.
+    /// Adds work that may continue after the result. The process continues until this work is complete, or until the time of the
+    /// launch ends.
     package func stay(until isOver: @escaping @Sendable () async -> Void) { state.withLock { $0.stays.append(isOver) } }
 
     private func exitWhenIdle(mayContinue: Bool) {

@@ -4,12 +4,12 @@ import Foundation
 import ProcessSupport
 import Synchronization
 
-/// The handlers of launches in this process, by kind. The API modules register their handlers here, independent of each other.
+/// The handlers of launches in this process, by kind. The API modules register their handlers here, independently of each other.
 package final class LaunchHandlers: Sendable {
     package static var shared: LaunchHandlers { AppRuntime.shared.part { LaunchHandlers() } }
 
-    /// Runs a launch to its end. Returns whether it succeeded, or `nil` if the module does not handle it. The task is cancelled
-    /// when the time is up.
+    /// A function that runs a launch to its end. It returns whether the launch succeeded, or `nil` if the module does not handle
+    /// the launch. The function's Swift task is cancelled when the time of the launch ends.
     package typealias Handler = @Sendable (LaunchRecord) async -> Bool?
 
     private let handlers = Mutex<[LaunchKind: [Handler]]>([:])

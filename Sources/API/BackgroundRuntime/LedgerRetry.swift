@@ -2,9 +2,9 @@ import Dispatch
 import ProcessSupport
 import Synchronization
 
-/// Repeats uses of the ledger that failed temporarily, for calls of the API that cannot throw.
+/// Repeats uses of the ledger that failed temporarily, for methods of the API that cannot throw.
 ///
-/// An app accepts an empty list as the result and begins its work again.
+/// Retries are necessary because an app would use an empty list as the result, and would begin its work again.
 package final class LedgerRetry: Sendable {
     /// Failures in a row, of all calls.
     private struct Failures {
@@ -30,10 +30,10 @@ package final class LedgerRetry: Sendable {
         (self.now, self.retry) = (now, retry)
     }
 
-    /// Returns what the body returns. Blocks the thread between two tries.
+    /// Calls the body until it succeeds, and returns its result. Blocks the thread between two tries.
     ///
-    /// - Parameter patience: How long the ledger may have been failing. A call does not wait again for what another call waited for.
-    /// - Throws: The last error, at once if another try cannot help.
+    /// - Parameter patience: The time limit, counted from the first failure. A call does not repeat the wait of another call.
+    /// - Throws: The last error. It is thrown at once if another try cannot help.
     package func run<Value>(
         for patience: Duration, _ body: () throws(StoreError) -> Value
     ) throws(StoreError) -> Value {
@@ -71,9 +71,10 @@ package final class LedgerRetry: Sendable {
         }
     }
 
-    /// Returns whether a failure must be reported. An app may read the state of a thousand tasks.
+    /// Returns whether a failure must be reported. Not every failure is reported, because an app may read the state of a thousand
+    /// tasks.
     ///
-    /// - Parameter name: The subject that could not be read. It is reported once for failures in a row.
+    /// - Parameter name: The subject that could not be read. It is reported once in a series of failures.
     package func isFirstReport(of name: String) -> Bool {
         failures.withLock { $0?.reported.insert(name).inserted ?? true }
     }

@@ -1,12 +1,12 @@
 import CCoreFoundation
 import Foundation
 
-/// Sets the app's identity in Foundation. On Linux, Foundation finds a property list only in a bundle's folder, which an
-/// executable of SwiftPM does not have. Without the identity, `Bundle.main.bundleIdentifier` is `nil`, and code for iOS unwraps
-/// it.
+/// Sets the app's identity in Foundation. On Linux, Foundation finds a property list only in a bundle's folder, which an executable
+/// of SwiftPM does not have. Without the identity, `Bundle.main.bundleIdentifier` is `nil`, and code for iOS that unwraps this
+/// value would crash.
 ///
-/// Foundation's property list of such a program is empty. Values can be added with the functions of CoreFoundation that created
-/// it. The list of a real bundle is not changed.
+/// Foundation's property list of such a program is empty. This type adds values with the functions of CoreFoundation that created
+/// the list. The list of a real bundle is not changed.
 enum MainBundle {
     static func teach(_ manifest: AppManifest) {
         guard let bundle = CFBundleGetMainBundle(), let list = CFBundleGetInfoDictionary(bundle) else { return }

@@ -3,7 +3,7 @@ import Synchronization
 
 /// Repeats reads of the ledger, or of a store, that failed after a change notification.
 ///
-/// A change is notified once. Without another read it would be lost until the next change.
+/// Each change is notified only once. Without another read, the process would not see the change before the next change.
 package final class ReadRetry: Sendable {
     /// The number of seconds before the first repetition. The pause doubles with each failure.
     private static let firstPause = 0.1
@@ -23,7 +23,7 @@ package final class ReadRetry: Sendable {
 
     /// - Parameters:
     ///   - now: returns the time.
-    ///   - alarm: calls an action once, after so many seconds.
+    ///   - alarm: calls an action once, after the given number of seconds.
     package init(
         now: @escaping @Sendable () -> SuspendingClock.Instant = { .now },
         alarm: @escaping Alarm = { seconds, action in
@@ -35,13 +35,13 @@ package final class ReadRetry: Sendable {
 
     package var isFailing: Bool { state.withLock { $0.since != nil } }
 
-    /// Records a successful read, so that the next failure is a first one.
+    /// Records a successful read. The next failure begins a new series of failures.
     package func succeeded() { state.withLock { ($0.failures, $0.since) = (0, nil) } }
 
     /// Records a failed read.
     ///
-    /// - Parameter again: reads again. Called after a pause, once for all failures until then.
-    /// - Returns: the time since the first failure in a row.
+    /// - Parameter again: reads again. It is called after a pause, once for all failures in this pause.
+    /// - Returns: the time since the first failure of the series.
     @discardableResult
     package func failed(again: @escaping @Sendable () -> Void) -> Duration {
         let now = now()

@@ -9,7 +9,7 @@ package struct TestHost: Sendable {
     /// The ledger in memory, as the app reads it.
     package var ledger: Ledger
     package var now: @Sendable () -> Date
-    /// Returns the seconds since an arbitrary moment. Setting the clock does not change them.
+    /// Returns the number of seconds since a fixed but arbitrary moment. A change of the clock does not change this number.
     package var elapsed: @Sendable () -> Double
     /// Returns the time that `Date()` shows to the app, if that clock differs from ``now``.
     package var appNow: (@Sendable () -> Date)?
@@ -18,11 +18,11 @@ package struct TestHost: Sendable {
     package var agentIsNeeded: @Sendable () -> Void
     package var hasAgent: @Sendable () -> Bool
     package var isAlive: @Sendable (ProcessIdentity) -> Bool
-    /// Called when an await on the ledger began, looked or ended.
+    /// Called when a wait for a change of the ledger begins, reads the ledger, or ends.
     package var waitsChanged: @Sendable () -> Void
-    /// Calls an action after so many seconds of virtual time. Returns a closure that cancels it.
+    /// Calls an action after the given number of seconds of virtual time. Returns a closure that cancels the alarm.
     package var alarm: @Sendable (Double, @escaping @Sendable () -> Void) -> @Sendable () -> Void
-    /// Runs the tasks of the app.
+    /// The executor that runs the Swift tasks of the app.
     package var executor: any TaskExecutor
 
     package init(
@@ -48,7 +48,7 @@ extension Date {
     }
 }
 
-/// The awaits on the ledger on a test host, and the commits that they have seen.
+/// The waits for changes of the ledger on a test host, and the last commit that each wait has processed.
 final class HostedWaits: Sendable {
     private struct Wait {
         let launch: Int64?
@@ -87,7 +87,8 @@ final class HostedWaits: Sendable {
     }
 }
 
-/// An object that is bound to a process. On a test host, where processes share one memory, it must forget a process that ends.
+/// An object that is bound to a process. On a test host, processes share one memory, so the object must release the state of a
+/// process that ends.
 package protocol ProcessBound: AnyObject, Sendable {
     func processEnded(launch: Int64)
 }

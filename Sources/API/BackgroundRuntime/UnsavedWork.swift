@@ -1,12 +1,12 @@
 import ProcessSupport
 
-/// Work that the app begins (a transfer, a request, a notification) until it is durable or refused. A process does not end
-/// before.
+/// Counts work that the app begins (a transfer, a request or a notification) and that is not stored or refused yet. A process does
+/// not end before all of this work is stored or refused.
 package final class UnsavedWork: Sendable {
     package let work = WorkCounter()
 
     package init() {}
 
-    /// The work of the launch that the current task is part of, or of this process.
+    /// The counter of the launch that the current Swift task belongs to, or of this process if the task belongs to no launch.
     package static var current: WorkCounter { LaunchContext.current?.beginnings ?? AppRuntime.shared.part { UnsavedWork() }.work }
 }

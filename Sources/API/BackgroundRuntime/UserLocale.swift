@@ -1,8 +1,8 @@
 import Foundation
 import ProcessSupport
 
-/// The locale for the user's dates and times. Foundation on Linux does not read the environment, so every user would see "12:00
-/// PM".
+/// The locale for the user's dates and times. Foundation on Linux does not read the locale from the environment. Without this type,
+/// every user would see "12:00 PM".
 package enum UserLocale {
     package static var current: Locale {
         ThisProcess.givenEnvironment.map(locale(in:)) ?? ofProcess
@@ -10,8 +10,9 @@ package enum UserLocale {
 
     private static let ofProcess = locale(in: ProcessInfo.processInfo.environment)
 
-    /// Returns the locale of an environment. Source of the rule: POSIX.1-2017, XBD 8.2: `LC_ALL`, then `LC_TIME`, then `LANG`,
-    /// the first that is not empty; a codeset and a modifier may follow. `C` and `POSIX` mean 24 hours and English words.
+    /// Returns the locale of an environment. Source of the rule: POSIX.1-2017, XBD 8.2: the first variable of `LC_ALL`, `LC_TIME`
+    /// and `LANG` that is not empty. Its value may contain a codeset and a modifier. `C` and `POSIX` select the 24-hour clock and
+    /// English words.
     package static func locale(in environment: [String: String]) -> Locale {
         let name = name(of: "LC_TIME", in: environment)
         let isKnown = Locale(identifier: name).language.languageCode?.isISOLanguage == true
@@ -30,11 +31,12 @@ package enum UserLocale {
 }
 
 extension UserLocale {
-    /// The languages that the user prefers, the first one first, in the form of `Accept-Language` (RFC 9110, 12.5.4).
+    /// The languages that the user prefers, the most preferred first, as a value of `Accept-Language` (RFC 9110, 12.5.4).
     package static var acceptLanguage: String { acceptLanguage(in: ThisProcess.environment) }
 
-    /// Returns the languages of an environment. Source of the rule: gettext's `LANGUAGE`, a list between colons, unless the
-    /// locale is `C`; else `LC_ALL`, `LC_MESSAGES`, `LANG`. The default is English.
+    /// Returns the languages of an environment. Source of the rule: gettext. The languages are the list in `LANGUAGE` (separated by
+    /// colons), then the first of `LC_ALL`, `LC_MESSAGES` and `LANG` that is set. If that locale is `C`, the list is ignored. The
+    /// default is English.
     package static func acceptLanguage(in environment: [String: String]) -> String {
         let single = name(of: "LC_MESSAGES", in: environment)
         let listed = (environment["LANGUAGE"] ?? "").split(separator: ":").map(String.init)

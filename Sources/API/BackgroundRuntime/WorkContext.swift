@@ -1,8 +1,9 @@
 import ProcessSupport
 
-/// The process that some work belongs to on a test host, for callbacks on queues, which do not carry task-local values.
+/// The process that work belongs to on a test host. It is used for callbacks on queues, because these callbacks have no task-local
+/// values.
 ///
-/// Cost: one comparison in a process that is not hosted.
+/// Cost: one comparison in a process that does not run on a test host.
 package struct WorkContext: Sendable {
     private struct Hosted: Sendable {
         let runtime: AppRuntime
@@ -15,7 +16,7 @@ package struct WorkContext: Sendable {
 
     private let hosted: Hosted?
 
-    /// Captures the process of the current task.
+    /// Captures the process of the current Swift task.
     package init() {
         guard AppRuntime.isOnTestHost else {
             hosted = nil
@@ -26,7 +27,8 @@ package struct WorkContext: Sendable {
             command: HostedCommand.current, environment: ThisProcess.givenEnvironment, isTestHosted: AppRuntime.isTestHosted)
     }
 
-    /// Returns a block that calls `body` as part of that process. Virtual time does not pass until the block has run, so it must be run.
+    /// Returns a block that calls `body` as part of that process. The caller must run the block, because virtual time does not pass
+    /// before the block has run.
     package func block(_ body: @escaping @Sendable () -> Void) -> @Sendable () -> Void {
         guard let hosted else { return body }
         hosted.activity.enter()

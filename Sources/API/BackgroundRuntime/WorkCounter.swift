@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Counts work of one kind that is under way in a process, so that the process can wait for it.
+/// Counts running work of one kind in a process, so that the process can wait until the work is complete.
 package final class WorkCounter: Sendable {
     private struct State {
         var begun = 0
@@ -42,7 +42,7 @@ package final class WorkCounter: Sendable {
         for action in actions { action() }
     }
 
-    /// Calls an action as soon as nothing is under way.
+    /// Calls an action as soon as no work is running.
     package func whenNone(_ action: @escaping @Sendable () -> Void) {
         let isNone = state.withLock { state in
             if state.underWay > 0 { state.whenNone.append(action) }
