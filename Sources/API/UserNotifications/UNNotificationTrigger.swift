@@ -33,8 +33,8 @@ open class UNNotificationTrigger: NSObject, NSCopying, @unchecked Sendable {  //
 
 /// A trigger that shows a notification a number of seconds after it is added, and then repeatedly if the trigger repeats.
 ///
-/// If the computer was off at the time of a notification, the notification is shown when the computer is on again. If a trigger
-/// missed several times, the notification is shown once.
+/// If the computer was off at the time of a notification, the notification is shown when the computer is on again. If several times
+/// were missed, the notification is shown once.
 public final class UNTimeIntervalNotificationTrigger: UNNotificationTrigger, @unchecked Sendable {  // because immutable
     /// The number of seconds between the adding of the notification and its first showing, and between two showings.
     public let timeInterval: TimeInterval
@@ -58,7 +58,7 @@ public final class UNTimeIntervalNotificationTrigger: UNNotificationTrigger, @un
 /// The trigger is a rule and not a fixed date. The next date is computed again when the time zone or the clock changes, unless the
 /// components contain a time zone. If a clock change skips a time, the notification is shown at the end of the change. If a time
 /// occurs twice, the notification is shown at the first time. If the computer was off at the time of a notification, the
-/// notification is shown when the computer is on again. If a trigger missed several times, the notification is shown once.
+/// notification is shown when the computer is on again. If several times were missed, the notification is shown once.
 public final class UNCalendarNotificationTrigger: UNNotificationTrigger, @unchecked Sendable {  // because immutable
     /// The components to match. Components without a value are not compared.
     public let dateComponents: DateComponents
