@@ -6,8 +6,8 @@ import Foundation
 import ProcessSupport
 import Synchronization
 
-/// The commands with which a user controls an app's background work. An app can mount them as a group among its subcommands or
-/// one by one. An app without commands uses ``runIfAsked(_:)``.
+/// The commands with which a user controls an app's background work. An app can add all commands as one group to its subcommands,
+/// or add single commands. An app without commands uses ``runIfAsked(_:)``.
 public struct BackgroundCommands: AsyncParsableCommand {
     public static let configuration = CommandConfiguration(
         commandName: "background", abstract: "Shows what runs in the background, and why something does not run.",
@@ -20,7 +20,7 @@ public struct BackgroundCommands: AsyncParsableCommand {
 
     /// Runs a command of the group and ends the process if the first argument is `background`. Otherwise returns at once.
     ///
-    /// Call it first, with the app's manifest set: `tide-example background why`.
+    /// Call it first, after the app's manifest was set. Example of a command line: `tide-example background why`.
     @MainActor
     public static func runIfAsked(_ arguments: [String]? = nil) {
         let arguments = arguments ?? Array(ThisProcess.arguments.dropFirst())
@@ -33,7 +33,7 @@ public struct BackgroundCommands: AsyncParsableCommand {
         await CommandRunner.run(BackgroundCommands.self, arguments, program: typed)
     }
 
-    /// The names that the user knows requests and sessions by, by their identifiers. Set it before a command runs.
+    /// The names of requests and sessions for the user. The keys are the identifiers. Set the names before a command runs.
     package static var names: [String: String] {
         get { displayNames.withLock { $0 } }
         set { displayNames.withLock { $0 = newValue } }
@@ -54,7 +54,7 @@ public struct BackgroundCommands: AsyncParsableCommand {
     }
 }
 
-/// A command of the group. An app with its own settings reads them before it runs a command.
+/// A command of the group. If an app has settings, it reads them before it runs a command.
 public protocol BackgroundCommand: AsyncParsableCommand, CommandWithEffect {
     /// Runs the command. `run()` prints its errors for the user.
     func perform() async throws

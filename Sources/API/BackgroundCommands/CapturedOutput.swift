@@ -1,14 +1,14 @@
 import Foundation
 import Synchronization
 
-/// Output of a command that runs in a test without a process.
+/// The output of a command that runs in a test without a separate process.
 package final class CapturedOutput: Sendable {
-    /// The capture of the command that this task is part of, or `nil` in a separate process.
+    /// The captured output of the command that this Swift task belongs to, or `nil` in a separate process.
     @TaskLocal package static var current: CapturedOutput?
 
     private let written = Mutex((output: Data(), errors: Data()))
 
-    /// The number of columns, if the output goes to a terminal.
+    /// The number of columns of the terminal. `nil` if the output is not shown in a terminal.
     package let columns: Int?
 
     package init(columns: Int? = nil) { self.columns = columns }
@@ -17,9 +17,9 @@ package final class CapturedOutput: Sendable {
         written.withLock { if descriptor == STDERR_FILENO { $0.errors += data } else { $0.output += data } }
     }
 
-    /// Everything written to standard output so far.
+    /// The text that was written to standard output.
     package var output: String { written.withLock { String(decoding: $0.output, as: UTF8.self) } }
 
-    /// Everything written to standard error so far.
+    /// The text that was written to standard error.
     package var errors: String { written.withLock { String(decoding: $0.errors, as: UTF8.self) } }
 }

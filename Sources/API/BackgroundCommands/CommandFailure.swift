@@ -28,7 +28,7 @@ package struct CommandFailure: Error {
         self.message = message
     }
 
-    /// Converts an error of the modules below to a message and an exit code for the user.
+    /// Converts an error of a lower layer to a message and an exit code for the user.
     package init(_ error: any Error) {
         switch error {
         case let failure as CommandFailure: self = failure

@@ -11,8 +11,8 @@ package enum CommandRunner {
     ///   - program: The words that a user types before a command. The default is the root command's name.
     ///   - before: Called between parsing and running.
     ///   - after: Called when the command ended, with or without an error.
-    ///   - explain: Turns an error into the message and the exit code that the user sees.
-    /// - Returns: The exit code, as the contract defines it.
+    ///   - explain: Converts an error to the message and the exit code for the user.
+    /// - Returns: The exit code, as `ExitCodes.md` defines it.
     package static func run(
         _ root: any AsyncParsableCommand.Type, _ arguments: [String], program: String? = nil,
         before: (any ParsableCommand) throws -> Void = { _ in }, after: (any ParsableCommand) -> Void = { _ in },

@@ -1,10 +1,10 @@
 import BackgroundRuntime
 import Foundation
 
-/// Shows something again after each change, until the process ends.
+/// Prints the current state again after each change, until the process ends.
 package enum LiveView {
     /// - Parameters:
-    ///   - changes: Changes beside those of the ledger.
+    ///   - changes: Other changes than changes of the ledger.
     ///   - show: Prints the current state.
     package static func run(also changes: AsyncStream<Void>? = nil, show: () throws -> Void) async throws {
         try show()

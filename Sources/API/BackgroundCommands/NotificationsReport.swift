@@ -2,16 +2,16 @@ import BackgroundLedger
 import BackgroundRuntime
 import Foundation
 
-/// The counts of notifications that wait and that were shown, with the names of the contract.
+/// The numbers of waiting notifications and of shown notifications, with the names of `JSONOutput.md`.
 package struct NotificationsReport: Encodable {
     package let pending: Int
-    /// The number of notifications that were shown and not withdrawn, also if they have left the screen.
+    /// The number of notifications that were shown and not withdrawn. Notifications that were removed from the screen are included.
     package let delivered: Int
-    /// The reason that pending notifications are not shown.
+    /// The reason why pending notifications are not shown.
     package let trouble: OrNull<String>
     /// The identifiers of notifications that the user has not seen yet.
     package let waiting: Set<String>
-    /// The identifiers in ``waiting`` of notifications that the server has received and not drawn.
+    /// The identifiers in ``waiting`` of notifications that the notification server has received but not shown.
     package let hidden: Set<String>
 
     private enum CodingKeys: CodingKey { case pending, delivered, trouble }

@@ -8,8 +8,8 @@ package enum Output {
         Terminal.isTerminal(descriptor) && Terminal.understandsSequences && !Terminal.refusesColor
     }
 
-    /// Prepares the descriptors and the umask. Call it first, so that output never goes to a file that is opened later. The user
-    /// can read and write each file that is created, whatever the umask.
+    /// Prepares the standard descriptors and the umask. Call it first, because otherwise output could be written to a file that is
+    /// opened later. The user can read and write each file that is created, also if the umask forbids this.
     package static func prepare() {
         StandardDescriptors.occupyClosed()
         umask(umask(0o077) & ~0o700)
@@ -55,17 +55,17 @@ package enum Output {
 
     package static func line(_ text: String = "") { _ = writeOutputLine(text) }
 
-    /// - Returns: `false` if the line cannot have been read, because standard output is closed or full.
+    /// - Returns: `false` if the line was not written, because standard output is closed or full.
     package static func writeOutputLine(_ text: String) -> Bool { writeLine(text, to: STDOUT_FILENO) }
 
     package static func note(_ text: String) { _ = writeNote(text) }
 
-    /// Prints a note on one line. A line break in the name of a file does not begin another line.
+    /// Prints a note on one line on standard error. Line breaks in the text, for example in a file name, become spaces.
     package static func sentence(_ text: String) { note(oneLine(text)) }
 
     package static func oneLine(_ text: String) -> String { text.replacingOccurrences(of: "\n", with: " ") }
 
-    /// - Returns: `false` if the note cannot have been read, because standard error is closed or full.
+    /// - Returns: `false` if the note was not written, because standard error is closed or full.
     package static func writeNote(_ text: String) -> Bool { writeLine(text, to: STDERR_FILENO) }
 
     private static func writeLine(_ text: String, to descriptor: Int32) -> Bool {
@@ -85,7 +85,7 @@ package enum Output {
 
     package static func bold(_ text: String) -> String { boldMark + withoutControls(text) + plainMark }
 
-    /// Marks warnings and storms.
+    /// Returns the text with the mark for warnings and storms.
     package static func loud(_ text: String) -> String { loudMark + withoutControls(text) + plainMark }
 
     private static func colored(_ text: String, on descriptor: Int32) -> String {
@@ -95,7 +95,7 @@ package enum Output {
             .replacingOccurrences(of: plainMark, with: usesColor ? "\u{1B}[0m" : "")
     }
 
-    /// Removes characters that a terminal would interpret: control characters of both ranges, and marks that change the writing
+    /// Removes characters that a terminal would interpret: control characters (C0 and C1), and marks that change the writing
     /// direction.
     package static func withoutControls(_ text: String, keeping kept: [String] = []) -> String {
         String(
@@ -110,10 +110,10 @@ package enum Output {
                 }))
     }
 
-    /// Waits until standard output and standard error accept output. A stopped terminal (Ctrl-S), or a reader that does not read,
-    /// accepts nothing.
+    /// Waits until standard output and standard error accept output. If the terminal is stopped (Ctrl-S), or the reader of a pipe
+    /// does not read, output is not accepted.
     ///
-    /// - Returns: `false` if a reader is gone.
+    /// - Returns: `false` if the reader of a pipe has closed the pipe.
     package static func takes() -> Bool {
         if CapturedOutput.current != nil { return true }
         return [STDOUT_FILENO, STDERR_FILENO].allSatisfy { descriptor in
@@ -188,12 +188,12 @@ package enum Output {
         }
     }
 
-    /// "12 s left", at a rate in bytes per second.
+    /// Returns the remaining time at a rate in bytes per second, for example "12 s left".
     package static func timeLeft(_ bytes: Int64, at rate: Double) -> String {
         "\(duration(Int((Double(bytes) / rate).rounded(.up)))) left"
     }
 
-    /// "640 kB", "3.4 MB", "74 GB", with the decimal sign of the user's locale.
+    /// Returns a size such as "640 kB", "3.4 MB" or "74 GB", with the decimal sign of the user's locale.
     package static func bytes(_ count: Int64) -> String {
         func text(_ unit: Double, _ name: String) -> String {
             let number = Double(count) / unit

@@ -21,9 +21,9 @@ public struct QuitCommand: BackgroundCommand {
         }
     }
 
-    /// Removes requests, pauses transfers, withdraws notifications, stops the agent and removes its entry at login.
+    /// Removes requests, pauses transfers, withdraws notifications, stops the agent and removes the agent's login entry.
     ///
-    /// - Parameter report: prints, in the app's own words, what was removed and paused.
+    /// - Parameter report: prints the numbers of removed requests and paused transfers, with the app's own text.
     package static func endAll(report: (_ requests: Int, _ transfers: Int) -> Void) async throws {
         let runtime = AppRuntime.shared
         let ledger = try runtime.ledger()

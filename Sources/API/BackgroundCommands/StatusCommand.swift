@@ -82,11 +82,11 @@ package struct AgentReport: Encodable {
     package let running: Bool
     package let pid: OrNull<Int32>
     package let version: OrNull<String>
-    /// The reason that the agent waits, if it cannot write its ledger.
+    /// The reason why the agent waits, if the agent cannot write to its ledger.
     package let trouble: OrNull<String>
     /// `true` if the agent's program was replaced by an update, or removed.
     package let outdated: Bool
-    /// The absence of an agent that exited and is started again when work arrives, or at a date.
+    /// The state of an agent that has exited and will be started again when work arrives, or at a date.
     package let away: OrNull<Away>
     private let isRemoved: Bool
     /// `true` if the agent runs in another PID namespace, where its number means another process.
@@ -98,7 +98,7 @@ package struct AgentReport: Encodable {
     package struct Away: Encodable {
         package let since: Date
         package let until: OrNull<Date>
-        /// `true` if work has arrived since, and an agent was requested for it.
+        /// `true` if work has arrived after the exit, and a start of an agent was requested.
         package let isAwaited: Bool
     }
 
@@ -128,8 +128,8 @@ package struct AgentReport: Encodable {
         (self.trouble, nextTry) = (OrNull(trouble?.reason), trouble?.nextTry)
     }
 
-    /// A sentence about the problem that a running agent waits for, or `nil` if the agent reports no problem. Cost: a look at a
-    /// lock and at one small file.
+    /// A sentence about the problem that a running agent waits for, or `nil` if the agent reports no problem. Cost: one check of a
+    /// lock, and a read of one small file.
     package static var waiting: String? {
         guard AppRuntime.shared.isAgentRunning, let trouble = AgentTrouble.read(AppRuntime.shared.directories) else { return nil }
         return Output.oneLine("The agent waits: \(trouble.reason); it tries again at \(Output.moment(trouble.nextTry)).")
@@ -160,7 +160,7 @@ package struct AgentReport: Encodable {
     }
 }
 
-/// A pending request, with the names of the contract.
+/// A pending request, with the names of `JSONOutput.md`.
 package struct PendingReport: Encodable {
     package let identifier: String
     package let kind: LaunchKind
@@ -174,7 +174,7 @@ package struct PendingReport: Encodable {
     }
 
     /// Returns the identifier of the time zone in which a repeating request was planned, or `nil` if no such request is pending.
-    /// The agent, or another terminal, may be in another zone than this process.
+    /// The time zone of the agent, or of another terminal, may differ from the time zone of this process.
     package static func timeZone(of identifier: String) throws -> String? {
         try AppRuntime.shared.ledger().read { transaction in
             try transaction.request(identifier)?.recurrence == nil ? nil : transaction.fact(.zone(ofRequest: identifier))

@@ -2,7 +2,7 @@ import Foundation
 import Glibc
 import ProcessSupport
 
-/// The terminal to which a command prints. In a test, the terminal of the captured output.
+/// The terminal to which a command prints. In a test, this is the simulated terminal of the captured output.
 package enum Terminal {
     /// Returns the number of columns, or `nil` if the descriptor is not a terminal or the terminal does not report it.
     package static func columns(of descriptor: Int32) -> Int? {
@@ -25,8 +25,9 @@ package enum Terminal {
 
 /// Breaks long lines at spaces, because a terminal breaks them within words.
 package enum WordWrap {
-    /// Returns the text with line breaks, so that no line has more columns. A longer word, for example an address, stays whole. The next
-    /// lines of a paragraph begin below its first word, or below the second column of a line with columns.
+    /// Returns the text with line breaks, so that no line has more columns. A longer word, for example an address, is not broken.
+    /// The next lines of a paragraph are indented like its first word. If the line has columns, they are indented like its second
+    /// column.
     ///
     /// - Parameter isInvisible: Returns whether a character has no width.
     package static func wrap(_ text: String, columns: Int, isInvisible: (Character) -> Bool = { _ in false }) -> String {

@@ -1,4 +1,4 @@
-/// Text in aligned columns below a header. Lines below a row belong to it.
+/// A table with a header and aligned columns. A row can have remarks, which are printed below the row.
 package struct TextTable {
     private let header: [String]
     private var rows: [(cells: [String], remarks: [String])] = []
@@ -11,7 +11,7 @@ package struct TextTable {
         rows.append((cells.map(Output.oneLine), remarks.map(Output.oneLine)))
     }
 
-    /// The lines to print. The last column has any width.
+    /// The lines to print. The width of the last column is not limited.
     package var lines: [String] {
         let widths = header.indices.map { column in
             ([header] + rows.map(\.cells)).map { $0[column].count }.max() ?? 0

@@ -1,6 +1,7 @@
 import Foundation
 
-/// The transfers that `transfers` shows: unfinished and failed ones first, then completed and cancelled ones, each with the newest last.
+/// The transfers that `transfers` shows: unfinished and failed transfers first, then completed and cancelled transfers. In each
+/// group the newest transfer is last.
 package struct TransferList {
     private let open: [TransferReport]
     private let ended: [TransferReport]
@@ -16,8 +17,8 @@ package struct TransferList {
     }
 
     /// - Parameters:
-    ///   - name: The name that the user knows a transfer by. `nil` for its file or address.
-    ///   - speeds: Bytes per second by transfer id, for the time that is left.
+    ///   - name: Returns the user's name of a transfer, or `nil` if the file or the address is shown.
+    ///   - speeds: The bytes per second of each transfer, from which the remaining time is computed. The keys are the transfer ids.
     ///   - isVerbose: Complete addresses and paths are shown.
     package func lines(
         isVerbose: Bool = false, speeds: [String: Double] = [:], name: (TransferReport) -> String? = { _ in nil }
@@ -35,7 +36,7 @@ package struct TransferList {
     }
 }
 
-/// Bytes per second of running transfers, from one look to the next.
+/// The bytes per second of running transfers, measured between two reads of the ledger.
 package struct TransferSpeeds {
     private var last: [String: (bytes: Int64, time: ContinuousClock.Instant)] = [:]
     package private(set) var bytesPerSecond: [String: Double] = [:]

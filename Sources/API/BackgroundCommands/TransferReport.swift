@@ -2,7 +2,7 @@ import BackgroundTransfer
 import Foundation
 import ProcessSupport
 
-/// A line of `transfers`: a transfer of the agent, or an item that an app lists with its transfers.
+/// A row of the output of `transfers`: a transfer of the agent, or an item that an app lists together with its transfers.
 package struct TransferReport: Encodable {
     package struct Trouble: Encodable {
         package let code: Int
@@ -27,7 +27,8 @@ package struct TransferReport: Encodable {
     package let note: OrNull<String>
     package let receipt: OrNull<Receipt>
 
-    /// The file on the server, and the proof: `answer` (the server confirmed it), `length` (the size matches) or `digest`.
+    /// The file on the server, and the proof: `answer` (the server confirmed the upload), `length` (the size matches), `content`
+    /// (blocks match) or `digest` (the digest matches).
     package struct Receipt: Encodable {
         package let url: String
         package let byteCount: Int64
@@ -63,7 +64,7 @@ package struct TransferReport: Encodable {
             })
     }
 
-    /// Creates a row for an item that is not a transfer yet, or not a transfer any more.
+    /// Creates a row for an item that has no transfer yet, or no transfer any more.
     package init(id: String, session: String, state: String, file: String?, note: String?) {
         (self.id, self.session, self.state) = (id, session, state)
         (kind, method) = ("upload", "PUT")
@@ -73,7 +74,7 @@ package struct TransferReport: Encodable {
         (self.file, self.note) = (OrNull(file), OrNull(note))
     }
 
-    /// The transfer has ended, with or without success.
+    /// `true` if the transfer has ended, with or without success.
     package var hasEnded: Bool { isDone || state == "failed" }
 
     /// The transfer is completed or cancelled: the user has nothing to do and nothing to wait for.

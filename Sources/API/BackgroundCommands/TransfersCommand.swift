@@ -61,7 +61,7 @@ public struct TransfersCommand: BackgroundCommand {
 }
 
 extension BackgroundTransfers {
-    /// Returns `nil` if the text is not the identifier of a transfer.
+    /// Returns the number of a transfer from its identifier, or `nil` if the text is not the identifier of a transfer.
     package static func number(of identifier: String) -> Int64? {
         Int64(identifier).flatMap { String($0) == identifier ? $0 : nil }
     }
@@ -75,9 +75,9 @@ extension BackgroundTransfers.Changes {
     ///
     /// - Parameters:
     ///   - ids: The arguments of the command.
-    ///   - failures: Arguments that no transfer has as its identifier, by their positions.
+    ///   - failures: The failures for arguments that are not the identifier of a transfer, with the positions of these arguments.
     ///   - photos: The number of photos without a transfer that the action changed.
-    ///   - problem: Records the named transfers that the action did not change.
+    ///   - problem: Records the transfers that the user named and that the action did not change.
     package func printChanges(
         after action: BackgroundTransfers.Action, counts: Bool, photos: Int = 0, _ ids: [String],
         _ failures: [Int: CommandFailure], _ problem: inout FirstProblem

@@ -6,7 +6,8 @@ import Foundation
 package struct UnseenNotifications: Sendable {
     package struct One: Sendable, Equatable {
         package let title: String
-        /// The reason that the notification was not shown, or `nil` if it was shown and left the screen at ``at``.
+        /// The reason why the notification was not shown, or `nil` if it was shown and then removed from the screen at the date
+        /// ``at``.
         package let trouble: String?
         package let at: Date
         fileprivate let mark: String
@@ -40,7 +41,7 @@ package struct UnseenNotifications: Sendable {
     /// The maximum number of notifications in the list.
     private static let longestList = 5
 
-    /// Prints the list for `status`. In a terminal, the list counts as read.
+    /// Prints the list for `status`. If it is printed in a terminal, the notifications count as read.
     ///
     /// - Returns: `true` if something was printed.
     @discardableResult
@@ -67,7 +68,7 @@ package struct UnseenNotifications: Sendable {
         return lines
     }
 
-    /// Returns one line to print after every other command in a terminal, or `nil` if there is nothing new.
+    /// Returns a line that is printed after every other command in a terminal, or `nil` if no notification is new.
     package func reminder(program: String) -> String? {
         let hidden = new.filter { $0.trouble != nil }
         guard let last = hidden.last else { return nil }

@@ -2,7 +2,7 @@ import BackgroundLedger
 import BackgroundRuntime
 import Foundation
 
-/// A launch of the app in words, for a report about the last weeks.
+/// The text about one launch of the app, for a report about the last weeks.
 package struct WakeReport: Sendable {
     package enum Outcome: Sendable { case completed, failed, running }
 
@@ -10,12 +10,12 @@ package struct WakeReport: Sendable {
     /// The name of the launch, for example "refresh StormyNoon".
     package let name: String
     package let outcome: Outcome
-    /// The outcome in words, for example "completed" or "expired", and the reason.
+    /// The text about the outcome, for example "completed" or "expired", and the reason.
     package let words: String
 
     /// Returns the launches since a date, the latest first, up to a limit.
     ///
-    /// Cost: a read of the ledger, proportional to the number of launches.
+    /// Cost: one read of the ledger. The time is proportional to the number of launches.
     package static func all(since date: Date, limit: Int = 2000) throws -> [WakeReport] {
         try AppRuntime.shared.ledger().read { try $0.history(limit: limit) }.filter { $0.startedAt >= date }
             .sorted { $0.startedAt > $1.startedAt }.map(WakeReport.init)

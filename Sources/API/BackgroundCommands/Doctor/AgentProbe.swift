@@ -1,7 +1,7 @@
 import Foundation
 import ProcessSupport
 
-/// Runs the agent's program to examine this desktop, because the app's program does not contain the libraries for that.
+/// Runs the agent's program to examine this desktop, because the app's program does not contain the necessary libraries.
 struct AgentProbe {
     struct Trouble: Error { let words: String }
 

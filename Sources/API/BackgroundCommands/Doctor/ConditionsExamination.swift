@@ -1,7 +1,7 @@
 import BackgroundRuntime
 import BackgroundScheduling
 
-/// Examines network, power and sleep, the conditions that work may wait for.
+/// Examines the conditions that work may wait for: network, power and sleep.
 struct ConditionsExamination: Examination {
     func findings(_ app: ExaminedApp) -> [DoctorFinding] {
         guard case .success(let agent) = AgentStarter.findAgent(environment: app.environment) else { return [] }

@@ -4,7 +4,7 @@ import BackgroundScheduling
 import BackgroundTasks
 import Foundation
 
-/// The reports of the agent's program about this desktop, requested once for each examination.
+/// The reports of the agent's program about this desktop. Each report is requested once in each run of `doctor`.
 final class DesktopReports {
     private(set) var conditions: Result<ConditionsReport, AgentProbe.Trouble>?
     private(set) var server: Result<NotificationServerReport, CommandFailure>?

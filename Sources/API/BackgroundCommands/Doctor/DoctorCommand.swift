@@ -5,7 +5,8 @@ import Foundation
 import ProcessSupport
 import Synchronization
 
-/// `doctor`: examines everything that background work needs, and shows what helps. Without `--fix`, the command changes nothing.
+/// `doctor`: examines everything that background work needs, and shows commands that correct problems. Without `--fix`, the command
+/// changes nothing.
 public struct DoctorCommand: BackgroundCommand {
     public static let configuration = CommandConfiguration(
         commandName: "doctor", abstract: "Shows what prevents this app from working, and how to fix it.",
@@ -33,7 +34,7 @@ public struct DoctorCommand: BackgroundCommand {
         public let pendingRequests: [String]?
     }
 
-    /// The app's own examinations, in this process. Every function is called once per examination. Set them before a command
+    /// The app's own examinations, in this process. Each function is called once in each run of `doctor`. Set them before a command
     /// runs.
     public static var examinations: [@Sendable (Context) -> [DoctorFinding]] {
         get { ofApp.withLock { $0 } }

@@ -1,18 +1,18 @@
 import Foundation
 
-/// A row of `doctor`: a check, its status, and a fix if there is one.
+/// A row of `doctor`: a check, its status, and an optional fix.
 public struct DoctorFinding: Encodable, Sendable {
     /// The status of a check.
     public enum Status: String, Encodable, Sendable {
         /// The check passed.
         case ok
-        /// The check passed, but not as a user would expect, or not for long.
+        /// The check passed, but the state may surprise the user or may soon be a problem.
         case warning
         /// The check failed.
         case failed
     }
 
-    /// A fix: one line for a shell, to be typed unchanged.
+    /// A fix: one shell command that the user can type unchanged.
     public struct Fix: Sendable {
         /// The shell command.
         public var command: String
@@ -24,13 +24,13 @@ public struct DoctorFinding: Encodable, Sendable {
         public init(_ command: String, isSafe: Bool = false) { (self.command, self.isSafe) = (command, isSafe) }
     }
 
-    /// The name of the check: lower-case words with hyphens, the same in every version.
+    /// The name of the check: lower-case words with hyphens. The name does not change between versions.
     public var check: String
     /// The status of the check.
     public var status: Status
     /// A sentence for the user, without secrets.
     public var message: String
-    /// A command that helps, or `nil` if no command can help or nothing is wrong.
+    /// The fix, or `nil` if the check found no problem or no command can correct the problem.
     public var fix: Fix?
 
     /// Creates a row.
@@ -50,7 +50,7 @@ public struct DoctorFinding: Encodable, Sendable {
     }
 }
 
-/// An examination of one part of what an app needs. It changes nothing.
+/// An examination of one part of the system that background work needs. An examination changes nothing.
 protocol Examination: Sendable {
     func findings(_ app: ExaminedApp) -> [DoctorFinding]
 }

@@ -2,7 +2,7 @@ import BackgroundRuntime
 import Foundation
 import UserUnits
 
-/// Examines what starts the agent after a login.
+/// Examines the entry or unit that starts the agent after a login.
 struct LoginExamination: Examination {
     private let check = "login"
 

@@ -1,7 +1,7 @@
 import BackgroundNotices
 import Foundation
 
-/// The measurements of notifications on real servers, by `make notification-servers`.
+/// The measured behavior of real notification servers, recorded by `make notification-servers`.
 struct MeasuredServers: Decodable {
     struct Server: Decodable {
         let server: String

@@ -4,8 +4,8 @@ import BackgroundRuntime
 import Foundation
 import ProcessSupport
 
-/// Examines whether this desktop shows notifications. The agent's program examines that, because the app's program does not
-/// contain the libraries.
+/// Examines whether this desktop shows notifications. The agent's program makes this examination, because the app's program does
+/// not contain the necessary libraries.
 struct NotificationsExamination: Examination {
     private let check = "notifications"
 

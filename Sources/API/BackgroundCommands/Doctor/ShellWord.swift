@@ -1,6 +1,6 @@
 /// Quotes words for a shell.
 package enum ShellWord {
-    /// Returns the text as one word, whatever it contains.
+    /// Returns the text quoted as one word of a shell, for any content.
     package static func quoted(_ text: String) -> String {
         let isPlain =
             !text.isEmpty

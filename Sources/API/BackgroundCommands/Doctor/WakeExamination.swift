@@ -5,8 +5,8 @@ import Foundation
 import ProcessSupport
 import UserUnits
 
-/// Examines whether the machine is woken for requests that ask for it. Without such requests, the only finding is a unit that
-/// does not start.
+/// Examines whether the machine can be woken for requests with `wakesSystem`. Without such requests, only a unit that does not
+/// start is reported.
 struct WakeExamination {
     private static let check = "wake"
     /// The exit status of a service whose capabilities could not be applied.

@@ -1,7 +1,7 @@
 import Foundation
 import ProcessSupport
 
-/// A file of an installation, below a folder like `/usr/share` or `~/.local/share`.
+/// A file of an installation, in a folder like `/usr/share` or `~/.local/share`.
 struct InstalledFile: Equatable {
     let path: String
     let content: Data
@@ -11,8 +11,8 @@ struct InstalledFile: Equatable {
     init(_ path: String, _ text: String) { self.init(path, Data(text.utf8)) }
 }
 
-/// Generates the files that integrate an app into the desktop and the shell: menu entry, icon, completions and manual pages. Pure: an
-/// app's description in, files out.
+/// Generates the files that integrate an app into the desktop and the shell: menu entry, icon, completions and manual pages. Pure:
+/// the input is the description of an app, and the output is a list of files.
 struct DesktopFiles {
     let integration: DesktopIntegration
     /// The `CFBundleIdentifier`, used in file names.

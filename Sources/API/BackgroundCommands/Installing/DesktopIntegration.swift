@@ -2,12 +2,13 @@ import ArgumentParser
 import Foundation
 import Synchronization
 
-/// The description of an app for desktops and shells, written by `install`. Set ``current`` before a command runs.
+/// The description of an app for desktops and shells. `install` writes files from this description. Set ``current`` before a
+/// command runs.
 ///
 ///     DesktopIntegration.current = DesktopIntegration(
 ///         summary: "Tells of storms", commands: Tool.self, icon: Data(PackageResources.Tide_svg))
 ///
-/// Beyond Apple, where the system reads all of this from the app's bundle.
+/// Beyond Apple: on Apple's systems, this data is in the app's bundle.
 public struct DesktopIntegration: Sendable {
     /// An entry in the menu of the app's icon.
     public struct Action: Sendable {
@@ -30,7 +31,7 @@ public struct DesktopIntegration: Sendable {
     public var details: String
     /// The root command of the app, from which manual pages and completions are generated.
     public var commands: (any ParsableCommand.Type)?
-    /// The icon as SVG, or `nil` for the desktop's icon of a program.
+    /// The icon as SVG, or `nil` for the desktop's standard icon of a program.
     public var icon: Data?
     /// The categories of the desktop menu specification, including one main category.
     public var categories: [String]
@@ -38,8 +39,8 @@ public struct DesktopIntegration: Sendable {
     public var actions: [Action]
     /// The kinds of files that the app opens.
     public var mimeTypes: [String]
-    /// The arguments before the files that a user opens with the app; a start from a menu has no files. If `nil`, menus do not
-    /// show the app.
+    /// The arguments of the command before the files that a user opens with the app. If a user starts the app from a menu, no files
+    /// follow. If `nil`, menus do not show the app.
     public var openArguments: [String]?
     /// The SPDX identifier of the license.
     public var license: String
@@ -47,7 +48,7 @@ public struct DesktopIntegration: Sendable {
     /// identifier.
     public var componentIdentifier: String?
 
-    /// Creates a description. Values that are left out are not shown on the desktop.
+    /// Creates a description. Omitted values are not shown on the desktop.
     public init(
         summary: String = "", details: String = "", commands: (any ParsableCommand.Type)? = nil, icon: Data? = nil,
         categories: [String] = ["Utility"], actions: [Action] = [], mimeTypes: [String] = [], openArguments: [String]? = nil,

@@ -3,7 +3,7 @@ import BackgroundRuntime
 import Foundation
 import ProcessSupport
 
-/// `install`: writes the files that show the app on this desktop.
+/// `install`: writes the files with which this desktop shows the app.
 public struct InstallCommand: BackgroundCommand {
     public static let configuration = describe(
         "install", "Installs the desktop entry, icon, shell completions, manual pages and the start at login.",

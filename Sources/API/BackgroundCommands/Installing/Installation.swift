@@ -3,7 +3,7 @@ import Foundation
 import ProcessSupport
 import Spool
 
-/// The files of one installation, below one folder. A list records the written files, so that `uninstall` removes files of
+/// The files of one installation, in one folder. A list records the written files. With this list, `uninstall` removes files of
 /// earlier versions and keeps files that a user changed.
 struct Installation {
     /// The folder: `~/.local/share`, or a folder that a packager fills.

@@ -2,7 +2,7 @@ import ArgumentParser
 import Foundation
 
 /// Generates manual pages: one for the tool, one for each of its commands. The text comes from the help of the commands, so that
-/// pages and help never differ.
+/// the pages and the help never differ.
 struct ManualPages {
     /// The part of the library's `--experimental-dump-help` output that the pages need.
     private struct Tool: Decodable { let command: Command }
