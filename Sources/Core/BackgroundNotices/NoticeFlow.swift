@@ -1,13 +1,14 @@
 import Foundation
 
-/// Decides which notifications are shown individually and which are combined in a summary, so that the user is not flooded.
+/// Decides which notifications are shown individually and which are combined in a summary, so that the user does not see too many
+/// at once.
 ///
-/// A token bucket limits how many notifications are shown individually. The type is pure: waiting notifications come in, a decision comes
-/// out.
+/// A token bucket limits how many notifications are shown individually. The type is pure: the input is the list of waiting
+/// notifications, and the output is a decision.
 package struct NoticeFlow: Equatable, Sendable {
     /// The maximum number of notifications that are shown at once.
     package static let capacity = 5
-    /// Seconds after which one more notification may be shown.
+    /// The number of seconds after which one more notification may be shown.
     package static let refill: Double = 15
     /// The maximum number of summaries by thread. All other notifications share one summary.
     private static let longestList = 3
@@ -17,7 +18,7 @@ package struct NoticeFlow: Equatable, Sendable {
         package var identifier: String
         /// The app's thread identifier. Notifications of one thread share a summary.
         package var thread: String
-        /// `true` if the notification arrived, or was due, in quiet hours that are over.
+        /// `true` if the notification arrived, or was due, in quiet hours that have ended.
         package var wasHeldBack: Bool
 
         package init(identifier: String, thread: String, wasHeldBack: Bool) {
@@ -29,7 +30,7 @@ package struct NoticeFlow: Equatable, Sendable {
     package enum Group: Hashable, Sendable {
         /// The notifications that arrived in quiet hours.
         case quietHours
-        /// The notifications of one thread that had more of them than are shown individually.
+        /// The notifications of one thread, if more notifications of the thread arrived than are shown individually.
         case thread(String)
         /// The remaining notifications, of any thread.
         case many
@@ -38,7 +39,7 @@ package struct NoticeFlow: Equatable, Sendable {
     package struct Decision: Equatable, Sendable {
         package var show: [String] = []
         package var gather: [Group: [String]] = [:]
-        /// Seconds until the next waiting notification may be shown; `nil` if no notification waits.
+        /// The number of seconds until the next waiting notification may be shown. `nil` if no notification waits.
         package var pause: Double?
     }
 
@@ -51,9 +52,9 @@ package struct NoticeFlow: Equatable, Sendable {
     /// Decides what happens to each waiting notification.
     ///
     /// - Parameters:
-    ///   - waiting: The waiting notifications, in the order in which they are to be shown.
-    ///   - gathering: The groups whose summary is on the screen. Further notifications of such a group are added to that summary.
-    ///   - awake: Seconds that the machine has been awake, from a clock that cannot be set.
+    ///   - waiting: The waiting notifications, in the order in which they will be shown.
+    ///   - gathering: The groups whose summary is on the screen. More notifications of such a group are added to its summary.
+    ///   - awake: The number of seconds that the machine has been awake, from a clock that cannot be set.
     package mutating func decide(_ waiting: [Waiting], gathering: Set<Group>, awake: Double) -> Decision {
         refill(awake)
         var decision = Decision()
@@ -69,7 +70,7 @@ package struct NoticeFlow: Equatable, Sendable {
         return decision
     }
 
-    /// Puts back the token of a notification that was let through but not shown.
+    /// Returns the token of a notification that the decision allowed but that was not shown.
     package mutating func revert() { tokens = min(tokens + 1, Double(Self.capacity)) }
 
     private mutating func refill(_ awake: Double) {

@@ -1,109 +1,116 @@
 import Foundation
 
-/// The life of one notification: its state, and the number under which the server knows the notification.
+/// The states of one notification, and the number by which the notification server identifies it.
 ///
-/// Every rule about these is here, and nowhere else. The type is pure: an event comes in, commands come out. The ledger keeps the life in
-/// the columns of a row. The app, the commands and the agent report events to the ledger; only this type sets the state.
+/// Only this type has rules about this state. The type is pure: the input is an event, and the output is a list of commands. The
+/// ledger stores the state in the columns of the notification's row. The app, the commands and the agent report events to the
+/// ledger. Only this type changes the state.
 package struct NoticeLife: Equatable, Sendable {
-    /// How far a notification is. The raw values are stored in the ledger.
+    /// The phases of a notification. The raw values are stored in the ledger.
     package enum Phase: String, Codable, Sendable {
-        /// The notification waits for its time, or for a server.
+        /// The notification waits for its time, or for a notification server.
         case pending
         /// The notification was passed to the presenter, which has not responded.
         case presenting
         case delivered
-        /// A summary, which is on the screen instead, combines the notification with others.
+        /// The notification is combined with others in a summary. The summary is on the screen instead of the notification.
         case gathered
         /// The server removed the notification from the screen because the user did not press it. The user may not have seen it.
         case expired
         /// The user removed the notification from the screen.
         case closed
-        /// The time that the notification is about is over, and the agent took the notification off the screen.
+        /// The expiration date of the notification has passed, and the agent removed the notification from the screen.
         case over
-        /// The notification was withdrawn, but the agent has not yet taken it off the screen.
+        /// The notification was withdrawn, but the agent has not yet removed it from the screen.
         case withdrawing
         case withdrawn
     }
 
     package enum Event: Equatable, Sendable {
-        /// The app added the notification, or added it again. A version that is on the screen is replaced, and the user is alerted.
+        /// The app added the notification, or added it again. If an earlier version is on the screen, it is replaced, and the user
+        /// is alerted.
         case added
-        /// The app changed the content in place. The user is not alerted.
+        /// The app changed the content of the notification. The user is not alerted.
         case changed
         /// The presenter was asked to show the notification.
         case handedOver
-        /// The server accepted the notification. `hiddenBy` is why the server does not draw it; `nil` if the server draws it.
+        /// The server accepted the notification. `hiddenBy` is the reason why the server does not show it, or `nil` if the server
+        /// shows it.
         case presented(serverID: UInt32, now: Date, hiddenBy: String? = nil)
-        /// The server draws notifications again, but not the notifications that do-not-disturb hid.
+        /// The do-not-disturb mode ended. The server shows new notifications again, but not the notifications that this mode has
+        /// hidden.
         case doNotDisturbEnded
-        /// The notification could not be shown. `isAnswerOpen` if the server has the notification, did not respond and may still show it.
+        /// The notification could not be shown. `isAnswerOpen` is `true` if the server received the notification but did not
+        /// respond, because the server may still show it.
         case failed(why: String, isAnswerOpen: Bool)
-        /// A server that responds to other calls has lost this notification.
+        /// The server responds to other calls, but has lost this notification.
         case answerLost
         case closed(serverID: UInt32, now: Date)
-        /// The server took the notification off the screen because the user had not pressed it for some time.
+        /// The server removed the notification from the screen because the user had not pressed it for some time.
         case expired(serverID: UInt32, now: Date)
         /// A summary combines the notification with others.
         case gathered(into: String, now: Date)
         /// The user wants to see the notification after the summary.
         case released
-        /// The summary that included the notification left the screen.
+        /// The summary that included the notification was removed from the screen.
         case summaryLeft(isSeen: Bool, now: Date)
-        /// The time that the notification is about is over.
+        /// The expiration date of the notification has passed.
         case timeIsOver(now: Date)
-        /// The clock that reported the end of that time was wrong.
+        /// The expiration date has not passed, because the clock was wrong.
         case timeIsNotOver
-        /// The user pressed the notification, or one of its buttons. The notification leaves the screen, also on servers that keep pressed
-        /// notifications.
+        /// The user pressed the notification, or one of its buttons. The notification is removed from the screen, also on servers
+        /// that keep pressed notifications.
         case pressed(serverID: UInt32, now: Date)
-        /// No process receives the presses of its buttons any more. The notification is shown again in its place.
+        /// No process receives the presses of the notification's buttons any more. The notification is shown again and replaces
+        /// itself.
         case buttonsLost(serverID: UInt32)
         /// The app withdrew the notification, or all background work was ended.
         case takenBack(now: Date)
-        /// The agent takes the notification off the screen, if it is there. `isAnswerOpen` if a server has it, does not respond and may
-        /// still show it.
+        /// The agent removes the notification if it is on the screen. `isAnswerOpen` is `true` if a server received it but does not
+        /// respond, because the server may still show it.
         case takenOff(now: Date, isAnswerOpen: Bool = false)
-        /// The app does not want this showing in any form.
+        /// The app's delegate decided that this notification is not shown.
         case notWanted(now: Date)
-        /// The server received the request to take the notification off the screen.
+        /// The server received the request to remove the notification from the screen.
         case withdrawn(serverID: UInt32)
-        /// The server is gone with everything that it showed. Its numbers are invalid on the next server, which shows the notification
-        /// again.
+        /// The server ended, and its notifications are not on the screen any more. Its numbers are not valid on the next server.
+        /// The notification is shown again there.
         case serverLost(isAnswerOpen: Bool)
-        /// The earlier agent died before it recorded whether the notification was shown. When shown again, the notification replaces itself
-        /// if the server supports that.
+        /// The earlier agent was killed before it recorded whether the notification was shown. If the server supports this, the
+        /// notification replaces itself when it is shown again.
         case agentDied
     }
 
     package enum Command: Equatable, Sendable {
-        /// Takes the notification off the screen. ``unknownNumber`` identifies the notification by its identifier alone, on servers that
-        /// know it.
+        /// Removes the notification from the screen. With ``unknownNumber``, only the identifier is used, on servers that support
+        /// identifiers.
         case withdraw(serverID: UInt32)
     }
 
-    /// A number that servers never give.
+    /// A number that servers never assign.
     package static let unknownNumber: UInt32 = 0
 
     package private(set) var phase: Phase
-    /// The server's number for the notification, while some version of it may be on the screen.
+    /// The server's number for the notification. It is set while a version of the notification may be on the screen.
     package private(set) var serverID: UInt32?
-    /// The number that the agent is taking off the screen, until the server has received that request. The agent may die in between.
+    /// The server's number of a notification that the agent removes from the screen. It is stored until the server has received the
+    /// request, because the agent may be killed before that.
     package private(set) var leavingID: UInt32?
-    /// `true` if the notification may be on the screen under a number that was not recorded, because the agent died before it could record
-    /// it.
+    /// `true` if the notification may be on the screen under a number that was not recorded, because the agent was killed before it
+    /// could record the number.
     package private(set) var mayStand: Bool
     /// The summary that includes the notification.
     package private(set) var summary: String?
-    /// Why the notification could not be shown yet, or was not drawn.
+    /// The reason why the notification could not be shown yet, or why the server hides it.
     package private(set) var trouble: String?
-    /// When the current content was first shown to the user; `nil` if it was not shown yet.
+    /// The date at which the current content was first shown to the user. `nil` if it was not shown yet.
     package private(set) var deliveredAt: Date?
     package private(set) var endedAt: Date?
 
-    /// Creates the life of a notification that was just added.
+    /// Creates the state of a notification that was just added.
     package init() { (phase, mayStand) = (.pending, false) }
 
-    /// Creates a life from its stored fields.
+    /// Creates a state from its stored fields.
     package init(
         phase: Phase, serverID: UInt32?, trouble: String?, deliveredAt: Date?, endedAt: Date?, summary: String? = nil,
         leavingID: UInt32? = nil, mayStand: Bool = false
@@ -115,8 +122,8 @@ package struct NoticeLife: Equatable, Sendable {
     /// `true` if the app withdrew the notification.
     package var isWithdrawn: Bool { phase == .withdrawing || phase == .withdrawn }
 
-    /// `true` if the notification was shown to the user, or the server hides it. The notification may be waiting for a server to show it
-    /// again.
+    /// `true` if the notification was shown to the user, or if the server hides it. The notification may wait for a server that
+    /// shows it again.
     package var wasReported: Bool {
         switch phase {
         case .delivered, .gathered, .expired, .closed: true
@@ -135,27 +142,28 @@ package struct NoticeLife: Equatable, Sendable {
     /// `true` if the notification waits to be shown for the first time, and was not passed to a presenter.
     package var isWaiting: Bool { phase == .pending && deliveredAt == nil }
 
-    /// `true` if the server has the notification and did not draw it.
+    /// `true` if the server received the notification but did not show it.
     package var isHidden: Bool { phase == .delivered && deliveredAt == nil }
 
-    /// `true` if changed content still matters to the user. The old content is shown, waits, was removed unanswered, or was about a time
-    /// that is over.
+    /// `true` if the app can still change the content. The old content is shown, waits, was removed before the user responded, or
+    /// has expired.
     package var isChangeable: Bool { isUnanswered || isUnreported || phase == .over }
 
-    /// Returns whether a press of this server number belongs to the notification. A press on a server that is gone may arrive late.
+    /// Returns whether a press with this server number belongs to the notification. A press on a server that has ended may arrive
+    /// late.
     package func isPressable(as id: UInt32) -> Bool { serverID == id || serverID == nil && isShownAgain }
 
-    /// `true` if the notification has to leave the screen but its number is unknown. The notification is shown once more in its place,
-    /// because the server then reports the number.
+    /// `true` if the notification has to be removed from the screen but its number is unknown. It is then shown once more as its
+    /// own replacement, because the server then reports the number.
     package var needsNumber: Bool { phase == .withdrawing && serverID == nil && mayStand }
 
-    /// `true` if the notification is on the screen, or will be again, by itself or in a summary.
+    /// `true` if the notification is on the screen or will be shown again, alone or in a summary.
     package var isStillShown: Bool { phase == .delivered || phase == .gathered || isShownAgain }
 
-    /// `true` if the notification was shown and the user has not reacted: it is on the screen, or the server removed it.
+    /// `true` if the notification was shown and the user has not responded. It is on the screen, or the server removed it.
     package var isUnanswered: Bool { isStillShown || phase == .expired }
 
-    /// Applies an event. An event that means nothing in this phase changes nothing and requires nothing.
+    /// Applies an event. An event without a meaning in this phase changes nothing and returns no commands.
     package mutating func handle(_ event: Event) -> [Command] {
         switch event {
         case .added: add()

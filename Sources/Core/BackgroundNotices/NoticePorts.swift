@@ -1,10 +1,10 @@
 // The port of notifications: the agent's requests to a desktop, and the desktop's events. Values only.
 
-/// A button. `key` is reported when the user presses it; `default` is a click on the body.
+/// A button. `key` is reported when the user presses the button. The key `default` is a click on the body of the notification.
 package struct NoticeAction: Sendable, Equatable, Codable {
     package var key: String
     package var label: String
-    /// A text field; `nil` for a plain button.
+    /// The text field of the button. `nil` if the button has no text field.
     package var field: Field?
 
     package struct Field: Sendable, Equatable, Codable {
@@ -29,9 +29,9 @@ package enum NoticeUrgency: Int, Sendable, Codable {
     case critical = 2
 }
 
-/// A desktop notification to be shown. The text is plain: a presenter escapes what its server would interpret.
+/// A desktop notification to show. The text contains no markup. A presenter escapes characters that its server would interpret.
 package struct Notice: Sendable, Equatable, Codable {
-    /// The app's identifier of the notification. Also passed to servers that replace by tag.
+    /// The app's identifier of the notification. It is also passed to servers that replace notifications by a tag.
     package var identifier: String
     package var appName: String
     /// The name of the app's desktop entry, without ".desktop".
@@ -42,23 +42,23 @@ package struct Notice: Sendable, Equatable, Codable {
     package var category: String?
     package var urgency: NoticeUrgency
     package var actions: [NoticeAction]
-    /// A sound of the desktop's theme; `nil` for silence.
+    /// A sound of the desktop's sound theme. `nil` for no sound.
     package var soundName: String?
-    /// The path of a file that is played instead, if the server supports that.
+    /// The path of a sound file that is played instead of ``soundName``, if the server supports sound files.
     package var soundFile: String?
     /// `true` if the notification is kept on the screen until the user acts (expire timeout 0).
     package var isPersistent: Bool
-    /// The progress, if the server draws it.
+    /// The progress in percent. Some servers show it.
     package var percent: Int?
     /// `true` if the notification was shown before and is shown again. The user is not alerted.
     package var isQuiet = false
     /// `true` if the user is alerted, also if the replaced notification is not on the screen any more.
     package var alerts = false
-    /// A hint that is shown if the server has no buttons.
+    /// A text that is shown if the server has no buttons.
     package var withoutButtons: String?
-    /// Labels of servers that advertise buttons, but whose buttons users do not find.
+    /// The labels of servers whose buttons users do not find, although the servers advertise buttons.
     package var serversWithoutButtons: [String] = []
-    /// The path of a picture. The file may be untrusted, so a presenter has a separate process read it.
+    /// The path of a picture. The file may be untrusted, so a separate process reads it.
     package var picture: String?
 
     package init(
@@ -79,30 +79,30 @@ package struct Notice: Sendable, Equatable, Codable {
         self.isPersistent = isPersistent
     }
 
-    /// Returns the body for a server, with ``withoutButtons`` if the server draws no buttons.
+    /// Returns the body for a server, with ``withoutButtons`` if the server shows no buttons.
     package func body(ofServer label: String, advertisesButtons: Bool) -> String {
         let hasButtons = advertisesButtons && !serversWithoutButtons.contains(label)
         return [body, hasButtons ? "" : withoutButtons ?? ""].filter { !$0.isEmpty }.joined(separator: "\n")
     }
 }
 
-/// Why a notification could not be shown now.
+/// The reason why a notification could not be shown now.
 package enum PresenterFailure: Error, Sendable, Equatable {
     /// No session bus address is known.
     case noSessionBus(String)
-    /// No bus responds at the known addresses, for now.
+    /// No bus responds at the known addresses at this moment.
     case busUnreachable(String)
     /// The bus is available, but no process owns (or can be started for) org.freedesktop.Notifications.
     case noServer(String)
     case refused(String)
     /// A server is available but did not respond in time. No notification was passed to it yet.
     case unresponsive(String)
-    /// A server was asked to show the notification and did not respond in time. The server may still show it, and `presented` then arrives
-    /// late.
+    /// A server received the notification and did not respond in time. The server may still show it. In this case `presented`
+    /// arrives late.
     case unanswered(String)
 }
 
-/// Why a notification left the screen: the numbers of the Desktop Notifications specification.
+/// The reason why a notification was removed from the screen. The numbers are from the Desktop Notifications specification.
 package enum NoticeCloseReason: Int, Sendable, Equatable {
     case expired = 1
     case dismissed = 2
@@ -110,31 +110,33 @@ package enum NoticeCloseReason: Int, Sendable, Equatable {
     case undefined = 4
 }
 
-/// An event that a presenter reports, always on its own thread.
+/// An event that a presenter reports, always on the presenter's thread.
 package enum PresenterEvent: Sendable, Equatable {
     case presented(identifier: String, serverID: UInt32)
     case failed(identifier: String, PresenterFailure)
-    /// A button or the body was pressed. `activationToken` lets a window be raised; often absent.
+    /// The user pressed a button or the body. An app can raise its window with `activationToken`, which is often missing.
     case activated(identifier: String, serverID: UInt32, action: String, activationToken: String?)
     /// The user typed text into the field of a button and sent it.
     case replied(identifier: String, serverID: UInt32, text: String)
     case closed(identifier: String, serverID: UInt32, NoticeCloseReason)
-    /// The server received the request to take the notification off the screen, or no server is available.
+    /// The server received the request to remove the notification from the screen, or no server is available.
     case withdrawn(identifier: String, serverID: UInt32)
-    /// The notification may be on the screen, but this server reports its buttons only to the process that showed it last.
+    /// The notification may be on the screen, but this server reports presses of its buttons only to the process that showed it
+    /// last.
     case unheard(identifier: String, serverID: UInt32)
-    /// The server to which the following ids belong. Reported before the first id and before `serverAppeared`. Ids of another server are
-    /// invalid.
+    /// The server to which the following ids belong. This event is reported before the first id and before `serverAppeared`. Ids of
+    /// another server are not valid.
     case serverIs(String)
-    /// The server that `serverIs` named advertises buttons, or does not. Reported before its first notification.
+    /// `true` if the server of the last `serverIs` advertises buttons. This event is reported before the server's first
+    /// notification.
     case serverHasButtons(Bool, label: String)
     /// The user switched do-not-disturb on or off.
     case doNotDisturb(Bool)
     /// The server responded to ``Presenter/ask()``.
     case serverAnswers
-    /// A notification server took its name on the bus, so notifications that could not be shown are worth another attempt.
+    /// A notification server is now available on the bus, so notifications that could not be shown are tried again.
     case serverAppeared
-    /// The server left the bus. The ids that it gave are invalid.
+    /// The server left the bus. The ids that it assigned are not valid any more.
     case serverVanished
     /// The session bus itself closed the connection.
     case busLost
@@ -142,26 +144,27 @@ package enum PresenterEvent: Sendable, Equatable {
 
 /// Shows, replaces and withdraws desktop notifications.
 package protocol Presenter: Sendable {
-    /// Shows a notification. The presenter reports `presented` or `failed`.
+    /// Shows a notification. The presenter then reports `presented` or `failed`.
     ///
     /// - Parameters:
-    ///   - serverID: The number of an earlier showing, which is replaced.
-    ///   - server: The server that gave this number, as `serverIs` reported it. Another server may have given the number to another app.
+    ///   - serverID: The number of an earlier notification, which is replaced.
+    ///   - server: The server that assigned this number, as `serverIs` reported it. Another server may have assigned the same
+    ///     number to another app.
     func present(_ notice: Notice, replacing serverID: UInt32?, of server: String?)
-    /// Takes a notification off the screen. If the number is ``NoticeLife/unknownNumber``, the identifier alone is used on servers that
-    /// know it.
+    /// Removes a notification from the screen. If the number is ``NoticeLife/unknownNumber``, only the identifier is used, on
+    /// servers that support identifiers.
     ///
-    /// Unknown ids and ids of another server are ignored. The presenter reports `withdrawn`. If a server is available but cannot be asked,
-    /// the presenter reports nothing; call again after `serverAppeared`.
+    /// Unknown ids and ids of another server are ignored. The presenter reports `withdrawn`. If a server is available but cannot be
+    /// reached, the presenter reports nothing. Call this method again after `serverAppeared`.
     func withdraw(identifier: String, serverID: UInt32, of server: String?)
     /// Receives the button presses of a notification that an earlier process showed, if the notification is still on the screen.
     ///
-    /// The presenter reports `unheard` if the server reports presses only to that earlier process. Otherwise it reports nothing: presses
-    /// are received from now on, or the server is another one.
+    /// If the server reports presses only to that earlier process, the presenter reports `unheard`. Otherwise the presenter reports
+    /// nothing: it now receives the presses, or the server is not the server that showed the notification.
     func adoptNotification(identifier: String, serverID: UInt32, of server: String?)
-    /// Shows a number on the app's icon, if a dock or a panel supports that; 0 removes the number.
+    /// Shows a number on the app's icon, if a dock or a panel supports this. The value 0 removes the number.
     func showBadge(_ count: Int, desktopEntry: String)
-    /// Sends a request to the server that shows nothing. The presenter reports `serverAnswers` when the server responds.
+    /// Sends a request without a visible effect to the server. The presenter reports `serverAnswers` when the server responds.
     func query()
 }
 

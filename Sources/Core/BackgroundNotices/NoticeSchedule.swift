@@ -1,10 +1,10 @@
 import Foundation
 
-/// The time for which a notification waits.
+/// The trigger of a notification: the rule for its dates.
 package enum NoticeTrigger: Codable, Equatable, Sendable {
-    /// A number of seconds after the notification was added; again after each such span if `repeats` is `true`.
+    /// A number of seconds after the notification was added. If `repeats` is `true`, again after each interval of this length.
     case interval(Double, repeats: Bool)
-    /// The instants at which the wall clock matches these components: only the first instant, or each instant if `repeats` is `true`.
+    /// The first date at which the wall clock matches these components. If `repeats` is `true`, each such date.
     case calendar(DateComponents, repeats: Bool)
 
     package var repeats: Bool {
@@ -13,13 +13,14 @@ package enum NoticeTrigger: Codable, Equatable, Sendable {
         }
     }
 
-    /// Returns the first instant after a date; `nil` if none follows.
+    /// Returns the first fire date after a date, or `nil` if no fire date follows.
     ///
-    /// An instant that a clock change skips is moved to the end of the gap. If an instant occurs twice, the first occurrence counts.
+    /// If a clock change skips a time, the fire date is at the end of the gap. If a time occurs twice, the fire date is at the
+    /// first occurrence.
     ///
     /// - Parameters:
-    ///   - date: The date after which to search. An instant at exactly this date does not count.
-    ///   - zone: The time zone for components that do not name one.
+    ///   - date: The date after which to search. A fire date at exactly this date is not returned.
+    ///   - zone: The time zone for components without a time zone.
     package func next(after date: Date, zone: TimeZone) -> Date? {
         switch self {
         // A stored repeat step may be shorter than a minute. Such a step is raised, so that the user is not alerted endlessly.
@@ -29,7 +30,7 @@ package enum NoticeTrigger: Codable, Equatable, Sendable {
         }
     }
 
-    /// Seconds; the shortest step of a repeating interval.
+    /// The minimum length of a repeating interval in seconds.
     package static let shortestStep = 60.0
 
     private static func next(_ components: DateComponents, after date: Date, _ zone: TimeZone) -> Date? {
@@ -105,33 +106,34 @@ package enum NoticeTrigger: Codable, Equatable, Sendable {
     }
 }
 
-/// The time at which a waiting notification is shown, and the times at which it is repeated.
+/// The fire dates of a waiting notification.
 ///
-/// The type is pure; its content is stored with the notification. A calendar trigger follows the wall clock, and is evaluated again after
-/// that clock changed.
+/// The type is pure. Its content is stored with the notification. A calendar trigger follows the wall clock, and is evaluated again
+/// after the clock was changed.
 package struct NoticeSchedule: Codable, Equatable, Sendable {
     package let trigger: NoticeTrigger
-    /// The date from which instants count: when the notification was added, or the instant that was last consumed.
+    /// The date after which fire dates are computed: the date at which the notification was added, or the last consumed fire date.
     package private(set) var anchor: Date
     /// The time zone in which `next` was computed.
     package private(set) var zone: String
-    /// The next instant; `nil` if no further instant follows.
+    /// The next fire date. `nil` if no fire date follows.
     package private(set) var next: Date?
-    /// The instant that was last consumed.
+    /// The last consumed fire date.
     package private(set) var served: Date?
 
     /// Seconds by which a clock may be set back after an instant was consumed without repeating that instant.
     private static let longestStepBack: Double = 86_400
 
-    /// Creates a schedule; `nil` if the notification would never be shown.
+    /// Creates a schedule. Returns `nil` if the notification would never be shown.
     package init?(_ trigger: NoticeTrigger, now: Date, zone: TimeZone) {
         guard let next = trigger.next(after: now, zone: zone) else { return nil }
         (self.trigger, anchor, self.zone, self.next) = (trigger, now, zone.identifier, next)
     }
 
-    /// Returns the schedule as this clock in this time zone evaluates it.
+    /// Returns the schedule, evaluated with this clock and this time zone.
     ///
-    /// An anchor in the future comes from a clock that was ahead. Such an anchor would delay every instant by the difference.
+    /// An anchor in the future was recorded by a clock that was ahead. It is corrected, because otherwise every fire date would be
+    /// late by the difference.
     package func read(now: Date, zone: TimeZone) -> NoticeSchedule {
         // A clock that was set back by a little shows an instant again that was already consumed.
         let isServed = isOfACalendar && served != nil && anchor.timeIntervalSince(now) <= Self.longestStepBack
@@ -143,7 +145,7 @@ package struct NoticeSchedule: Codable, Equatable, Sendable {
         return schedule
     }
 
-    /// Consumes the due instant. The next instant is after it and after now. Missed instants count as one.
+    /// Consumes the due fire date. The next fire date is after it and after now. Several missed fire dates are consumed together.
     package mutating func consume(now: Date, zone: TimeZone) {
         guard let due = next else { return }
         guard trigger.repeats else { return next = nil }
@@ -156,7 +158,7 @@ package struct NoticeSchedule: Codable, Equatable, Sendable {
         (self.zone, next) = (zone.identifier, trigger.next(after: anchor, zone: zone))
     }
 
-    /// Removes the next instant.
+    /// Removes the next fire date.
     package mutating func cancel() { next = nil }
 
     private var isOfACalendar: Bool {

@@ -1,12 +1,13 @@
 import Foundation
 
-/// Hours of the day in which no notification is shown, such as 22:00–07:00. The span crosses midnight if the end is earlier than the start.
+/// The hours of the day in which no notification is shown, for example 22:00–07:00. If the end is earlier than the start, the quiet
+/// hours end on the next day.
 package struct QuietHours: Sendable, Equatable {
-    /// Seconds into the day.
+    /// The start in seconds since midnight.
     package let start: Int
     package let end: Int
 
-    /// Reads "22:00-07:00"; `nil` for anything else, and for an empty span.
+    /// Reads a text such as "22:00-07:00". Returns `nil` for any other text, and if the start and the end are equal.
     package init?(parsing text: String) {
         let parts = text.split(separator: "-", omittingEmptySubsequences: false)
         guard parts.count == 2, let start = Self.seconds(parts[0]), let end = Self.seconds(parts[1]), start != end
@@ -24,7 +25,7 @@ package struct QuietHours: Sendable, Equatable {
         return hour * 3600 + minute * 60
     }
 
-    /// Returns when the quiet hours end, if `instant` is inside them.
+    /// Returns the end of the quiet hours that contain `instant`, or `nil` if `instant` is not in quiet hours.
     package func end(covering instant: Date, in zone: TimeZone) -> Date? {
         let local = instant.timeIntervalSince1970 + Double(zone.secondsFromGMT(for: instant))
         let second = local - (local / 86_400).rounded(.down) * 86_400
@@ -46,9 +47,9 @@ package struct NoticeRules: Sendable, Equatable {
     /// `false` if no notification is shown.
     package var isEnabled = true
     package var quietHours: QuietHours?
-    /// The lowest interruption level that is also shown in quiet hours; `nil` if no level is.
+    /// The lowest interruption level that is also shown in quiet hours. `nil` if no level is shown.
     package var loudLevel: Int?
-    /// Categories that are switched off.
+    /// The categories that are switched off.
     package var silencedCategories: Set<String> = []
 
     package init() {}
@@ -63,14 +64,14 @@ package enum NoticeTiming {
         case silenced
     }
 
-    /// Seconds for which a notification that is switched off is kept. The notification is shown if the user switches it on again within
-    /// that time.
+    /// The number of seconds for which a switched-off notification is kept. If the user switches it on again within this time, it
+    /// is shown.
     package static let longestSilence: Double = 86_400
 
-    /// Returns when to show a notification.
+    /// Returns whether and when a notification is shown.
     ///
     /// - Parameters:
-    ///   - dueAt: The due date; `nil` if the notification is due at once.
+    ///   - dueAt: The due date, or `nil` if the notification is due at once.
     ///   - level: 0 passive, 1 active, 2 time sensitive, 3 critical.
     package static func verdict(
         dueAt: Date?, level: Int, category: String, _ rules: NoticeRules, now: Date, zone: TimeZone

@@ -1,6 +1,6 @@
 /// A report about the notification server of a desktop, made by a helper program and passed to another process as JSON.
 package struct NotificationServerReport: Codable, Sendable, Equatable {
-    /// Why no server shows notifications.
+    /// The reason why no server shows notifications.
     package enum Trouble: String, Codable, Sendable {
         case noBus
         case noServer
@@ -14,9 +14,9 @@ package struct NotificationServerReport: Codable, Sendable, Equatable {
     package var detail: String
     package var name: String
     package var version: String
-    /// Capabilities from the Desktop Notifications specification, such as "actions".
+    /// The server's capabilities, with the names of the Desktop Notifications specification, for example "actions".
     package var capabilities: [String]
-    /// The server's process, if the bus knows it.
+    /// The process id of the server, or `nil` if the bus does not report it.
     package var pid: Int32?
 
     package init(
@@ -32,7 +32,7 @@ package struct NotificationServerReport: Codable, Sendable, Equatable {
 
     package static func label(_ name: String, _ version: String) -> String { "\(name) \(version)" }
 
-    /// Creates the report of a request to the server that failed.
+    /// Creates the report for a failed request to the server.
     package init(_ failure: PresenterFailure, pid: Int32?) {
         switch failure {
         case .noSessionBus(let detail), .busUnreachable(let detail): self.init(trouble: .noBus, detail: detail, pid: pid)

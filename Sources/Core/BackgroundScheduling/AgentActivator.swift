@@ -1,16 +1,16 @@
 import Foundation
 
-/// The port that has the agent started again after it exited, for example by a user manager.
+/// The port through which another program, for example a user manager, starts the agent again after its exit.
 package protocol AgentActivator: Sendable {
-    /// Has an agent started at `instant` at the latest, when an app sends a change notification, and when clock or time zone are set.
-    /// Blocks.
+    /// Requests the next start of an agent: at `instant` at the latest, at a change notification of an app, and when the clock or
+    /// the time zone is set. Blocks.
     ///
-    /// - Parameter instant: The latest start; `nil` if no work becomes due by time alone.
-    /// - Throws: Why a start cannot be relied on. The agent then keeps running.
+    /// - Parameter instant: The latest start, or `nil` if no work becomes due at a known time.
+    /// - Throws: An error with the reason why no start can be requested. The agent then keeps running.
     func arm(at instant: Date?) throws(ActivationFailure)
 }
 
-/// A failure that would leave the agent without a later start.
+/// The failure of a request for the next start of the agent.
 package struct ActivationFailure: Error, Equatable, CustomStringConvertible, Sendable {
     package let description: String
 

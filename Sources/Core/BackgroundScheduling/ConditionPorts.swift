@@ -1,10 +1,10 @@
 // The port of conditions: the state of the desktop's network and power, if it is known.
 
-/// A snapshot of the conditions that requests can ask for.
+/// The current values of the conditions that requests can require.
 package struct DesktopConditions: Sendable, Equatable, Codable {
-    /// `true` if a network beyond this machine can be tried, which means any non-loopback route. Not a promise that a host responds.
+    /// `true` if the machine has a route to other machines (any route except loopback). A host may still not respond.
     package var isNetworkAvailable: Bool
-    /// `true` if the connection costs money per byte, if the desktop knows that; unknown counts as `false`.
+    /// `true` if the connection costs money per byte. `false` if this is not known.
     package var isNetworkMetered: Bool
     /// `true` if the user marked the connection as metered, which Apple calls a constrained network (Low Data Mode).
     package var isNetworkConstrained: Bool
@@ -12,11 +12,11 @@ package struct DesktopConditions: Sendable, Equatable, Codable {
     package var isNetworkCellular: Bool
     /// `true` if the connection is Wi-Fi.
     package var isNetworkWiFi: Bool
-    /// `true` on mains power, or on a machine without a battery.
+    /// `true` if the machine is on mains power or has no battery.
     package var isOnExternalPower: Bool
-    /// `true` if the user chose the power-saver profile; `false` if no service provides profiles.
+    /// `true` if the user chose the power-saver profile. `false` if no service provides profiles.
     package var isLowPowerMode: Bool
-    /// The conditions that this desktop reports; `nil` if that was not examined.
+    /// The conditions that this desktop reports. `nil` if this was not examined.
     package var knowledge: Knowledge?
 
     /// The conditions that this desktop reports. The other conditions have assumed values.
@@ -48,7 +48,7 @@ package struct DesktopConditions: Sendable, Equatable, Codable {
     /// `true` if the machine runs on battery in the power-saver profile.
     package var isSavingPower: Bool { isLowPowerMode && !isOnExternalPower }
 
-    /// Reads conditions that an earlier version wrote. Fields that were added since have their default values.
+    /// Reads conditions, also if an earlier version wrote them. Missing fields have their default values.
     package init(from decoder: any Decoder) throws {
         let values = try decoder.container(keyedBy: CodingKeys.self)
         isNetworkAvailable = try values.decode(Bool.self, forKey: .isNetworkAvailable)
@@ -65,9 +65,10 @@ package struct DesktopConditions: Sendable, Equatable, Codable {
 /// A report about the desktop's conditions, made by a helper program and passed to another process as JSON.
 package struct ConditionsReport: Sendable, Equatable, Codable {
     package var conditions: DesktopConditions
-    /// `true` if a service reports when the machine wakes. Without such a service, the clocks reveal a wake.
+    /// `true` if a service reports when the machine wakes. Without such a service, a wake is detected by a comparison of two
+    /// clocks.
     package var hearsOfSleep: Bool
-    /// The facts on which a wake depends; `nil` if no service manages sleep, or if a program of an earlier version made the report.
+    /// The facts on which a wake depends. `nil` if no service manages sleep, or if a program of an earlier version made the report.
     package var machine: MachineState?
     /// `true` if the system bus exists but does not respond, so that the state of its services is unknown. `nil` if a program of an earlier
     /// version made the report.
@@ -81,8 +82,8 @@ package struct ConditionsReport: Sendable, Equatable, Codable {
     }
 }
 
-/// The source of conditions. The handler that is passed to an implementation's initializer is called on the source's own thread, once at
-/// the start and after each change.
+/// A source of the desktop's conditions. It calls the handler of its initializer once at the start and after each change, on its
+/// own thread.
 package protocol ConditionsSource: Sendable {
     var current: DesktopConditions { get }
 }

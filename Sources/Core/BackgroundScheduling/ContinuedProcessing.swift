@@ -1,11 +1,11 @@
 import Foundation
 
-/// The rules of work that the user started and watches.
+/// The rules of continued processing: work that the user started and whose progress is shown.
 package enum ContinuedProcessing {
-    /// The maximum number of tasks of one app that run at once. Further tasks wait.
+    /// The maximum number of tasks of one app that run at once. More tasks wait.
     package static let room = 4
 
-    /// Returns the waiting identifiers that may start now. A task waits while another task with its identifier runs.
+    /// Returns the waiting identifiers that may start now. A task waits while another task with the same identifier is running.
     package static func startable(_ queue: [String], running: [String]) -> [String] {
         var busy = Set(running)
         var free = room - running.count
@@ -16,7 +16,7 @@ package enum ContinuedProcessing {
         }
     }
 
-    /// Returns complete percent for display; `nil` if the total is unknown.
+    /// Returns the progress in percent, rounded down, or `nil` if the total is unknown.
     package static func percent(done: Int64?, total: Int64?) -> Int? {
         guard let done, let total, total > 0 else { return nil }
         return Int(Double(min(max(done, 0), total)) / Double(total) * 100)

@@ -1,21 +1,21 @@
 import Foundation
 
-/// The life of one launch: its process, the reason and the time of its stop, and its outcome.
+/// The states of one launch: its process, the reason and the time of its stop, and its outcome.
 ///
-/// Every rule about these is here, and nowhere else. The type is pure: an event comes in, commands come out. The ledger keeps the life in
-/// the columns of a row; the agent keeps the timer in memory.
+/// Only this type has rules about this state. The type is pure: the input is an event, and the output is a list of commands. The
+/// ledger stores the state in the columns of the launch's row. The agent keeps the timer in memory.
 package struct LaunchLife: Equatable, Sendable {
     package let kind: LaunchKind
     package let startedAt: Date
     package private(set) var phase: Phase
-    /// The result that the app process recorded before it exited. The first result counts.
+    /// The first result that the app process recorded before it exited.
     package private(set) var result: LaunchOutcome?
-    /// The text of the history about the end.
+    /// The text about the end of the launch in the history.
     package private(set) var detail: String?
-    /// `nil` until this agent looks at the launch.
+    /// The timer of the launch. `nil` until this agent supervises the launch.
     package private(set) var timer: LaunchSupervision?
 
-    /// A life as the ledger and the agent have it.
+    /// Creates a state from the values that the ledger and the agent store.
     package init(
         kind: LaunchKind, startedAt: Date, phase: Phase = .starting, result: LaunchOutcome? = nil, detail: String? = nil,
         timer: LaunchSupervision? = nil
@@ -24,7 +24,7 @@ package struct LaunchLife: Equatable, Sendable {
         (self.result, self.detail, self.timer) = (result, detail, timer)
     }
 
-    /// When a process that has to stop is killed; `nil` if it does not have to, or was killed.
+    /// The date at which a process that has to stop is killed. `nil` if the process does not have to stop, or was killed.
     package var killAt: Date? { stopReason == nil ? nil : timer?.deadline }
 
     /// The user started the process. The agent neither signals nor kills it.
@@ -48,7 +48,7 @@ package struct LaunchLife: Equatable, Sendable {
 
     /// Applies an event. An ended launch does not change any more.
     ///
-    /// - Returns: what has to be done besides, in this order.
+    /// - Returns: the commands to carry out, in this order.
     package mutating func handle(_ event: Event) -> [Command] {
         if case .ended = phase { return [] }
         // The timer warned while the ledger could not be written.

@@ -22,12 +22,12 @@ public enum LaunchOutcome: String, Sendable, Codable {
     case killed
     /// The process ended without a result.
     case crashed
-    /// The agent ended before it had started the process. The app is not the cause.
+    /// The agent ended before it had started the process. This failure does not count against the app.
     case neverBegan
-    /// An occurrence passed without a launch and was left out, because the request has ``MissedPolicy/skip``.
+    /// An occurrence was missed and is not run late, because the request has the policy ``MissedPolicy/skip``.
     case skipped
 
-    /// `true` if the app finished its work in some way, so that the request is consumed.
+    /// `true` if the app ended its work with success or failure, so that the request is consumed.
     public var isResult: Bool {
         switch self {
         case .completed, .failed, .expired: true
@@ -35,7 +35,7 @@ public enum LaunchOutcome: String, Sendable, Codable {
         }
     }
 
-    /// `true` if the app was launched and gave no result, which delays the next launch.
+    /// `true` if the app was launched and recorded no result, which delays the next launch.
     public var isBlamedOnApp: Bool {
         switch self {
         case .killed, .crashed: true
@@ -44,7 +44,7 @@ public enum LaunchOutcome: String, Sendable, Codable {
     }
 }
 
-/// Why a running launch is asked to stop. The reason is committed to the ledger before the signal is sent.
+/// The reason why a running launch has to stop. The reason is committed to the ledger before SIGTERM is sent.
 public enum StopReason: String, Sendable, Codable {
     case expired
     case quit
@@ -57,12 +57,12 @@ public enum StopReason: String, Sendable, Codable {
 }
 
 extension LaunchLife {
-    /// How far a launch is.
+    /// The phases of a launch.
     package enum Phase: Equatable, Sendable {
         /// No process has recorded its identity.
         case starting
         case running
-        /// The reason is in the ledger. ``LaunchLife/killAt`` is when the process is killed.
+        /// The reason is in the ledger. The process is killed at ``LaunchLife/killAt``.
         case stopping(StopReason, hasProcess: Bool)
         case ended(LaunchOutcome, at: Date, after: StopReason?)
     }
@@ -71,25 +71,28 @@ extension LaunchLife {
     package enum Event: Equatable, Sendable {
         /// The process could not be started.
         case notStarted(because: String)
-        /// The app process recorded how its work ended.
+        /// The app process recorded the result of its work.
         case resultRecorded(LaunchOutcome, detail: String?)
-        /// The app process ends without a result, and records why.
+        /// The app process ends without a result, and records the reason.
         case abandoned(because: String)
-        /// The agent looked at the launch. `hasMoved` if progress was recorded since the last look. The history shows the lost condition.
+        /// The agent checked the launch. `hasMoved` is `true` if progress was recorded after the last check. The history shows the
+        /// lost condition.
         case supervised(Limits, isPersonChoosing: Bool = false, hasMoved: Bool = false, lostCondition: String? = nil, now: Date)
-        /// The launch has to stop. The first reason counts.
+        /// The launch has to stop. Later reasons are ignored.
         case stopWanted(StopReason, Limits, now: Date)
-        /// A command recorded in the ledger that the launch has to stop. Without an agent its process reads that.
+        /// A command recorded in the ledger that the launch has to stop. If no agent is running, the process of the launch reads
+        /// this record.
         case stopRecorded(StopReason)
-        /// A process that ended while it delivered an event of a transfer was interrupted. The note is for the history.
+        /// The process ended. `wasInterrupted` is `true` if it ended while it delivered an event of a transfer. The note is for the
+        /// history.
         case processEnded(ProcessEnd, wasInterrupted: Bool = false, note: String? = nil, now: Date)
     }
 
-    /// Seconds that a launch may take.
+    /// The time limits of a launch, in seconds.
     package struct Limits: Equatable, Sendable {
         package let budget: Double
         package let grace: Double
-        /// How long the launch may continue after its handlers returned.
+        /// The number of seconds that the launch may continue after its handlers returned.
         package let continuation: Double
 
         package init(budget: Double, grace: Double, continuation: Double) {
@@ -99,12 +102,12 @@ extension LaunchLife {
 
     /// An action that an event requires.
     package enum Command: Equatable, Sendable {
-        /// The reason to stop is new and has to be logged.
+        /// Log the reason to stop, because it is new.
         case logStop(StopReason)
-        /// SIGTERM.
+        /// Send SIGTERM.
         case warn
         case kill
-        /// Continued processing did not stop: the launch ends, and its process is left alone.
+        /// End the launch without a signal to its process, because continued processing did not stop.
         case end
     }
 }

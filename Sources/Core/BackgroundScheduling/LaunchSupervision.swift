@@ -1,6 +1,6 @@
 import Foundation
 
-/// The timer of a ``LaunchLife``: a warning when the budget is used up, a kill after the grace time.
+/// The timer of a ``LaunchLife``: the launch is warned when its budget is used up, and killed after the grace time.
 package struct LaunchSupervision: Sendable, Equatable {
     private enum State: Sendable, Equatable {
         case running
@@ -32,10 +32,10 @@ package struct LaunchSupervision: Sendable, Equatable {
         self.grace = grace
     }
 
-    /// `true` if the launch was asked to stop, or was killed.
+    /// `true` if the launch was warned or killed.
     package var isStopping: Bool { state != .running }
 
-    /// Seconds for which the time that a user needs to choose a file does not count against the budget.
+    /// The maximum number of seconds that the user's choice of a file extends the budget.
     package static let choosingCeiling: Double = 600
 
     /// The next date at which the timer has to be checked.
@@ -53,7 +53,7 @@ package struct LaunchSupervision: Sendable, Equatable {
         return max(end, choosingSince.addingTimeInterval(Self.choosingCeiling - chosenFor))
     }
 
-    /// Applies the passage of time. The time that the user took to choose is added to the budget.
+    /// Updates the timer to the current time. The time in which the user chose a file is added to the budget.
     package mutating func tick(now: Date, isPersonChoosing: Bool) -> Command? {
         switch (isPersonChoosing, choosingSince) {
         // A launch that was adopted from an earlier agent: the begin of the choice is unknown.
@@ -79,7 +79,7 @@ package struct LaunchSupervision: Sendable, Equatable {
         }
     }
 
-    /// Stops the launch for another reason than time (quit, simulation, a lost condition).
+    /// Stops the launch for another reason than its time limit (quit, simulation, a lost condition).
     package mutating func stop(_ reason: StopReason, now: Date) -> Command? {
         switch state {
         case .running:
@@ -95,12 +95,13 @@ package struct LaunchSupervision: Sendable, Equatable {
         if case .running = state { startedAt = max(startedAt, moment) }
     }
 
-    /// Lets the launch continue for so many seconds after its handlers returned, also beyond its budget. Only the first call counts.
+    /// Lets the launch continue for this number of seconds after its handlers returned, also beyond its budget. Later calls have no
+    /// effect.
     package mutating func continues(for seconds: Double, from moment: Date) {
         if case .running = state { continuesUntil = continuesUntil ?? moment.addingTimeInterval(seconds) }
     }
 
-    /// Moves all dates after the clock was set by some seconds, so that the remaining time is unchanged.
+    /// Moves all dates by the seconds by which the clock was set, so that the remaining time does not change.
     package mutating func shift(by seconds: Double) {
         startedAt.addTimeInterval(seconds)
         choosingSince?.addTimeInterval(seconds)
@@ -111,7 +112,7 @@ package struct LaunchSupervision: Sendable, Equatable {
         }
     }
 
-    /// Continues after an agent that died after it had warned. The grace time starts again.
+    /// Restarts the grace time, because an earlier agent was killed after it had warned the launch.
     package mutating func adoptWarned(now: Date) {
         state = .warned(killAt: now.addingTimeInterval(grace))
     }
@@ -119,10 +120,11 @@ package struct LaunchSupervision: Sendable, Equatable {
 
 /// The delay after launches without a result. A launch with a result resets the delay.
 package enum RelaunchBackoff {
-    /// Seconds; the longest delay.
+    /// The longest delay in seconds.
     package static let longest: Double = 6 * 3600
 
-    /// Returns the seconds to wait before launch number `failures + 1`: doubles from `base`, capped at six hours.
+    /// Returns the delay in seconds after a number of failures. The delay is `base` after the first failure and doubles with each
+    /// failure, up to six hours.
     package static func delay(afterFailures failures: Int, base: Double) -> Double {
         guard failures > 0 else { return 0 }
         return min(base * pow(2, Double(min(failures, 30) - 1)), longest)

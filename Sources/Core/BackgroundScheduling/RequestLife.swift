@@ -1,28 +1,29 @@
 import Foundation
 
-/// The life of one request: its date and its delay, the occurrence of its rule, and the effect of the end of each launch.
+/// The states of one request: its date, its delay, the occurrence of its rule, and the effect of the end of each launch.
 ///
-/// Every rule about these is here, and nowhere else. The type is pure: an event comes in, commands come out. The ledger keeps the life in
-/// the columns of a row, and the phase in the row of the launch that serves the request.
+/// Only this type has rules about this state. The type is pure: the input is an event, and the output is a list of commands. The
+/// ledger stores the state in the columns of the request's row, and the phase in the row of the launch for the request.
 package struct RequestLife: Equatable, Sendable {
     package let terms: Terms
     package let submittedAt: Date
     package private(set) var phase: Phase
-    /// New with every submit. The token distinguishes a request that was replaced from the request that a launch serves.
+    /// A value that is new for every submit. It shows whether the request was replaced after a launch for it began.
     package private(set) var token: String
-    /// The date that the app asked for, or the date of the occurrence; `nil` if the request may begin at once.
+    /// The date that the app set, or the date of the occurrence. `nil` if the request may begin at once.
     package private(set) var earliestBegin: Date?
-    /// The occurrence of its rule that the request is for.
+    /// The occurrence of the rule that the request waits for.
     package private(set) var occurrence: Date?
     package private(set) var delay: Delay?
-    /// Launches in a row that ended without a result.
+    /// The number of consecutive launches that ended without a result.
     package private(set) var failures: Int
-    /// When the last launch without a result ended.
+    /// The date at which the last launch without a result ended.
     package private(set) var lastFailureAt: Date?
-    /// The date of this request, if its handler submitted it and then gave no result. The launch without a result is repeated first.
+    /// The date of this request, if a handler submitted it and then ended without a result. The launch without a result is repeated
+    /// first.
     package private(set) var beginAfterRetry: Date?
 
-    /// A life as the ledger has it.
+    /// Creates a state from the values in the ledger.
     package init(
         terms: Terms, submittedAt: Date, phase: Phase = .pending, token: String, earliestBegin: Date?, occurrence: Date? = nil,
         delay: Delay? = nil, failures: Int = 0, lastFailureAt: Date? = nil, beginAfterRetry: Date? = nil
@@ -32,19 +33,19 @@ package struct RequestLife: Equatable, Sendable {
         (self.failures, self.lastFailureAt, self.beginAfterRetry) = (failures, lastFailureAt, beginAfterRetry)
     }
 
-    /// The date from which time allows the request to begin; a date long ago if the request has no date.
+    /// The earliest date at which the request may begin. If the request has no date, this date is far in the past.
     package var dueAt: Date {
         let never = Date(timeIntervalSince1970: 0)
         return max(earliestBegin ?? never, delay?.until ?? never)
     }
 
-    /// Seconds that an occurrence may be late before `missed = "skip"` leaves it out. A host that is busy or just woke did not miss the
-    /// occurrence.
+    /// The number of seconds that an occurrence may be late before `missed = "skip"` skips it. It is not 0 because a machine may be
+    /// busy or may have just woken.
     package static let lateness: Double = 600
 
-    /// Applies an event. An event that means nothing in this phase changes nothing and requires nothing.
+    /// Applies an event. An event without a meaning in this phase changes nothing and returns no commands.
     ///
-    /// - Returns: what has to be done besides, in this order.
+    /// - Returns: the commands to carry out, in this order.
     package mutating func handle(_ event: Event, now: Date, in zone: TimeZone) -> [Command] {
         guard phase != .removed else { return [] }
         switch event {

@@ -1,12 +1,12 @@
 import Foundation
 
 extension RequestLife {
-    /// The content of the request. A submit replaces it; nothing else changes it.
+    /// The content of the request. Only a new submit changes the content.
     package struct Terms: Equatable, Sendable {
         package let kind: LaunchKind
         package let needs: RequestNeeds
         package let recurrence: WallClockRule?
-        /// Seconds after an occurrence of the rule at which this installation begins.
+        /// The delay in seconds between an occurrence of the rule and the beginning of the request on this installation.
         package let spread: Double
         package let missed: MissedPolicy
 
@@ -19,22 +19,22 @@ extension RequestLife {
         }
     }
 
-    /// How far a request is.
+    /// The phases of a request.
     package enum Phase: Equatable, Sendable {
-        /// Waits for its date, the end of its delay and its conditions.
+        /// The request waits for its date, for the end of its delay and for its conditions.
         case pending
-        /// A launch serves the request, or served the request that this one replaced.
+        /// A launch for this request is running, or a launch for the request that this request replaced.
         case serving(generation: Int)
         /// The request is consumed.
         case removed
     }
 
-    /// A date before which the request does not begin, besides the date that was asked for.
+    /// An additional date before which the request does not begin.
     package struct Delay: Equatable, Sendable {
         package enum Reason: Equatable, Sendable {
-            /// Launches ended without a result.
+            /// Earlier launches ended without a result.
             case failures
-            /// A launch submitted the request without a date: see ``SystemDiscretion``.
+            /// A launch submitted the request without a date. See ``SystemDiscretion``.
             case discretion
         }
 
@@ -46,28 +46,28 @@ extension RequestLife {
 
     /// An event of a request.
     package enum Event: Equatable, Sendable {
-        /// - `served`: the occurrence of the launch whose handler submitted the request.
-        /// - `lastServed`: the latest occurrence that a launch with a result served.
-        /// - `pause`: seconds of the system's discretion; 0 for none.
+        /// - `served`: the occurrence of the launch in which the handler submitted the request.
+        /// - `lastServed`: the latest occurrence whose launch ended with a result.
+        /// - `pause`: the pause of ``SystemDiscretion`` in seconds, or 0 for no pause.
         case submitted(replacing: RequestLife? = nil, served: Date? = nil, lastServed: Date? = nil, pause: Double = 0)
         case launched(isSimulated: Bool)
-        /// The launch that served the request ended.
+        /// The launch for the request ended.
         case ended(Ending)
         /// The clock or the time zone was set, or a new agent started.
         case clockChanged(History)
-        /// No agent looked at the request before this date.
+        /// No agent was running to start the request before this date.
         case unwatched(until: Date)
         /// The app's files changed, so a launch that failed may succeed now.
         case appChanged
     }
 
-    /// The facts about earlier launches of the identifier on which the next one depends.
+    /// The facts about earlier launches of the identifier on which the next launch depends.
     package struct History: Equatable, Sendable {
-        /// The latest occurrence that a launch with a result served.
+        /// The latest occurrence whose launch ended with a result.
         package let lastServed: Date?
-        /// Launches in a row that ended without a result because of the app.
+        /// The number of consecutive launches that ended without a result because of the app.
         package let failedInARow: Int
-        /// Seconds of the first delay; 0 for none.
+        /// The first delay in seconds, or 0 for no delay.
         package let backoffBase: Double
 
         package init(lastServed: Date?, failedInARow: Int = 0, backoffBase: Double = 0) {
@@ -75,16 +75,16 @@ extension RequestLife {
         }
     }
 
-    /// How a launch of a request ended.
+    /// The end of a launch for a request.
     package struct Ending: Equatable, Sendable {
-        /// ``RequestLife/token`` as the launch began.
+        /// The ``RequestLife/token`` of the request when the launch began.
         package let token: String
         package let outcome: LaunchOutcome
         package let stopReason: StopReason?
         package let end: ProcessEnd
         /// `true` if the app began background transfers in the launch.
         package let hasTransfers: Bool
-        /// The occurrence that the launch served.
+        /// The occurrence that the launch was for.
         package let served: Date?
         package let history: History
         /// A token that no other request has.
@@ -102,11 +102,11 @@ extension RequestLife {
 
     /// An action that an event requires.
     package enum Command: Equatable, Sendable {
-        /// A launch of the request begins, for the occurrence `served`.
+        /// Begin a launch for the request, for the occurrence `served`.
         case begin(generation: Int, reason: String, served: Date?)
-        /// An occurrence is left out, and the history reports that.
+        /// Record in the history that an occurrence was skipped.
         case skip(Date)
-        /// The occurrence was planned in the time zone of the event.
+        /// Record that the occurrence was planned in the time zone of the event.
         case planned
         case remove
     }

@@ -1,7 +1,7 @@
 import Foundation
 
-/// The needs that the desktop has to meet before a request may be launched. Requests with equal needs form a class. A class is open or
-/// closed as a unit, so the due request can be found without a look at every request.
+/// The needs that the desktop has to meet before a request may be launched. Requests with equal needs form a class. All requests of
+/// a class may be launched, or none of them. So the due request is found without a check of every request.
 package struct RequestNeeds: OptionSet, Sendable, Hashable {
     package let rawValue: Int
 
@@ -9,9 +9,9 @@ package struct RequestNeeds: OptionSet, Sendable, Hashable {
 
     package static let network = RequestNeeds(rawValue: 1)
     package static let externalPower = RequestNeeds(rawValue: 2)
-    /// Waits while the user saves power.
+    /// The request waits while the machine is in the power-saver profile on battery.
     package static let normalPower = RequestNeeds(rawValue: 4)
-    /// Waits until the network is available, but only for a short time after the machine woke.
+    /// The request waits until the network is available, but only for a short time after the machine woke.
     package static let settledNetwork = RequestNeeds(rawValue: 8)
 
     /// Creates the needs that the desktop meets now.
@@ -34,15 +34,16 @@ package struct RequestNeeds: OptionSet, Sendable, Hashable {
         if kind == .appRefresh { insert(.settledNetwork) }
     }
 
-    /// All classes whose needs are a subset of these needs.
+    /// All classes that may be launched if these needs are met: the subsets of these needs.
     package var openClasses: [RequestNeeds] {
         (0..<16).map(RequestNeeds.init(rawValue:)).filter { isSuperset(of: $0) }
     }
 }
 
-/// Starts requests that are due at the same time one after the other, so that a resume does not start all of them at once.
+/// Spreads the starts of requests that are due at the same time, so that they do not all begin at once after a sleep.
 package enum LaunchStagger {
-    /// Returns when the next launch may begin. A last start in the future means that the clock was set back, and does not count.
+    /// Returns the date at which the next launch may begin. A last start in the future is ignored, because the clock was set back
+    /// after it.
     package static func nextStart(lastStart: Date?, spacing: Double, now: Date) -> Date {
         guard let lastStart, lastStart <= now else { return now }
         return max(now, lastStart.addingTimeInterval(spacing))
@@ -51,10 +52,11 @@ package enum LaunchStagger {
 
 /// The wait for a network after the machine woke, because the desktop may report the network late.
 package enum NetworkWakeDelay {
-    /// Seconds that app refreshes wait for a network after the machine woke. After that, they run without a network.
+    /// The number of seconds that app refreshes wait for a network after the machine woke. After this time, they run without a
+    /// network.
     package static let patience: Double = 30
 
-    /// Returns until when to wait; `nil` if the wait is over.
+    /// Returns the end of the wait, or `nil` if the request does not have to wait.
     package static func until(resumedAt: Date?, conditions: DesktopConditions, now: Date) -> Date? {
         guard let resumedAt, !conditions.isNetworkAvailable else { return nil }
         let end = resumedAt.addingTimeInterval(patience)

@@ -1,6 +1,6 @@
 import Foundation
 
-/// The verdict on one condition of a request. `name` is what `why` prints.
+/// The verdict on one condition of a request. The command `why` prints `name`.
 package struct ConditionVerdict: Sendable, Equatable, Codable {
     package enum Name: String, Sendable, Codable {
         case earliestBeginDate
@@ -12,14 +12,14 @@ package struct ConditionVerdict: Sendable, Equatable, Codable {
         case notRunning
         case turn
         case room
-        /// The machine is woken for the request. The condition does not hold the request back.
+        /// Whether the machine is woken for the request. This condition never delays the request.
         case systemWake
     }
 
     package var name: Name
     package var met: Bool
     package var detail: String
-    /// When time alone will meet the condition.
+    /// The date at which the condition will be met without another event.
     package var metAt: Date?
 
     package init(name: Name, met: Bool, detail: String, metAt: Date?) {
@@ -27,14 +27,14 @@ package struct ConditionVerdict: Sendable, Equatable, Codable {
     }
 }
 
-/// The facts outside the request on which its verdicts depend.
+/// The facts outside the request on which the verdicts depend.
 package struct PlanningWorld: Sendable, Equatable {
     package var conditions: DesktopConditions
-    /// When the machine last woke from sleep.
+    /// The date at which the machine last woke from sleep.
     package var resumedAt: Date?
-    /// When the last launch of a request began. Requests that are due begin one after the other.
+    /// The date at which the last launch of a request began. Due requests begin one after the other.
     package var lastStart: Date?
-    /// Seconds between two launches.
+    /// The minimum number of seconds between two launches.
     package var spacing: Double
 
     package init(conditions: DesktopConditions, resumedAt: Date? = nil, lastStart: Date? = nil, spacing: Double = 0) {
@@ -52,16 +52,16 @@ package struct PlanningWorld: Sendable, Equatable {
 }
 
 extension RequestLife {
-    /// When time alone makes the request due; `nil` if an event has to come first.
+    /// Returns the date at which the request becomes due without another event, or `nil` if an event is necessary.
     package func nextAttempt(in world: PlanningWorld, now: Date) -> Date? {
         let unmet = verdicts(in: world, now: now).filter { !$0.met }
         // The latest of the dates counts, because at an earlier date another condition is unmet.
         return unmet.allSatisfy { $0.metAt != nil } ? unmet.compactMap(\.metAt).max() : nil
     }
 
-    /// Every condition of the request, in the order in which a user would look for the cause.
+    /// Returns every condition of the request, in the order in which a user would search for the cause.
     ///
-    /// The agent finds the first request that is due by an index of the ledger. A test compares its choice with these verdicts.
+    /// The agent finds the first due request with an index of the ledger. A test compares this request with these verdicts.
     package func verdicts(in world: PlanningWorld, now: Date) -> [ConditionVerdict] {
         guard terms.kind != .continuedProcessing else {
             let detail = "\(ContinuedProcessing.room) run already, or one of its name"

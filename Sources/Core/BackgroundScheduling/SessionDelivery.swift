@@ -2,23 +2,24 @@ import Foundation
 
 /// Decides when the finished transfers of a session are delivered to the app.
 ///
-/// Differs from Apple: delivery is per finished task, not when all tasks of the session are done, so that a stalled transfer does not delay
-/// the others. Transfers that finish close together share one launch.
+/// Differs from Apple: the end of each task is delivered without waiting for the other tasks of the session, so that a stalled
+/// transfer does not delay the others. Transfers that finish close together share one launch.
 package enum SessionDelivery {
-    /// Seconds that the oldest undelivered event may wait for further events.
+    /// The number of seconds that the oldest undelivered event may wait for more events.
     package static let batchWindow: Double = 5
 
-    /// Seconds in which earlier launches of the session count.
+    /// The number of seconds for which a launch of the session counts.
     package static let memory: Double = 3_600
     /// The number of launches within that time that are followed by another launch without a pause.
     private static let free = 20
     /// Seconds; the longest pause.
     private static let longestPause: Double = 300
 
-    /// Returns the seconds between a launch and the next launch: none at first, then twice as long with each launch.
+    /// Returns the pause in seconds before the next launch. The first launches have no pause. Then the pause doubles with each
+    /// launch.
     ///
-    /// An app may start a new transfer whenever one ends. Without a pause, such an app would be launched endlessly. Apple also delays such
-    /// tasks.
+    /// An app may start a new transfer each time a transfer ends. Without a pause, such an app would be launched again and again.
+    /// Apple also delays such tasks.
     ///
     /// - Parameter count: The number of launches of the session within ``memory``.
     package static func pause(afterLaunches count: Int) -> Double {
@@ -31,11 +32,11 @@ package enum SessionDelivery {
         case wait(until: Date)
     }
 
-    /// Returns whether to deliver now.
+    /// Returns whether the events are delivered now.
     ///
     /// - Parameters:
-    ///   - oldest: When the oldest undelivered event of the session was committed.
-    ///   - hasMoreRunning: `true` if another transfer of the session is moving bytes and may finish within the window.
+    ///   - oldest: The date at which the oldest undelivered event of the session was committed.
+    ///   - hasMoreRunning: `true` if another transfer of the session is running and may end within the window.
     package static func verdict(oldest: Date, hasMoreRunning: Bool, now: Date) -> Verdict {
         let ready = oldest.addingTimeInterval(batchWindow)
         // A clock that was set back must not delay a delivery endlessly.

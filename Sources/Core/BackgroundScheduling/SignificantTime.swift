@@ -1,11 +1,11 @@
 import Foundation
 
-/// The parts of the time whose change a user would notice: the day, and the zone with its offset.
+/// The parts of the time whose change a user would notice: the day, and the time zone with its offset.
 package struct SignificantTime: Sendable, Equatable, Codable {
     package var zone: String
-    /// Seconds east of Greenwich. Daylight saving time changes the offset.
+    /// The offset from UTC in seconds, positive to the east. Daylight saving time changes the offset.
     package var offset: Int
-    /// Days since 1970-01-01 on the user's calendar.
+    /// The number of days since 1970-01-01 in the user's time zone.
     package var day: Int
 
     package init(at now: Date, in zone: TimeZone) {
@@ -14,7 +14,7 @@ package struct SignificantTime: Sendable, Equatable, Codable {
         day = CivilDay(of: now, in: zone).daysSince1970
     }
 
-    /// Returns what changed since `earlier`, for the history; `nil` if a user would notice no change.
+    /// Returns a text for the history about the change since `earlier`, or `nil` if a user would notice no change.
     package func change(since earlier: SignificantTime) -> String? {
         if zone != earlier.zone { return "the time zone changed from \(earlier.zone) to \(zone)" }
         if offset != earlier.offset { return "the clocks changed by \((offset - earlier.offset) / 60) min" }
@@ -22,7 +22,7 @@ package struct SignificantTime: Sendable, Equatable, Codable {
         return nil
     }
 
-    /// Returns when time alone will change the value: the next midnight, or the next change of the zone's clocks.
+    /// Returns the date of the next regular change: the next midnight, or the next daylight saving change of the time zone.
     package static func nextChange(after now: Date, in zone: TimeZone) -> Date {
         let midnight = WallClockRule.daily(.midnight).next(after: now, in: zone)
         guard let change = zone.nextDaylightSavingTimeTransition(after: now), change > now else { return midnight }

@@ -4,27 +4,27 @@ import Foundation
 
 /// An alarm that wakes the machine.
 package protocol WakeClock: Sendable {
-    /// Sets the alarm and replaces the previous one. The alarm ends with this process.
+    /// Sets the alarm, which replaces the previous alarm. The alarm is removed when this process ends.
     ///
-    /// - Parameter instant: A date on the wall clock as it is now; `nil` for no alarm.
-    /// - Throws: Why no alarm is set.
+    /// - Parameter instant: A date on the current wall clock, or `nil` to remove the alarm.
+    /// - Throws: An error with the reason why no alarm is set.
     func arm(at instant: Date?) throws(WakeRefusal)
 }
 
-/// Why no alarm can be set.
+/// The reason why no alarm can be set.
 package struct WakeRefusal: Error, Equatable, CustomStringConvertible, Sendable {
     package let description: String
 
     package init(_ description: String) { self.description = description }
 }
 
-/// The service that suspends the machine, for example logind. The calls do not block; responses arrive as ``SleepEvent``s.
+/// The service that suspends the machine, for example logind. The calls do not block. Responses arrive as ``SleepEvent`` values.
 package protocol SleepManager: Sendable {
     /// Requests the state of the machine. The response is ``SleepEvent/machineState(_:)``.
     func query()
     /// Takes the lock that delays a sleep. The response is ``SleepEvent/delayed`` or ``SleepEvent/notDelayed(isUnderWay:)``.
     func delaySleep()
-    /// Releases that lock, also if the response to its request is still to come.
+    /// Releases the lock that delays a sleep, also if the response to ``delaySleep()`` has not arrived yet.
     func allowSleep()
     /// Requests sleep. The response is ``SleepEvent/falling``, or ``SleepEvent/notSuspended(_:)``.
     func suspend()
@@ -34,20 +34,20 @@ package protocol SleepManager: Sendable {
 package enum SleepEvent: Sendable, Equatable {
     /// The machine is about to sleep. The sleep begins when every lock is released, and at the latest some seconds later.
     case falling
-    /// The state of the machine; `nil` if no service manages sleep here.
+    /// The state of the machine. `nil` if no service of this machine manages sleep.
     case machineState(MachineState?)
     /// The lock is held.
     case delayed
-    /// - isUnderWay: `true` if a sleep has not ended yet. The lock is available after its end.
+    /// - isUnderWay: `true` if a sleep has not ended yet. The lock is available after the sleep.
     case notDelayed(isUnderWay: Bool)
     case notSuspended(String)
 }
 
-/// The facts on which a wake depends: power, and signs of a user.
+/// The facts on which a wake depends: power, and whether a user is present.
 package struct MachineState: Sendable, Equatable, Codable {
-    /// `true` if the lid is closed and the machine is not docked, so that no user looks at it.
+    /// `true` if the lid is closed and the machine is not docked, so that no user can see the screen.
     package var isLidClosed: Bool
-    /// `true` if no session has seen a key or a pointer for a while.
+    /// `true` if no session has received input from a keyboard or a pointer for some time.
     package var isIdle: Bool
     package var isLocked: Bool
     package var isOnBattery: Bool
@@ -67,8 +67,8 @@ package struct MachineState: Sendable, Equatable, Codable {
 
     package var isBatteryLow: Bool { isOnBattery && batteryPercent.map { $0 < Self.leastBattery } ?? false }
 
-    /// Returns whether a user came since `before`. If the signs are unclear, the result is `true`, because a machine that stays awake does
-    /// less harm than a machine that falls asleep while it is used.
+    /// Returns whether a user began to use the machine after `before`. If this is not certain, the result is `true`, because a
+    /// machine that stays awake does less harm than a machine that sleeps while it is used.
     package func showsSomebody(since before: MachineState?) -> Bool {
         if isLidClosed { return false }
         if let before {
@@ -78,11 +78,11 @@ package struct MachineState: Sendable, Equatable, Codable {
     }
 }
 
-/// Why the machine cannot be woken for a request that wants it.
+/// The reason why the machine cannot be woken for a request with `wakesSystem`.
 package enum WakeObstacle: Sendable, Equatable, Codable {
-    /// The alarm was refused.
+    /// The system refused to set the alarm.
     case noAlarm(String)
-    /// No service could suspend the machine again.
+    /// No service is available that could suspend the machine again.
     case noSleepManager
     case lowBattery
 

@@ -1,16 +1,16 @@
 import Foundation
 
-/// Wakes the machine for due work, and suspends it again when the work is done and no user came. The type is pure: events come in, commands
-/// come out.
+/// Wakes the machine for due work, and suspends the machine again when the work is complete and no user is present. The type is
+/// pure: the input is an event, and the output is a list of commands.
 ///
-/// The lock that delays a sleep is held while an alarm is set. Before each sleep the battery is therefore checked once more, and the alarm
-/// is removed if too little is left. The lock is released as soon as the result is known. A sleep that the user requests therefore waits
-/// for two queries, and not for the service's limit of 5 s.
+/// The lock that delays a sleep is held while an alarm is set. So the battery level is checked again before each sleep, and the
+/// alarm is removed if the level is too low. The lock is released as soon as the result is known. A sleep that the user requests is
+/// delayed by two queries, and not by the service's limit of 5 s.
 ///
-/// During a sleep that has not ended the lock is not available (systemd#14045), and another sleep cannot begin. Work waits for that end,
-/// and takes the lock first.
+/// While a sleep has not ended, the lock is not available (systemd#14045), and another sleep cannot begin. Work waits for the end
+/// of the sleep, and the lock is taken before the work begins.
 package struct SystemWake: Sendable, Equatable {
-    /// The maximum number of seconds that a machine stays awake if no user comes.
+    /// The maximum number of seconds that a woken machine stays awake if no user is present.
     package static let patience: Double = 20
     /// Seconds after the alarm's instant within which a wake counts as caused by the alarm.
     static let lateness: Double = 15
@@ -22,18 +22,19 @@ package struct SystemWake: Sendable, Equatable {
         case look
         case delaySleep
         case allowSleep
-        /// The machine was woken for this instant. The instant has to be stored before any work begins, so that it is never used again.
+        /// The machine was woken for this instant. Store the instant before any work begins, so that the machine is never woken for
+        /// it again.
         case serve(Date)
         /// - isWorkDone: `false` if the time limit was reached. Unfinished work continues at the next wake.
         case suspend(isWorkDone: Bool)
-        /// A user is present, or that is unknown, so the machine stays awake.
+        /// A user is present, or this is not known, so the machine stays awake.
         case stay
     }
 
-    /// An instant on both clocks.
+    /// A moment on both clocks: the wall clock, and the clock that counts seconds awake.
     package struct ClockReading: Sendable, Equatable {
         package var now: Date
-        /// Seconds that the machine has been awake.
+        /// The number of seconds that the machine has been awake.
         package var awake: Double
 
         package init(now: Date, awake: Double) { (self.now, self.awake) = (now, awake) }
@@ -96,7 +97,7 @@ package struct SystemWake: Sendable, Equatable {
 
     // MARK: State for the agent
 
-    /// Why no alarm is set although one is wanted.
+    /// The reason why no alarm is set although an alarm is needed. `nil` if no problem exists.
     package var obstacle: WakeObstacle? {
         guard wanted != nil else { return nil }
         if let refusal { return .noAlarm(refusal) }
@@ -107,7 +108,7 @@ package struct SystemWake: Sendable, Equatable {
 
     package var alarm: Date? { armed }
 
-    /// `true` if due work has to wait, because the lock is not held yet or the machine is about to sleep again.
+    /// `true` if due work has to wait, because the lock is not held yet or because the machine is about to sleep again.
     package var holdsWork: Bool {
         switch state {
         case .woken(let wake): wake.step == .preparing
@@ -119,8 +120,8 @@ package struct SystemWake: Sendable, Equatable {
     /// `true` if the machine was woken and is suspended again when its work is done.
     package var isAtWork: Bool { if case .woken = state { true } else { false } }
 
-    /// `true` if the agent has to keep running. The alarm ends with its process, and only a running agent notices that a battery was
-    /// charged.
+    /// `true` if the agent has to keep running. The alarm is removed when its process ends, and only a running agent detects that a
+    /// battery was charged.
     package var needsAgent: Bool {
         switch state {
         case .woken, .suspending: return true
@@ -132,7 +133,7 @@ package struct SystemWake: Sendable, Equatable {
         }
     }
 
-    /// When `tick` has to be called again, in seconds awake; `nil` if only events matter.
+    /// The time at which `tick` has to be called again, in seconds awake. `nil` if only events change the state.
     package var deadline: Double? {
         switch state {
         case .awake, .falling, .asleep: nil
@@ -174,13 +175,13 @@ package struct SystemWake: Sendable, Equatable {
         armed = nil
     }
 
-    /// Power was connected or disconnected, so the known state of the machine is out of date.
+    /// Discards the known state of the machine, because power was connected or disconnected.
     package mutating func handlePowerChange() { if state == .awake, case .known = look { look = .none } }
 
-    /// Returns the commands that follow after the wall clock was set. An alarm runs by the time since boot.
+    /// Returns the commands after the wall clock was set. The alarm is set again, because it counts the time since boot.
     package func setAgain(at moment: ClockReading) -> [Command] { armed.map { $0 > moment.now ? [.arm($0)] : [] } ?? [] }
 
-    /// Applies the end of a sleep. A service and the clocks may both report that end, one after the other.
+    /// Applies the end of a sleep. A service and the clocks may both report the same end, one after the other.
     package mutating func wake(at moment: ClockReading) -> [Command] {
         switch state {
         case .awake:
@@ -210,7 +211,7 @@ package struct SystemWake: Sendable, Equatable {
         }
     }
 
-    /// Applies that the alarm's instant may have come, or that a response may be overdue. Called before any work begins.
+    /// Checks whether the alarm's instant has come, or a response is overdue. Called before any work begins.
     package mutating func tick(at moment: ClockReading) -> [Command] {
         switch state {
         case .awake, .falling: return []
@@ -226,9 +227,9 @@ package struct SystemWake: Sendable, Equatable {
         }
     }
 
-    /// Applies the wanted alarm and the state of the work. Called after all other decisions of a pass.
+    /// Applies the needed alarm and the state of the work. Called after all other decisions of a pass.
     ///
-    /// - Parameter wanted: The first future instant for which the machine is to be woken.
+    /// - Parameter wanted: The first future instant for which the machine has to be woken.
     package mutating func plan(_ wanted: Date?, isWorkDone: Bool, at moment: ClockReading) -> [Command] {
         self.wanted = wanted
         switch state {

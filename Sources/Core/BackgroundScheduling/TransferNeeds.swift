@@ -1,14 +1,14 @@
-/// The needs that the desktop has to meet before a transfer may move bytes. Transfers with equal needs form a class. A class is open or
-/// closed as a unit, so the next transfer can be found without a look at every transfer.
+/// The needs that the desktop has to meet before a transfer may move bytes. Transfers with equal needs form a class. All transfers
+/// of a class may run, or none of them. So the next transfer is found without a check of every transfer.
 ///
-/// The network itself is not a need. Hosts of the local network can be reached without a default route, and a transfer that finds no host
-/// waits without counting the attempt.
+/// The network itself is not a need, because hosts of the local network can be reached without a default route. If a transfer
+/// cannot reach its host, it waits, and the attempt is not counted.
 package struct TransferNeeds: OptionSet, Sendable, Hashable, Codable {
     package let rawValue: Int
 
     package init(rawValue: Int) { self.rawValue = rawValue }
 
-    /// The transfer does not use a connection that costs money per byte, if the desktop knows that.
+    /// The transfer does not use a connection that costs money per byte, if the desktop reports this.
     package static let unmetered = TransferNeeds(rawValue: 1)
     /// The transfer does not use a connection that the user marked as metered.
     package static let unconstrained = TransferNeeds(rawValue: 2)
@@ -25,12 +25,12 @@ package struct TransferNeeds: OptionSet, Sendable, Hashable, Codable {
         if conditions.isOnExternalPower { insert(.externalPower) }
     }
 
-    /// All classes whose needs are a subset of these needs.
+    /// All classes that may run if these needs are met: the subsets of these needs.
     package var openClasses: [TransferNeeds] {
         (0..<16).map(TransferNeeds.init(rawValue:)).filter { isSuperset(of: $0) }
     }
 
-    /// Returns a message that names the first missing need; `nil` if every need is met.
+    /// Returns a message about the first missing need, or `nil` if all needs are met.
     package func missing(from met: TransferNeeds) -> String? {
         let lacking = subtracting(met)
         if lacking.isEmpty { return nil }
@@ -52,7 +52,7 @@ package struct TransferRoom: Sendable, Equatable {
     private var restricted: [String: Int] = [:]
     private var count = 0
 
-    /// - Parameter running: The host of each attempt that runs.
+    /// - Parameter running: The host of each running attempt.
     package init(running: [String]) {
         for host in running { insert(host) }
     }
@@ -66,7 +66,7 @@ package struct TransferRoom: Sendable, Equatable {
         return running < min(max(1, limit), restricted[host, default: .max])
     }
 
-    /// Limits the attempts at a host, whatever the transfers allow; 0 for none.
+    /// Limits the number of attempts at a host, also if the transfers allow more. The value 0 allows no attempts.
     package mutating func restrict(_ host: String, to limit: Int) { restricted[host] = limit }
 
     package mutating func insert(_ host: String) {

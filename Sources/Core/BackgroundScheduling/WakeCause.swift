@@ -1,6 +1,6 @@
 import Foundation
 
-/// The last of the conditions that released a request. The history shows the cause separately from what was requested.
+/// The condition that was met last before a request began. The history shows this cause in addition to the request.
 package enum WakeCause: String, Sendable, Codable, CaseIterable {
     case time = "its time had come"
     case network = "a network came up"
@@ -10,7 +10,7 @@ package enum WakeCause: String, Sendable, Codable, CaseIterable {
     case agentStarted = "the agent started"
     case simulated = "simulated by hand"
 
-    /// When each condition that can delay a request was last met again; `nil` if unknown.
+    /// The date at which each condition that can delay a request was last met again. `nil` if the date is unknown.
     package struct ConditionDates: Sendable, Equatable {
         package var network: Date?
         package var power: Date?
@@ -35,7 +35,7 @@ package enum WakeCause: String, Sendable, Codable, CaseIterable {
         return network > resumed && network <= resumed.addingTimeInterval(NetworkWakeDelay.patience)
     }
 
-    /// Returns the cause that released a request. If every condition was met before the submit, the cause is ``time``.
+    /// Returns the condition that was met last. If all conditions were met before the submit, the cause is ``time``.
     package static func of(_ request: RequestLife, _ moments: ConditionDates, now: Date) -> WakeCause {
         let ready = max(request.dueAt, request.submittedAt)
         var candidates: [(Date?, WakeCause)] = [(moments.resumed, .resumed)]

@@ -1,14 +1,14 @@
 import Foundation
 
-/// The handling of an occurrence that passed without a launch.
+/// The handling of an occurrence that was missed.
 public enum MissedPolicy: String, Codable, Sendable {
-    /// Run once as soon as possible, for any number of missed occurrences.
+    /// The request is launched once as soon as possible, for any number of missed occurrences.
     case once
-    /// Leave out the occurrence and wait for the next one. The history records that.
+    /// The occurrence is skipped, and the request waits for the next occurrence. The history shows the skipped occurrence.
     case skip
 }
 
-/// A rule on the user's wall clock, planned again when the zone or the clock changes.
+/// A rule on the user's wall clock. Requests with a rule are planned again when the time zone or the clock changes.
 public enum WallClockRule: Hashable, Sendable, Codable {
     /// Every day at this time of day.
     case daily(WallClockTime)
@@ -19,7 +19,7 @@ public enum WallClockRule: Hashable, Sendable, Codable {
         }
     }
 
-    /// Returns the first occurrence strictly after `instant` on the clocks of `zone`.
+    /// Returns the first occurrence after `instant` in the time zone `zone`.
     ///
     /// - A day on which the time is skipped (clocks go 12:00 → 13:00) has its occurrence at the first instant after the gap.
     /// - A day on which the time occurs twice has a single occurrence, at the first time.
@@ -35,20 +35,21 @@ public enum WallClockRule: Hashable, Sendable, Codable {
         }
     }
 
-    /// Returns the next occurrence after an occurrence was served: strictly after both now and the served occurrence. A clock that was set
-    /// back therefore does not serve the same noon twice.
+    /// Returns the next occurrence after the launch of an occurrence. The result is later than now and later than the served
+    /// occurrence. So a clock that was set back does not repeat the same noon.
     ///
-    /// An occurrence served further ahead than ``servedAhead`` was served by a wrong clock, and does not count.
+    /// If the served occurrence is further ahead of now than ``servedAhead``, a wrong clock caused its launch, and the served
+    /// occurrence is ignored.
     public func next(after now: Date, served: Date?, in zone: TimeZone) -> Date {
         guard let served, Self.counts(served: served, now: now) else { return next(after: now, in: zone) }
         return next(after: max(now, served), in: zone)
     }
 
-    /// Returns whether a served occurrence counts, which means that a correct clock can have served it.
+    /// Returns whether a served occurrence is used, because a correct clock can have caused its launch.
     package static func counts(served: Date, now: Date) -> Bool { served <= now.addingTimeInterval(servedAhead) }
 
-    /// Seconds, half the period of a daily rule: how far ahead of now a served occurrence may be. If a clock is set back by less, no
-    /// occurrence is served twice. If a clock was ahead by a day or a year, no occurrence is left out.
+    /// The maximum number of seconds that a served occurrence may be ahead of now: half the period of a daily rule. If a clock is
+    /// set back by less, no occurrence runs twice. If a clock was ahead by a day or a year, no occurrence is missed.
     public static let servedAhead: Double = 43_200
 
     private func occurrence(on day: CivilDay, in zone: TimeZone) -> Date? {

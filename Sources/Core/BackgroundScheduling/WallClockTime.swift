@@ -1,13 +1,13 @@
 import Foundation
 
-/// A time of day on the user's clock, such as 12:00. The corresponding instant depends on the day and the time zone, and is computed by
-/// ``WallClockRule/next(after:in:)``.
+/// A time of day on the user's clock, such as 12:00. The corresponding date depends on the day and the time zone, and is computed
+/// by ``WallClockRule/next(after:in:)``.
 public struct WallClockTime: Hashable, Sendable, Codable, CustomStringConvertible {
     public let hour: Int
     public let minute: Int
     public let second: Int
 
-    /// Creates a time; `nil` unless the values are in the ranges 0–23, 0–59 and 0–59.
+    /// Creates a time. Returns `nil` unless the values are in the ranges 0–23, 0–59 and 0–59.
     public init?(hour: Int, minute: Int, second: Int = 0) {
         guard (0..<24).contains(hour), (0..<60).contains(minute), (0..<60).contains(second) else { return nil }
         self.hour = hour
@@ -15,7 +15,7 @@ public struct WallClockTime: Hashable, Sendable, Codable, CustomStringConvertibl
         self.second = second
     }
 
-    /// Reads "HH:MM" or "HH:MM:SS"; `nil` for anything else.
+    /// Reads a text of the form "HH:MM" or "HH:MM:SS". Returns `nil` for any other text.
     public init?(parsing text: String) {
         let parts = text.split(separator: ":", omittingEmptySubsequences: false)
         guard parts.count == 2 || parts.count == 3 else { return nil }
@@ -47,8 +47,8 @@ public struct WallClockTime: Hashable, Sendable, Codable, CustomStringConvertibl
     }
 }
 
-/// A day on the proleptic Gregorian calendar, counted from 1970-01-01. Arithmetic on days needs no time zone
-/// and therefore cannot be wrong on the days that have 23 or 25 hours.
+/// A day of the proleptic Gregorian calendar, counted from 1970-01-01. Calculations with days need no time zone, so they are also
+/// correct on days with 23 or 25 hours.
 struct CivilDay: Hashable, Comparable {
     var daysSince1970: Int
 
