@@ -1,9 +1,10 @@
 import Foundation
 
-/// A single PUT to an address exactly as configured: a presigned address, whose query contains a signature for this one request.
+/// A single PUT to a presigned address. The address is used unchanged, because its query contains a signature for exactly this
+/// request.
 ///
-/// No request is sent before or after, because the signature covers no other method. A lost response leaves no doubt, because sending the
-/// same bytes to the same address again changes nothing.
+/// No other request is sent, because the signature is valid only for this method. If the response is lost, the PUT is sent again,
+/// because the same bytes at the same address change nothing.
 struct AddressUpload: UploadProtocol {
     let plan: UploadPlan
 

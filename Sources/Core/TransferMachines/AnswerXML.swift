@@ -5,17 +5,17 @@ import Foundation
 package final class AnswerXML {
     package let name: String
     package fileprivate(set) var children: [AnswerXML] = []
-    /// The text of this element without the text of its children and without surrounding blanks.
+    /// The text of this element, without the text of its child elements and without surrounding blanks.
     package fileprivate(set) var text = ""
 
-    /// Attributes by the names that the document gives them.
+    /// The attributes. The keys are the names in the document.
     package let attributes: [String: String]
 
     fileprivate init(_ name: String, _ attributes: [String: String]) { (self.name, self.attributes) = (name, attributes) }
 
     /// The maximum number of bytes of a document.
     package static let maximumBytes = 16 << 20
-    /// The maximum number of elements inside each other.
+    /// The maximum depth of nested elements.
     package static let maximumDepth = 32
     /// The maximum number of elements and attributes together: one for each 16 bytes of the longest document. Elements of real responses
     /// have about 36 bytes.
@@ -24,18 +24,18 @@ package final class AnswerXML {
     /// Reads a document in UTF-8, UTF-16, ISO-8859-1 or US-ASCII, with or without a byte order mark, or in an encoding of
     /// ``DeclaredEncoding``. Comments and processing instructions are skipped. No other file is read.
     ///
-    /// - Returns: `nil` if the document is not well-formed, is beyond a limit, or declares entities or attributes. A declaration of one
-    ///   line can expand to gigabytes.
+    /// - Returns: `nil` if the document is not well-formed, is beyond a limit, or declares entities or attributes. Such
+    ///   declarations are not accepted, because one line can expand to gigabytes.
     package static func read(_ data: Data) -> AnswerXML? { try? parse(data) }
 
-    /// Why a document is not read.
+    /// The reason why a document is not read.
     package enum Refusal: Error {
         /// More than ``maximumNodes``.
         case tooManyElements
         case notReadable
     }
 
-    /// Reads a document as ``read(_:)`` does.
+    /// Reads a document like ``read(_:)``.
     package static func parse(_ data: Data) throws(Refusal) -> AnswerXML {
         guard !data.isEmpty, data.count <= maximumBytes else { throw .notReadable }
         let encoding = DeclaredEncoding(of: data)
@@ -59,7 +59,7 @@ package final class AnswerXML {
     }
 }
 
-/// Builds the tree from what expat reports.
+/// Builds the tree from the events of the parser expat.
 private final class AnswerReader {
     private let parser: XML_Parser
     private var root: AnswerXML?

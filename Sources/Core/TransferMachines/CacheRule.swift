@@ -1,17 +1,17 @@
 import Foundation
 
-/// Decides which responses a private cache may keep, and how long they are fresh. Source of the rule: RFC 9111.
+/// Decides which responses a private cache may store, and how long the stored responses are fresh. Source of the rule: RFC 9111.
 package enum CacheRule {
     package enum State: Equatable, Sendable {
         case fresh
-        /// The response needs a revalidation with these headers. Without headers the complete response is requested again.
+        /// The response has to be revalidated with these headers. If the list is empty, the complete response is requested again.
         case stale(validators: [HeaderField])
     }
 
-    /// Returns whether a response to a GET may be kept.
+    /// Returns whether a response to a GET may be stored.
     ///
-    /// Stricter than the rule: a response to a request with a password is not kept, nor a response that varies with headers other than the
-    /// coding.
+    /// Stricter than RFC 9111: a response is not stored if its request has a password, or if it varies with other headers than the
+    /// content coding.
     /// - Parameter request: The request's headers, as they were sent.
     package static func mayKeep(_ head: ResponseHead, request: [HeaderField]) -> Bool {
         guard [200, 203, 404, 410].contains(head.status) else { return false }
@@ -23,10 +23,10 @@ package enum CacheRule {
         return lifetime(head, directives) != nil || !validators(head).isEmpty
     }
 
-    /// Returns whether a kept response is fresh.
+    /// Returns whether a stored response is fresh.
     ///
     /// - Parameters:
-    ///   - head: The response headers as they were kept, with the date on which the server made the response.
+    ///   - head: The stored response headers, with the date on which the server created the response.
     ///   - request: The headers of the new request.
     package static func state(of head: ResponseHead, request: [HeaderField], now: Date) -> State {
         let directives = cacheControl(head.headers)
@@ -42,14 +42,14 @@ package enum CacheRule {
         return .fresh
     }
 
-    /// Returns the headers with a date. A response from a server without a clock gets the date of its receipt (RFC 9110, 6.6.1).
+    /// Returns the headers with a `Date`. If the server sent no date, the date of receipt is added (RFC 9110, 6.6.1).
     package static func dated(_ headers: [HeaderField], received: Date) -> [HeaderField] {
         let isDated = headers.contains { $0.name.lowercased() == "date" && HTTPDate.parse($0.value) != nil }
         guard !isDated else { return headers }
         return headers.filter { $0.name.lowercased() != "date" } + [HeaderField("Date", HTTPDate.text(received))]
     }
 
-    /// Returns the kept response headers, updated by the headers of a 304, with which the server confirmed the kept response.
+    /// Returns the stored response headers, updated with the headers of a 304 response that confirmed the stored response.
     package static func renewed(_ head: ResponseHead, by answer: ResponseHead, received: Date) -> ResponseHead {
         var renewed = head
         let headers = dated(answer.headers, received: received)

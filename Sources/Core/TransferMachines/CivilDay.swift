@@ -1,6 +1,6 @@
-/// A day of the proleptic Gregorian calendar. No calendar, locale or time zone of the machine is involved.
+/// A day of the proleptic Gregorian calendar. The calendar, locale and time zone of the machine have no effect.
 ///
-/// Source of the arithmetic: eras of 400 years, whose years begin in March, so that a leap day is the last one.
+/// The calculation uses periods of 400 years whose years begin in March, so that a leap day is the last day of its year.
 package struct CivilDay: Equatable, Sendable {
     package let year: Int
     /// 1...12
@@ -10,7 +10,7 @@ package struct CivilDay: Equatable, Sendable {
 
     package init(year: Int, month: Int, day: Int) { (self.year, self.month, self.day) = (year, month, day) }
 
-    /// - Parameter days: Days since 1970-01-01.
+    /// - Parameter days: The number of days since 1970-01-01.
     package init(daysSinceEpoch days: Int) {
         let (era, dayOfEra) = Self.parts(days + 719_468, of: 146_097)
         let yearOfEra = (dayOfEra - dayOfEra / 1_460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
@@ -21,7 +21,7 @@ package struct CivilDay: Equatable, Sendable {
         year = yearOfEra + era * 400 + (month <= 2 ? 1 : 0)
     }
 
-    /// Days since 1970-01-01. A day after the end of its month counts as a day of the next month.
+    /// The number of days since 1970-01-01. A day after the end of its month is a day of the next month.
     package var daysSinceEpoch: Int {
         let (era, yearOfEra) = Self.parts(month <= 2 ? year - 1 : year, of: 400)
         let dayOfYear = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1

@@ -1,6 +1,6 @@
 import Foundation
 
-/// The parts of a collection's URL, so that a name can be inserted at the right place only.
+/// The parts of a collection's URL, so that a file name is inserted only into the path.
 struct CollectionAddress: Equatable, Sendable {
     /// `https://host:port`, without user and password, which must not appear in `Destination` or be stored.
     let origin: String
@@ -71,10 +71,10 @@ struct CollectionAddress: Equatable, Sendable {
     }
 }
 
-/// An address for display.
+/// Addresses without secrets, for display.
 package enum PublicAddress {
-    /// Returns the address without user and password, and without its query unless `keepsQuery` is `true`. The query may be the key to the
-    /// place. Empty if the text is not a valid address, because the position of its secrets is then unknown.
+    /// Returns the address without user and password, and without its query unless `keepsQuery` is `true`. The query may contain a
+    /// secret. The result is empty if the text is not a valid address, because the position of its secrets is unknown.
     package static func of(_ url: String, keepsQuery: Bool = false) -> String {
         guard var parts = URLComponents(string: url) else { return "" }
         (parts.user, parts.password, parts.fragment) = (nil, nil, nil)
@@ -83,11 +83,11 @@ package enum PublicAddress {
     }
 }
 
-/// The search for a free name by HEAD requests, and the check whether responses to HEAD are reliable.
+/// The search for a free file name with HEAD requests, and the check whether responses to HEAD are reliable.
 ///
-/// Some servers respond to every HEAD with 200. If many names in a row are taken, HEAD is sent for a name that no file has. If that name is
-/// reported as taken as well, HEAD is not evidence. The upload then proceeds as with a server that does not know HEAD, under a name with a
-/// part of the file's digest.
+/// Some servers respond to every HEAD with 200. If many consecutive names are taken, HEAD is sent for a name that no file has. If
+/// the server reports this name as taken, its responses to HEAD are ignored. The upload then continues as for a server that does
+/// not support HEAD, with a name that contains a part of the file's digest.
 struct NameSearch: Sendable {
     private static let namesBeforeDoubt = 20
 
@@ -166,9 +166,10 @@ struct NameSearch: Sendable {
         "The server reports success for every address, so it may not store files. Check the address of the destination."
 }
 
-/// Names of files on a server.
+/// Functions for the names of files on a server.
 package enum RemoteName {
-    /// Returns a name for comparisons, because file systems of some servers ignore case or the composition of accented letters.
+    /// Returns the form of a name for comparisons, because the file systems of some servers ignore case or the composition of
+    /// accented letters.
     package static func folded(_ name: String) -> String { name.precomposedStringWithCanonicalMapping.lowercased() }
 
     /// The maximum length of a name on file systems behind WebDAV servers, in bytes.

@@ -62,7 +62,7 @@ struct Pauses {
     }
 }
 
-/// A response that has the same meaning for every request of every upload protocol.
+/// The meaning of responses that is the same for every request of every upload protocol.
 struct CommonAnswer {
     let outcome: UploadOutcome
     /// `true` if the server may have carried out the request. The server's state is then checked before the request is sent again.

@@ -1,6 +1,7 @@
 import Foundation
 
-/// The encoding that the declaration of an XML document names, if the XML parser does not know the encoding. All of them contain ASCII.
+/// The encoding in the declaration of an XML document, if the XML parser does not support this encoding. All encodings of this type
+/// contain ASCII.
 struct DeclaredEncoding {
     /// The name for `iconv`.
     private let name: String

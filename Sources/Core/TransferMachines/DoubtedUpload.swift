@@ -1,12 +1,13 @@
 import Foundation
 
-/// An upload of a single request, whose successful response may come from another system than the server.
+/// An upload by a single request, whose response with success may come from another system than the server.
 ///
-/// Over http a captive portal responds to every request with success or a redirect. Over https a login gateway, which the user put before
-/// the server, responds with a redirect. After such a response, a name that no server has is requested.
+/// Over http, a captive portal responds to every request with success or a redirect. Over https, a login gateway in front of the
+/// server responds with a redirect. After such a response, a file name that exists on no server is requested.
 ///
-/// If that request gets success or a redirect over http, the upload waits. The file is sent again only after the same request gets another
-/// response. If that request gets the same redirect over https, the upload fails, because it is unknown whether the server has the file.
+/// If the response to this request is success or a redirect over http, the upload waits. The file is sent again only after the same
+/// request receives another response. If the response is the same redirect over https, the upload fails, because it is unknown
+/// whether the server has the file.
 struct DoubtedUpload: UploadProtocol {
     private enum State: Equatable {
         case sending

@@ -1,9 +1,10 @@
 import Foundation
 
-/// The life of one download over any number of attempts: which bytes to request, how to handle a response, and what follows the end of an
-/// attempt. The result is one version of the file, byte for byte, or no result.
+/// The states of one download over any number of attempts. The machine decides which bytes are requested, how a response is
+/// handled, and what follows the end of an attempt. A complete file always consists of the bytes of one version of the server's
+/// file.
 ///
-/// `begin` → (`received`) → `ended`, and again from `begin` on `.retry` and `.restart`.
+/// The order of the calls is `begin` → (`received`) → `ended`. After `.retry` and `.restart`, it begins again with `begin`.
 package struct DownloadMachine: Equatable, Sendable {
     private enum State: Equatable, Sendable {
         case idle
@@ -32,19 +33,19 @@ package struct DownloadMachine: Equatable, Sendable {
     private let policy: RetryPolicy
     private var state: State = .idle
 
-    /// The state to commit. `partial` changes in `received` (before a byte is written) and in `ended`.
+    /// The state to commit. It changes in `received` (before a byte is written) and in `ended`.
     package private(set) var partial: PartialFile?
-    /// The fate of the held bytes in this attempt.
+    /// Whether the stored bytes are used in this attempt.
     package private(set) var report: ResumeReport = .fresh
 
-    /// - Parameter partial: The committed state. Its `durableBytes` must be on disk.
+    /// - Parameter partial: The committed state. Its `durableBytes` must be on the disk.
     package init(request: TransferRequest, partial: PartialFile?, policy: RetryPolicy = .standard) {
         self.request = request
         self.partial = partial
         self.policy = policy
     }
 
-    /// Forgets bytes that are recorded but missing. The next attempt requests the complete file.
+    /// Discards the record of stored bytes, because the bytes are missing. The next attempt requests the complete file.
     package mutating func forgetPartial() { partial = nil }
 
     /// Returns the next attempt's request.
@@ -76,7 +77,7 @@ package struct DownloadMachine: Equatable, Sendable {
     }
 
     /// Handles the final response headers. The caller has to commit `partial` before the first byte is written.
-    /// - Parameter now: The date of receipt, with which a `Last-Modified` counts if the server sends no `Date`.
+    /// - Parameter now: The date of receipt. A `Last-Modified` is compared with this date if the server sends no `Date`.
     package mutating func received(_ head: ResponseHead, now: Date? = nil) -> BodyDisposition {
         guard case .requested(let from) = state else { return .discard }
         if mayRetry(status: head.status) { return refuse(head, .retryableStatus) }
@@ -105,7 +106,8 @@ package struct DownloadMachine: Equatable, Sendable {
     /// Handles the end of an attempt.
     ///
     /// - Parameters:
-    ///   - durableBytes: The number of bytes of the file that are safely on disk; at the end of a complete response, all of them.
+    ///   - durableBytes: The number of bytes of the file that were synced to the disk. At the end of a complete response, these are
+    ///     all bytes.
     ///   - attemptsWithoutProgress: The number of attempts since the last attempt that received a byte.
     ///   - jitter: A random number in 0..<1.
     package mutating func ended(
@@ -142,7 +144,8 @@ package struct DownloadMachine: Equatable, Sendable {
 // MARK: - Proof of the complete file
 
 extension DownloadMachine {
-    /// Returns the digests that the complete file must have before `.finish` is carried out. A response without a file needs no proof.
+    /// Returns the digests that the complete file must have before `.finish` is carried out. A response that is not stored as a
+    /// file needs no digest.
     package func requiredDigests(of head: ResponseHead) -> [RequiredDigest] {
         guard request.method == "GET", head.status == 200 || head.status == 206 else { return [] }
         // The digest that the server announces is the digest of the bytes as they are sent.
@@ -155,10 +158,10 @@ extension DownloadMachine {
         request.decodesContent && head.contentCoding != nil
     }
 
-    /// Handles a digest that did not match. Bytes of two connections start over, because the fault may be in either connection. Bytes of a
-    /// single connection would be the same again.
+    /// Handles a digest that did not match. If the bytes arrived in two connections, the download starts again, because either
+    /// connection may have damaged them. Bytes of a single connection would be the same again.
     ///
-    /// - Parameter found: The digest of the file on disk, in hexadecimal.
+    /// - Parameter found: The digest of the file on the disk, in hexadecimal.
     package mutating func refute(
         _ digest: RequiredDigest, found: String, resumedFrom: Int64?, attemptsWithoutProgress: Int, jitter: Double
     ) -> DownloadCommand {

@@ -1,4 +1,4 @@
-/// The type of content that the ending of a file's name suggests.
+/// The kind of content that the ending of a file's name suggests.
 enum FileEnding {
     /// Endings of resources that servers generate or display, so that a page is expected.
     private static let pages: Set<String> = [

@@ -1,9 +1,9 @@
 import Foundation
 
-/// An upload into a folder by PUT, with WebDAV also by MOVE, that may be killed at any line of code.
+/// An upload into a folder by PUT, or by PUT and MOVE for WebDAV. The process may be killed at any line of code.
 ///
-/// The rule: after any crash, lost response or retry, exactly one complete copy has a final name, and no other file was changed. A request
-/// without a response is never sent again before the server's state was checked.
+/// The rule: after any crash, lost response or retry, exactly one complete copy has a final name, and no other file was changed. If
+/// the response to a request is missing, the server's state is checked before the request is sent again.
 struct FolderUpload: UploadProtocol {
     enum State {
         /// HEAD for the final name, which must be free.

@@ -1,4 +1,4 @@
-/// Decides whether an existing file with our name is ours.
+/// Decides whether an existing file with the name of this upload is the file of this upload.
 extension FolderUpload {
     /// Handles the check of the final name after a response was lost, or after the server reported that the name is taken.
     ///

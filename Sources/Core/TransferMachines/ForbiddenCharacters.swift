@@ -1,11 +1,13 @@
 import Foundation
 
-/// The rules of a server about file names, and a name that follows these rules.
+/// The characters that a server does not accept in file names, and a name without these characters.
 ///
-/// Nextcloud can be configured to accept only names that are valid on Windows. Nextcloud refuses a name with the exception `InvalidPath`
-/// and quotes one character. All characters that Windows forbids are replaced together, because the others would be refused next.
+/// Nextcloud can be configured to accept only names that are valid on Windows. It then refuses a name with the exception
+/// `InvalidPath` and quotes one character. All characters that Windows does not allow are replaced together, because the others
+/// would be refused next.
 ///
-/// Other rules, for example about reserved names, are derived from the name, because the reasons are in the language of the server.
+/// Other rules, for example about reserved names, are recognized by the refused name, because the server's reasons are in the
+/// server's language.
 struct ForbiddenCharacters: Sendable {
     /// Characters that Windows forbids. `RemoteName.safe` replaces `/` and `\` in every name.
     private static let common = Set(":*?\"<>|".unicodeScalars)

@@ -1,5 +1,5 @@
-/// Rules that refuse a file name with allowed characters, and a name that follows these rules. The rules are Nextcloud's rules for names
-/// that are valid on Windows.
+/// Rules by which Nextcloud refuses file names that are not valid on Windows although their characters are allowed, and a name that
+/// follows these rules.
 struct ForbiddenNameRules: OptionSet, Sendable {
     let rawValue: Int
 

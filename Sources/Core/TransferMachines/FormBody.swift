@@ -1,6 +1,6 @@
 import Foundation
 
-/// A `multipart/form-data` body (RFC 7578) with a file at its end, as the bytes before and after the file.
+/// A `multipart/form-data` body (RFC 7578) with a file as its last part. The type has the bytes before and after the file.
 struct FormBody {
     struct Field {
         let name: String

@@ -1,10 +1,10 @@
 import Foundation
 
-/// A single POST of `multipart/form-data` (RFC 7578), for servers that accept files as a browser sends them.
+/// A single POST of `multipart/form-data` (RFC 7578), for servers that accept files in the form that a browser sends.
 ///
-/// The server cannot be asked for a file. After a lost response the form is sent again, under the same `Idempotency-Key`. A server that
-/// does not know that header then has the file twice. A redirect counts as success only if it is a 303, which means "done, look there".
-/// Other redirects, and a 303 to a login page, may come from a gateway before the server.
+/// The upload cannot check whether the server has a file. If the response is lost, the form is sent again with the same
+/// `Idempotency-Key`. A server that does not support this header may then have the file twice. Only a redirect with status 303 is
+/// success. Other redirects, and a 303 to a login page, may come from a gateway in front of the server.
 struct FormUpload: UploadProtocol {
     let plan: UploadPlan
 

@@ -1,10 +1,10 @@
 import Foundation
 
-/// The request whether an Immich server has a photo with a given SHA-1 (POST `bulk-upload-check`), and the response.
+/// The request that checks whether an Immich server has a photo with a given SHA-1 (POST `bulk-upload-check`), and its response.
 package enum ImmichRecord {
     /// The result of the request.
     package enum Finding: Equatable, Sendable {
-        /// Immich has the photo. `asset` is Immich's number of the photo.
+        /// Immich has the photo. `asset` is Immich's identifier of the photo.
         case there(asset: String?)
         /// Immich has the photo in its trash.
         case trashed
@@ -13,7 +13,7 @@ package enum ImmichRecord {
         case refused(String)
     }
 
-    /// The path below the address of the site.
+    /// The path, relative to the address of the Immich site.
     package static let path = "/api/assets/bulk-upload-check"
 
     /// Returns the body of the request.
@@ -31,7 +31,7 @@ package enum ImmichRecord {
         return (try? JSONEncoder().encode(Question(assets: [.init(id: "photo", checksum: sha1)]))) ?? Data()
     }
 
-    /// Returns what the body of a response with status 200 reports; `nil` if it is not a response of Immich.
+    /// Returns the finding in the body of a response with status 200, or `nil` if the body is not a response of Immich.
     package static func finding(_ body: Data) -> Finding? {
         struct Verdicts: Decodable {
             struct Verdict: Decodable {

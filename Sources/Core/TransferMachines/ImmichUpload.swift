@@ -1,10 +1,10 @@
 import Foundation
 
-/// An upload to Immich: a request for the photo by its SHA-1, the photo in a form, and the request again.
+/// An upload to Immich in three requests: a check for the photo's SHA-1, the photo in a form, and the check again.
 ///
-/// If Immich already has the photo, the upload is complete. The photo may be an earlier copy whose response was lost.
+/// If Immich already has the photo, the upload is complete. This may be the copy of an earlier upload whose response was lost.
 ///
-/// The form depends on Immich's version. Before version 3 the form has to name the device, and version 3 refuses unknown fields
+/// The form depends on Immich's version. Before version 3 the form must contain the device. Version 3 refuses unknown fields
 /// (immich-app/immich#27818). All versions accept ISO 8601 times with an offset, and version 3 requires the offset (#26597).
 struct ImmichUpload: UploadProtocol {
     enum State {

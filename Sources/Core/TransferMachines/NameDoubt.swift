@@ -1,10 +1,10 @@
-/// The knowledge of an upload about a file under the name that it sent its own file to.
+/// The knowledge of an upload about the name to which it sent its file: whether the server may have the file there.
 ///
-/// All protocols that choose a name use this type and follow one rule. If the response to an upload was lost, or the server contradicts it,
-/// the upload checks the first name before it uses another name.
+/// All protocols that choose a name use this type and follow one rule: if the response to an upload was lost, or a later response
+/// contradicts it, the upload checks the first name before it uses another name.
 ///
-/// Some servers show a new file, or its length, a moment late. Some servers carry out a request after its connection broke. A check that
-/// does not show the file is therefore repeated, and a file of the right length is read back.
+/// Some servers show a new file, or its length, a moment late. Some servers process a request after its connection was lost. So a
+/// check that does not find the file is repeated, and a file of the right length is read back.
 struct NameDoubt: Sendable {
     /// The number of checks of a file in a row before the server's response counts.
     static let maximumChecks = 4
@@ -25,7 +25,7 @@ struct NameDoubt: Sendable {
         isOpen = memory.map { steps.contains($0.step) || $0.isDoubted == true } ?? false
     }
 
-    /// Records that the file is, or was, sent to the name.
+    /// Records that the file is being sent, or was sent, to the name.
     mutating func open() { (isOpen, isPartial, queries) = (true, false, 0) }
 
     /// Records that the server reported success before it had the complete file.

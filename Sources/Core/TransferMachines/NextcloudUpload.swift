@@ -1,9 +1,10 @@
 import Foundation
 
-/// An upload to Nextcloud in chunks (version 2). The chunks are in a separate folder, and a MOVE combines them under the final name.
+/// An upload to Nextcloud in chunks (version 2). The chunks are sent to a separate folder. A MOVE combines them into a file with
+/// the final name.
 ///
-/// The rule: no chunk that the server lists is sent again, and no other file is changed (`Overwrite: F`, and a check before it). After a
-/// MOVE without a response, the target is checked before anything is sent.
+/// The rule: no chunk that the server lists is sent again, and no other file is changed (`Overwrite: F`, and a check before it). If
+/// the response to the MOVE is missing, the final file is checked before another request is sent.
 struct NextcloudUpload: UploadProtocol {
     enum State {
         /// HEAD the final name.

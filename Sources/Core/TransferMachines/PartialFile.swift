@@ -1,20 +1,20 @@
-/// The state of a file of which a part is on disk. Committed with the transfer; the state is small and never contains the bytes.
+/// The state of an incomplete file on the disk. It is committed with the transfer. It never contains the bytes of the file.
 ///
 /// Order on disk: a new `PartialFile` (0 bytes) is committed **before** the old bytes are truncated or replaced, and `durableBytes` grows
 /// only after an fsync. A crash can then never combine the validator of one version with the bytes of another.
 package struct PartialFile: Codable, Equatable, Sendable {
     /// The number of bytes that survive a power cut.
     package var durableBytes: Int64
-    /// The validator of the version that those bytes belong to; `nil` if the bytes cannot be resumed.
+    /// The validator of the version that the stored bytes belong to. `nil` if the download cannot continue after these bytes.
     package var validator: Validator?
-    /// The complete length, if a response reported it.
+    /// The length of the complete file. `nil` if no response reported it.
     package var totalBytes: Int64?
-    /// The URL that responded (after redirects), to which the validator belongs.
+    /// The URL that sent the response (after redirects). The validator is for this URL.
     package var url: String
-    /// The content coding of those bytes; `nil` if they are not coded.
+    /// The content coding of the stored bytes. `nil` if they are not coded.
     package var coding: String?
 
-    /// `true` if the file is a web page, or a part of one; `nil` if that was not recorded.
+    /// `true` if the file is a web page or a part of a web page. `nil` if this was not recorded.
     package var isPage: Bool?
 
     package init(durableBytes: Int64, validator: Validator?, totalBytes: Int64?, url: String, coding: String? = nil) {
@@ -25,7 +25,7 @@ package struct PartialFile: Codable, Equatable, Sendable {
         self.url = url
     }
 
-    /// `true` if another attempt can resume the file.
+    /// `true` if another attempt can continue after the stored bytes.
     package var isResumable: Bool { validator != nil && durableBytes > 0 }
 
     /// The offset from which to request; `nil` to request from the start. If all bytes are on disk, the last byte is requested again. The

@@ -1,6 +1,7 @@
 /// A limit in bytes per second for all requests that share it.
 ///
-/// Requests wait in a line, so that each request gets its turn. Unused bytes add up to a quarter of a second of the limit.
+/// Requests wait in a queue, so that each request gets its turn. Unused bytes are kept for later, at most the bytes of a quarter of
+/// a second.
 package struct RateBucket<ID: Hashable & Sendable>: Sendable {
     private var rate: Double
     private var level: Double
@@ -10,7 +11,7 @@ package struct RateBucket<ID: Hashable & Sendable>: Sendable {
     /// Bytes that were set aside for requests whose turn has come.
     private var grants: [ID: Int] = [:]
 
-    /// - Parameter now: Seconds on a clock that does not jump.
+    /// - Parameter now: The seconds on a clock that cannot be set.
     package init(bytesPerSecond: Int64, now: Double) {
         (rate, time, level) = (Double(max(1, bytesPerSecond)), now, 0)
         level = capacity
@@ -47,7 +48,7 @@ package struct RateBucket<ID: Hashable & Sendable>: Sendable {
         return taken
     }
 
-    /// Returns the requests whose turn has come, in order. Each of them can take bytes now.
+    /// Returns the requests whose turn has come, in their order. Each of these requests can take bytes now.
     package mutating func turns(now: Double) -> [ID] {
         refill(now)
         guard !line.isEmpty, has(threshold) else { return [] }
@@ -62,16 +63,16 @@ package struct RateBucket<ID: Hashable & Sendable>: Sendable {
         return turns
     }
 
-    /// When the next turn comes; `nil` if no request waits.
+    /// The time of the next turn. `nil` if no request waits.
     package var nextTurn: Double? { line.isEmpty ? nil : time + max(0, threshold - level) / rate }
 
-    /// Removes a request that ended or has sent everything.
+    /// Removes a request that has ended or has sent all its bytes.
     package mutating func remove(_ id: ID) {
         line.removeAll { $0 == id }
         level += Double(grants.removeValue(forKey: id) ?? 0)
     }
 
-    /// Returns whether a new bucket would be equal.
+    /// Returns whether this bucket is in the same state as a new bucket.
     package func isFull(now: Double) -> Bool { line.isEmpty && grants.isEmpty && level + (now - time) * rate >= capacity }
 
     private mutating func refill(_ now: Double) {

@@ -1,9 +1,10 @@
 /// The comparison of a file on a server with the snapshot of an upload.
 ///
-/// A file with the right name and length can be another machine's file. A small file is read completely, and a large file in four blocks.
+/// The comparison is necessary because another machine can have stored a file with the same name and length. A small file is read
+/// completely. Of a large file, four blocks are read.
 ///
-/// Blocks are not a proof if this upload sent nothing to the name. An earlier version of the same file often has the same length and
-/// differs in a few bytes. A large file is then also read completely.
+/// If this upload has sent nothing to the name, four blocks are not a proof. An earlier version of the same file often has the same
+/// length and differs in a few bytes. In this case a large file is also read completely.
 struct ReadBack: Equatable, Sendable {
     /// The maximum number of bytes of a small file.
     static let maximumBytes: Int64 = 1 << 20
@@ -24,7 +25,7 @@ struct ReadBack: Equatable, Sendable {
         case refused
     }
 
-    /// The number of bytes of the snapshot.
+    /// The total number of bytes of the snapshot.
     let byteCount: Int64
     /// `true` if the server showed the length of the file.
     let isMeasured: Bool
@@ -85,11 +86,11 @@ struct ReadBack: Equatable, Sendable {
     }
 }
 
-/// A part of an upload's snapshot that the body of a response is compared with.
+/// The part of an upload's snapshot that is compared with the body of a response.
 package struct SnapshotPart: Equatable, Sendable {
     package var start: Int64
     package var count: Int64
-    /// The number of bytes of the snapshot.
+    /// The total number of bytes of the snapshot.
     package var total: Int64
 
     package init(start: Int64, count: Int64, total: Int64) {
@@ -98,7 +99,7 @@ package struct SnapshotPart: Equatable, Sendable {
 
     /// Returns the range of the snapshot with which the body of this response is compared.
     ///
-    /// A server that does not support ranges sends the complete file, which is then compared completely.
+    /// If a server does not support ranges, it sends the complete file, and the complete file is compared.
     ///
     /// - Returns: `nil` if the body cannot be compared.
     package func range(in head: ResponseHead) -> Range<Int64>? {
@@ -115,7 +116,7 @@ package struct SnapshotPart: Equatable, Sendable {
     }
 }
 
-/// How the body of a response compares with a part of a snapshot.
+/// The result of a comparison between the body of a response and a part of a snapshot.
 package enum BodyComparison: Equatable, Sendable {
     /// Every requested byte arrived and equals the snapshot's byte.
     case same
@@ -123,6 +124,6 @@ package enum BodyComparison: Equatable, Sendable {
     case differs
     /// The body ended early, or the snapshot could not be read.
     case incomplete
-    /// The body does not consist of the requested bytes.
+    /// The body cannot be compared, because it does not consist of the requested bytes.
     case impossible
 }

@@ -1,19 +1,19 @@
 import Foundation
 
-/// The target of a redirect and the request to send there (RFC 9110 §15.4), for callers that follow redirects themselves, because the app
-/// decides about each redirect.
+/// The request that follows a redirect (RFC 9110 §15.4). Callers use it if the app decides about each redirect.
 package enum RedirectRule {
     /// The maximum number of redirects of one request.
     package static let limit = 20
 
     package enum Refusal: Error, Equatable, Sendable {
-        /// A scheme other than http and https, or a redirect from an encrypted to an unencrypted scheme.
+        /// The scheme is not http or https, or the redirect leads from an encrypted to an unencrypted scheme.
         case otherScheme
         case malformed
     }
 
-    /// Returns the next request; `nil` if the response is not a redirect, or has no target.
-    /// - Parameter headers: The headers of the request that was redirected. Only harmless headers are sent to another host, port or scheme.
+    /// Returns the next request, or `nil` if the response is not a redirect or has no target.
+    /// - Parameter headers: The headers of the request that was redirected. Only headers without secrets (``isHarmless(_:)``) are
+    ///   sent to another host, port or scheme.
     package static func next(
         method: String, url: String, headers: [HeaderField], head: ResponseHead
     ) throws(Refusal) -> (method: String, url: String, headers: [HeaderField])? {
@@ -43,17 +43,17 @@ package enum RedirectRule {
         "want-content-digest", "want-digest", "want-repr-digest",
     ]
 
-    /// Returns whether a header may be sent to another server than the server that it was meant for.
+    /// Returns whether a header may be sent to another server, because it contains no secrets.
     package static func isHarmless(_ name: String) -> Bool { harmless.contains(name.lowercased()) }
 
-    /// Returns scheme, host and port (RFC 6454), for which a secret is valid.
+    /// Returns the origin of a URL: scheme, host and port (RFC 6454). A secret is valid for one origin.
     package static func origin(of url: URL) -> String {
         let scheme = url.scheme?.lowercased() ?? ""
         return "\(scheme)://\(url.host?.lowercased() ?? ""):\(url.port ?? (scheme == "https" ? 443 : 80))"
     }
 }
 
-/// The authentication that a 401 or 407 requires (RFC 9110 §11.6).
+/// The authentication that a 401 response requires (RFC 9110 §11.6).
 package struct AuthenticationDemand: Equatable, Sendable {
     package enum Scheme: Equatable, Sendable {
         case basic
@@ -63,7 +63,7 @@ package struct AuthenticationDemand: Equatable, Sendable {
     package var scheme: Scheme
     package var realm: String?
 
-    /// Returns the best supported scheme that the server offers: digest before basic.
+    /// Returns the best supported scheme that the server offers. Digest is preferred to Basic.
     package static func read(_ head: ResponseHead) -> AuthenticationDemand? {
         guard head.status == 401 else { return nil }
         var found: AuthenticationDemand?

@@ -1,6 +1,6 @@
 import Foundation
 
-/// A digest that a file must have before it counts as complete: the caller's digest, or a digest that the server announced.
+/// A digest that a file must have before it is complete. The caller sets this digest, or the server announces it in a header.
 package struct RequiredDigest: Equatable, Sendable {
     package enum Algorithm: Equatable, Sendable {
         case sha256
@@ -10,7 +10,7 @@ package struct RequiredDigest: Equatable, Sendable {
 
     package var algorithm: Algorithm
     package var bytes: [UInt8]
-    /// The header that announced the digest; `nil` if the caller gave it.
+    /// The header that announced the digest. `nil` if the caller set the digest.
     package var header: String?
 
     package init(algorithm: Algorithm, bytes: [UInt8], header: String?) {
@@ -19,7 +19,7 @@ package struct RequiredDigest: Equatable, Sendable {
         self.header = header
     }
 
-    /// Creates a digest; `nil` unless the text has 64 hexadecimal digits.
+    /// Creates a digest. Returns `nil` unless the text has 64 hexadecimal digits.
     package init?(askedSHA256 hex: String) {
         let digits = Array(hex.utf8)
         guard digits.count == 64 else { return nil }
@@ -33,10 +33,12 @@ package struct RequiredDigest: Equatable, Sendable {
         self.init(algorithm: .sha256, bytes: bytes, header: nil)
     }
 
-    /// Returns the digest that a response announces for the file; at most one, because all of them are for the same bytes.
+    /// Returns the digest that a response announces for the file. One digest is sufficient, because all of them are for the same
+    /// bytes.
     ///
-    /// `Repr-Digest` (RFC 9530 §3) is for the complete file, also in the response to a range. `Content-Digest` (§2) and `Content-MD5` (RFC
-    /// 1864) are for the bytes in this response, so in a 206 they are not for the file.
+    /// `Repr-Digest` (RFC 9530 §3) is the digest of the complete file, also in the response to a range. `Content-Digest` (§2) and
+    /// `Content-MD5` (RFC 1864) are digests of the bytes in this response. So in a 206 response they are not digests of the
+    /// complete file.
     package static func announced(in head: ResponseHead) -> RequiredDigest? {
         if let digest = strongest(head["Repr-Digest"], header: "Repr-Digest") { return digest }
         guard head.status == 200 else { return nil }

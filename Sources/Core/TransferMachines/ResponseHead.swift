@@ -1,10 +1,10 @@
 import Foundation
 
-/// The status and the headers of the final response. Of the interim responses (1xx) only 104 is reported, as an event.
+/// The status and the headers of the final response. Of the interim responses (1xx), only 104 is reported, as a separate event.
 package struct ResponseHead: Sendable, Equatable, Codable {
     package var status: Int
     package var headers: [HeaderField]
-    /// The URL that responded, after redirects.
+    /// The URL that sent the response, after redirects.
     package var url: String
 
     package init(status: Int, headers: [HeaderField], url: String) {
@@ -13,7 +13,7 @@ package struct ResponseHead: Sendable, Equatable, Codable {
         self.url = url
     }
 
-    /// The first value of a header, without surrounding blanks. Names are compared without case.
+    /// The first value of a header, without surrounding blanks. Upper and lower case in names are not distinguished.
     package subscript(name: String) -> String? {
         let wanted = name.lowercased()
         guard let field = headers.first(where: { $0.name.lowercased() == wanted }) else { return nil }
@@ -23,13 +23,13 @@ package struct ResponseHead: Sendable, Equatable, Codable {
 
 // The body.
 extension ResponseHead {
-    /// The coding of the body, in lower case; `nil` if the body is not coded.
+    /// The content coding of the body, in lower case. `nil` if the body is not coded.
     package var contentCoding: String? {
         guard let coding = self["Content-Encoding"]?.lowercased(), !coding.isEmpty, coding != "identity" else { return nil }
         return coding
     }
 
-    /// `Content-Length`, if it is one number (doubled equal values are legal, RFC 9110 §8.6).
+    /// The value of `Content-Length`. `nil` if it is not a single number. Repeated equal values are allowed (RFC 9110 §8.6).
     package var contentLength: Int64? {
         let values = Set(
             headers.filter { $0.name.lowercased() == "content-length" }.map {
@@ -46,8 +46,8 @@ extension ResponseHead {
         transferCoding == nil ? contentLength : nil
     }
 
-    /// The last coding of the message, in lower case, which decides where the body ends. `nil` if there is none, or if it is "identity".
-    /// RFC 7230 removed "identity", but old servers send it.
+    /// The last transfer coding of the message, in lower case. It decides where the body ends. `nil` if the message has no transfer
+    /// coding, or if the coding is "identity". RFC 7230 removed "identity", but old servers send it.
     package var transferCoding: String? {
         let last = headers.last { $0.name.lowercased() == "transfer-encoding" }?.value.split(separator: ",").last
         let coding = last.map { $0.lowercased().filter { $0 != " " && $0 != "\t" } } ?? ""

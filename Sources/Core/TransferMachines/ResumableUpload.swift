@@ -1,11 +1,12 @@
 import Foundation
 
-/// A resumable upload of the IETF (draft-ietf-httpbis-resumable-upload): POST makes a place for the file, HEAD requests its offset, PATCH
-/// fills it.
+/// A resumable upload of the IETF (draft-ietf-httpbis-resumable-upload): POST creates a place for the file on the server, HEAD
+/// requests the number of bytes in the place (the offset), and PATCH sends bytes to the place.
 ///
-/// The rule is the rule of tus: the server's offset is the truth, and after any failure the offset is requested before a byte is sent. The
-/// place is made with an empty body (the draft's careful creation), because a proxy may not forward the 104 that names it. The draft has
-/// changed its words over the years. The newest version is tried first, and the version that a server supports is remembered.
+/// The rule is the same as for tus: only the server's offset is used, and after any failure the offset is requested before a byte
+/// is sent. The place is created with an empty body (the draft's careful creation), because a proxy may not forward the 104
+/// response with its address. The versions of the draft have different headers. The newest version is tried first, and the version
+/// that a server supports is stored.
 struct ResumableUpload: UploadProtocol {
     enum State {
         /// POST, which makes a place for the file.
@@ -280,7 +281,7 @@ struct ResumableUpload: UploadProtocol {
     private func address(of location: String?) -> String? { UploadPlace.address(of: location, madeAt: creationURL) }
 }
 
-/// The sizes that a server accepts (`Upload-Limit`).
+/// The upload sizes that a server accepts (`Upload-Limit`).
 struct ResumableLimits: Equatable {
     private(set) var maximumSize: Int64?
     private(set) var maximumAppend: Int64?
@@ -295,7 +296,7 @@ struct ResumableLimits: Equatable {
     }
 }
 
-/// The forms of structured fields (RFC 9651) that uploads use. Any other form is ignored.
+/// Reads the forms of structured fields (RFC 9651) that uploads use. Other forms are ignored.
 enum StructuredField {
     static func integer(_ text: String?) -> Int64? {
         guard let item = item(text), item.count <= 16, item.drop(while: { $0 == "-" }).allSatisfy({ $0.isASCII && $0.isNumber })

@@ -1,6 +1,6 @@
-/// The fate of the bytes that were already here, for the history.
+/// A report for the history about whether earlier bytes of a download are used.
 package enum ResumeReport: Codable, Equatable, Sendable, CustomStringConvertible {
-    /// Why bytes that were already here are not used.
+    /// The reason why earlier bytes are not used.
     package enum Reason: String, Codable, Sendable {
         case noValidator = "no validator"
         case changed = "the file changed"
@@ -12,7 +12,7 @@ package enum ResumeReport: Codable, Equatable, Sendable, CustomStringConvertible
         case notResumable = "this request cannot be resumed"
     }
 
-    /// No bytes were here.
+    /// No earlier bytes were stored.
     case fresh
     case resumed(at: Int64)
     case startedOver(Reason)

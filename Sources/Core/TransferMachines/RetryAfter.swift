@@ -2,8 +2,8 @@ import Foundation
 
 /// The `Retry-After` header (RFC 9110 §10.2.3).
 package enum RetryAfter {
-    /// Returns the seconds to wait. A date in the past is 0. A value above `maximum` (seconds) is `maximum`, for any number of digits. A
-    /// text that is neither a number nor a date is `nil`.
+    /// Returns the number of seconds to wait. For a date in the past, the result is 0. For a value above `maximum` (in seconds)
+    /// with any number of digits, the result is `maximum`. If the text is not a number or a date, the result is `nil`.
     package static func seconds(_ value: String, now: Date, maximum: Double) -> Double? {
         let text = value.trimmingCharacters(in: .whitespaces)
         if !text.isEmpty, text.utf8.allSatisfy({ (48...57).contains($0) }) {

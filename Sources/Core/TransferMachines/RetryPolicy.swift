@@ -1,6 +1,6 @@
 import Foundation
 
-/// The pause before the next attempt, and the limits after which a transfer fails. All durations are seconds.
+/// The pause before the next attempt, and the limits after which a transfer fails. All durations are in seconds.
 package struct RetryPolicy: Sendable, Equatable {
     /// The first backoff. The backoff doubles with every attempt that received no byte.
     package var base: Double
@@ -8,12 +8,12 @@ package struct RetryPolicy: Sendable, Equatable {
     package var cap: Double
     /// The longest accepted `Retry-After`.
     package var maximumRetryAfter: Double
-    /// The pause while the network or the host cannot be reached. The owner also tries again when the network changes.
+    /// The pause while the network or the host cannot be reached. When the network changes, the next attempt begins earlier.
     package var networkDelay: Double
-    /// The pause while the server has no space left (507).
+    /// The pause while the server has no free space (status 507).
     package var fullDelay: Double
-    /// The pause while another system may respond in place of the server; `nil` if that is a failure at once. The owner also tries again
-    /// when the network or the clock changes.
+    /// The pause while another system may respond instead of the server. `nil` if the transfer fails at once in this case. When the
+    /// network or the clock changes, the next attempt begins earlier.
     package var suspicionDelay: Double?
 
     package init(
@@ -29,13 +29,15 @@ package struct RetryPolicy: Sendable, Equatable {
 
     package static let standard = RetryPolicy()
 
-    /// The number of 404 responses after which an upload fails. A proxy responds with 404 for some seconds while its server restarts.
+    /// The number of 404 responses after which an upload fails. One 404 is not sufficient, because a proxy responds with 404 for
+    /// some seconds while its server restarts.
     package static let maximumNotFound = 6
 
-    /// The number of refusals without progress after which an upload fails, if each refusal may concern a single attempt.
+    /// The number of refusals without progress after which an upload fails. It applies to refusals that may concern only a single
+    /// attempt.
     package static let maximumRefusals = 6
 
-    /// Returns a pause with full jitter: any value between nothing and the exponential backoff, so that clients that a server dropped
+    /// Returns a pause with full jitter: any value between 0 and the exponential backoff. So clients that lost their connections
     /// together do not all reconnect at the same time.
     /// - Parameter jitter: A random number in 0..<1 from the caller.
     package func backoff(attemptsWithoutProgress: Int, jitter: Double) -> Double {
@@ -44,36 +46,37 @@ package struct RetryPolicy: Sendable, Equatable {
         return min(ceiling, cap) * jitter
     }
 
-    /// Returns the longer of the server's `Retry-After` and the backoff. A server that sends `Retry-After: 0` and continues to refuse would
-    /// otherwise cause a loop without a pause.
+    /// Returns the longer of the server's `Retry-After` and the backoff. Otherwise a server that sends `Retry-After: 0` and
+    /// continues to refuse would cause a loop without pauses.
     ///
-    /// A server sends the same value to all clients that it refuses, so all of them would try again at the same time. The attempts are
-    /// spread over an additional span of the same length, but at most ``cap``, and never beyond ``maximumRetryAfter``. `NoonHerd` shows the
-    /// effect on a service that many clients use.
+    /// A server sends the same value to all clients that it refuses, so all clients would try again at the same time. The attempts
+    /// are spread over an additional time of the same length, which is at most ``cap``. The sum is at most ``maximumRetryAfter``.
+    /// `NoonHerd` shows the effect on a service that many clients use.
     package func delay(retryAfter: Double?, attemptsWithoutProgress: Int, jitter: Double) -> Double {
         let wish = retryAfter ?? 0
         let spread = min(wish + min(max(wish, 0), cap) * jitter, max(wish, maximumRetryAfter))
         return max(spread, backoff(attemptsWithoutProgress: attemptsWithoutProgress, jitter: jitter))
     }
 
-    /// Returns the pause while no host can be reached: between `networkDelay` and twice that, or the backoff if it is longer. Attempts are
-    /// not counted while a machine is offline.
+    /// Returns the pause while no host can be reached: between `networkDelay` and twice `networkDelay`, or the backoff if the
+    /// backoff is longer. Attempts are not counted while a machine is offline.
     package func networkPause(attemptsWithoutProgress: Int, jitter: Double) -> Double {
         max(networkDelay * (1 + jitter), backoff(attemptsWithoutProgress: attemptsWithoutProgress, jitter: jitter))
     }
 
-    /// Returns the pause for a suspected captive portal; `nil` if the transfer does not wait for it.
+    /// Returns the pause for a suspected captive portal, or `nil` if the transfer does not wait for its end.
     package func suspicionPause(_ trouble: TransferTrouble, jitter: Double) -> Double? {
         trouble.suspicion == nil ? nil : suspicionDelay.map { $0 * (1 + jitter) }
     }
 
-    /// Returns whether a transfer fails because it made no progress for too long. The time decides and not the number of attempts, because
-    /// a laptop that sleeps on a train makes many attempts. A clock that was set back never causes a failure.
+    /// Returns whether a transfer fails because it made no progress for too long. The time is compared and not the number of
+    /// attempts, because a laptop on a train makes many attempts. A clock that was set back never causes a failure.
     package static func shouldGiveUp(lastProgressAt: Date, now: Date, resourceTimeout: Double) -> Bool {
         now.timeIntervalSince(lastProgressAt) >= resourceTimeout
     }
 
-    /// Returns whether another attempt may get another response (RFC 9110 §15, RFC 6585): 408, 429, 500, 502, 503, 504.
+    /// Returns whether another attempt may receive another response (RFC 9110 §15, RFC 6585): status 408, 429, 500, 502, 503 or
+    /// 504.
     package static func isRetryable(status: Int) -> Bool {
         [408, 429, 500, 502, 503, 504].contains(status)
     }

@@ -1,15 +1,16 @@
 import Foundation
 
-/// The probe whether a bucket honors `If-None-Match: *`, before the first photo is sent to the bucket.
+/// A test whether a bucket supports `If-None-Match: *`. The test is made before the first photo is sent to the bucket.
 ///
-/// A bucket that ignores the condition responds with 200 and replaces an existing object, so the response to a photo does not reveal it.
-/// Between a HEAD and the PUT another computer can store a photo of the same name.
+/// A bucket that ignores the condition responds with 200 and replaces an existing object, so the response to a photo does not show
+/// this. A HEAD before the PUT is not sufficient, because another computer can store a photo of the same name between the two
+/// requests.
 ///
-/// The probe is an empty object under a name that only this upload has: PUT with the condition, the same PUT again, DELETE. The second
-/// response is the result, and it is remembered for the bucket (``ServerKnowledge/lacksConditions``). The first PUT also has the condition,
-/// because a bucket's policy can require it.
+/// The test uses an empty object under a name that only this upload has: PUT with the condition, the same PUT again, then DELETE.
+/// The second response is the result. It is stored for the bucket (``ServerKnowledge/lacksConditions``). The first PUT also has the
+/// condition, because the policy of a bucket can require the condition.
 ///
-/// Photos in a bucket without conditions get a name with a part of the digest, so that no other photo has the name.
+/// In a bucket without conditions, the names of photos contain a part of the digest, so that no other photo has the same name.
 extension S3Upload {
     enum ProbeStep {
         /// PUT the empty object.

@@ -1,8 +1,8 @@
 import Foundation
 
-/// The access to a bucket: its name, its region and the keys.
+/// The values for access to a bucket: its name, its region and the keys.
 public struct S3Access: Codable, Equatable, Sendable {
-    /// The bucket's name; `nil` if the address contains it, in its host or as the first part of its path.
+    /// The bucket's name. `nil` if the address contains the name in its host or as the first part of its path.
     public var bucket: String?
     public var region: String
     public var accessKey: String
@@ -18,21 +18,21 @@ public struct S3Access: Codable, Equatable, Sendable {
         self.sessionToken = sessionToken
     }
 
-    /// Removes the keys and keeps the bucket and the region.
+    /// Removes the keys. The bucket and the region are kept.
     public mutating func forgetKeys() { (accessKey, secretKey, sessionToken) = ("", "", nil) }
 }
 
-/// Hash functions, which are passed to this module because it contains no cryptography.
+/// The hash functions that S3 needs. They are passed to this module, because this module contains no cryptography.
 package protocol MessageHashing: Sendable {
     func sha256(_ data: Data) -> Data
     func hmacSHA256(_ data: Data, key: Data) -> Data
 }
 
-/// The values that Amazon's Signature Version 4 for S3 requires ("Authenticating Requests: Using the Authorization Header"). A signature is
-/// valid for a quarter of an hour, so each attempt gets a new one.
+/// The values that Amazon's Signature Version 4 for S3 requires ("Authenticating Requests: Using the Authorization Header"). A
+/// signature is valid for a quarter of an hour, so each attempt gets a new signature.
 package struct S3Signing: Equatable, Sendable {
     package var access: S3Access
-    /// The digest of the body in lower-case hexadecimal; `nil` if the body is not signed.
+    /// The digest of the body in lower-case hexadecimal. `nil` if the body is not signed.
     package var payloadSHA256: String?
     /// The number of seconds by which the server's clock is ahead of the local clock.
     package var clockSkew: Double = 0
@@ -45,7 +45,7 @@ package struct S3Signing: Equatable, Sendable {
 }
 
 extension WireRequest {
-    /// Returns the request with the headers of a signature, which covers every header; the unchanged request if ``signing`` is `nil`.
+    /// Returns the request with a signature of all its headers, or the unchanged request if ``signing`` is `nil`.
     package func signed(at now: Date, hashing: some MessageHashing) -> WireRequest {
         guard let signing, let url = URLComponents(string: url) else { return self }
         let access = signing.access

@@ -1,10 +1,11 @@
 import Foundation
 
-/// An upload to S3 or a compatible server: a single PUT up to 5 MiB, and parts for larger files.
+/// An upload to S3 or a compatible server: a single PUT for files up to 5 MiB, and parts for larger files.
 ///
-/// The rule: an object is never overwritten. The request has `If-None-Match: *`, and a HEAD precedes it. If HEAD is forbidden or the bucket
-/// lacks conditions, the key contains a part of the content's digest. Each object has the digest of its content in its metadata, so that
-/// our object can be recognized after a lost response. Parts that the server lists are not sent again.
+/// The rule: an object is never overwritten. The request has `If-None-Match: *`, and a HEAD is sent before it. If HEAD is forbidden
+/// or the bucket does not support conditions, the key contains a part of the content's digest. Each object has the digest of its
+/// content in its metadata, so that the upload recognizes its object after a lost response. Parts that the server lists are not
+/// sent again.
 struct S3Upload: UploadProtocol {
     enum State {
         /// HEAD for the key, which is free, ours already, or taken. `isTaken` if the server reported that an object exists.

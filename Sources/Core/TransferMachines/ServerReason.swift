@@ -1,9 +1,10 @@
 import Foundation
 
-/// The reason that a server gives in the body of a response that refuses a request.
+/// The reason in the body of a response with which a server refuses a request.
 ///
-/// Two forms are supported. The first is XML with a message, as Sabre/DAV, Nextcloud, ownCloud (`<d:error><s:message>`) and S3 send it. The
-/// second is JSON with `message` and `errors`, as Immich sends it: version 2 sends a list of messages, version 3 a list of errors.
+/// Two forms are supported. The first form is XML with a message. Sabre/DAV, Nextcloud, ownCloud (`<d:error><s:message>`) and S3
+/// send it. The second form is JSON with `message` and `errors`. Immich sends it: version 2 with a list of messages, version 3 with
+/// a list of errors.
 struct ServerReason: Equatable {
     /// The reason as a line without control characters.
     let text: String

@@ -1,7 +1,7 @@
 import Foundation
 
-/// The file name that a response suggests: from `Content-Disposition` (RFC 6266), or from the end of the address. The name has no folder,
-/// because a server must not choose where a file is stored.
+/// The file name that a response suggests: from `Content-Disposition` (RFC 6266), or from the last part of the address. The name
+/// contains no folder, because a server must not choose the folder of a file.
 package enum SuggestedName {
     /// The maximum number of bytes of a file name on Linux file systems.
     private static let limit = 255

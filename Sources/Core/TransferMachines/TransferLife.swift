@@ -1,39 +1,40 @@
 import Foundation
 
-/// The life of one transfer: its state, the demand for it, and what is kept after its end.
+/// The states of one transfer: its phase, the demand for it, and the data that is kept after its end.
 ///
-/// Every rule about these is here, and nowhere else. The type is pure: an event comes in, commands come out. The ledger keeps the life in
-/// the columns of a row. The app, the commands and the agent report events to the ledger; only this type sets the state.
+/// Only this type has rules about this state. The type is pure: the input is an event, and the output is a list of commands. The
+/// ledger stores the state in the columns of the transfer's row. The app, the commands and the agent report events. Only this type
+/// changes the state.
 ///
-/// The words: an app **awaits** a transfer. When its last await **leaves**, an equal request may still continue the transfer within the
-/// grace time. When a task **adopts** a transfer, an event delivers its end. The app **suspends** and **releases**; the user **pauses**,
+/// Terms: an app **awaits** a transfer. When the last await **leaves**, an equal request may continue the transfer within the grace
+/// time. When a task **adopts** a transfer, an event delivers its end. The app **suspends** and **releases**. The user **pauses**,
 /// **resumes** and **retries**.
 package struct TransferLife: Equatable, Sendable {
-    /// How far the transfer is.
+    /// The phase of the transfer.
     package private(set) var phase: Phase
     /// The demand for the transfer.
     package private(set) var wish: Demand
     /// The data that is kept after the transfer ended.
     package private(set) var kept: Kept
-    /// `true` if the file is complete and proven, and only its final name is missing. The value stays `true` while the transfer waits for
-    /// disk space, after the death of an agent, and after naming the file failed.
+    /// `true` if the file is complete and its digest is correct, and only its final name is missing. The value stays `true` while
+    /// the transfer waits for disk space, after an agent was killed, and after the renaming of the file failed.
     package private(set) var isProven: Bool
-    /// Why the transfer waits or failed: the last trouble, until the transfer completes, begins at the app's date, or is retried after a
-    /// failure.
+    /// The reason why the transfer waits or failed. It is kept until the transfer completes, begins at the app's date, or is
+    /// retried after a failure.
     package private(set) var reason: Reason?
-    /// The date since which no new bytes arrived. The transfer fails if that is too long ago.
+    /// The date since which no new bytes arrived. If this date is too long ago, the transfer fails.
     package private(set) var idleSince: Date
-    /// The date since which the transfer is tried. The transfer fails if that is too long ago, even if bytes arrive, because one byte a
-    /// second would never end.
+    /// The date since which the transfer is tried. If this date is too long ago, the transfer fails, also if bytes arrive, because
+    /// a transfer of one byte a second would never end.
     package private(set) var triedSince: Date
 
-    /// Creates a life from its stored fields.
+    /// Creates a state from its stored fields.
     package init(phase: Phase, wish: Demand, kept: Kept, isProven: Bool, reason: Reason?, idleSince: Date, triedSince: Date) {
         (self.phase, self.wish, self.kept, self.isProven) = (phase, wish, kept, isProven)
         (self.reason, self.idleSince, self.triedSince) = (reason, idleSince, triedSince)
     }
 
-    /// `true` if the transfer ended in any way. Only a failed transfer can continue, by `retried`.
+    /// `true` if the transfer ended in any way. Only a failed transfer can continue, with the event `retried`.
     package var hasEnded: Bool {
         if case .ended = phase { true } else { false }
     }
@@ -53,7 +54,7 @@ package struct TransferLife: Equatable, Sendable {
     /// original may be gone.
     static let bodyEnd = Date.distantFuture
 
-    /// Applies an event. An event that means nothing in this phase changes nothing and requires nothing.
+    /// Applies an event. An event without a meaning in this phase changes nothing and returns no commands.
     ///
     /// - Parameters:
     ///   - event: The event.

@@ -2,53 +2,53 @@ import Foundation
 
 // The parts of a transfer's life, and its events.
 extension TransferLife {
-    /// How a transfer ended.
+    /// The ways in which a transfer can end.
     package enum Outcome: String, Equatable, Sendable {
         case completed
         case failed
         case cancelled
     }
 
-    /// The parties that hold a transfer.
+    /// The parties that hold a transfer: the app, the user, or both.
     package struct Holders: OptionSet, Sendable {
         package let rawValue: Int
 
         package init(rawValue: Int) { self.rawValue = rawValue }
 
-        /// The app, with `suspend()`.
+        /// The app holds the transfer with `suspend()`.
         package static let app = Holders(rawValue: 1)
-        /// The user, with a command.
+        /// The user holds the transfer with a command.
         package static let person = Holders(rawValue: 2)
     }
 
-    /// The state of a held transfer after its release.
+    /// The state that a held transfer has after its release.
     package enum Next: Equatable, Sendable {
         case queued
         case waiting(until: Date)
-        /// The attempt has still to be stopped, or has to finish if it must not be repeated.
+        /// The attempt must still be stopped, or must be completed if it must not be repeated.
         case running
     }
 
-    /// How far a transfer is.
+    /// The phases of a transfer.
     package enum Phase: Equatable, Sendable {
         /// The transfer waits until its holders release it.
         case held(by: Holders, next: Next)
-        /// The transfer begins when a slot is free and its needs are met.
+        /// The transfer begins when fewer than the maximum number of attempts run and its needs are met.
         case queued
         /// The transfer waits for its next attempt, or for the begin date that the app chose.
         case waiting(until: Date)
-        /// An attempt is running, or was running when the agent died.
+        /// An attempt is running, or was running when the agent was killed.
         case running
-        /// The file is complete and proven, and gets its final name.
+        /// The file is complete, its digest is correct, and it is renamed to its final name.
         case finishing
         case ended(Outcome, at: Date)
     }
 
     /// The demand for a transfer.
     package enum Demand: Equatable, Sendable {
-        /// Processes await the transfer; the ledger lists them.
+        /// Processes await the transfer. The ledger lists these processes.
         case awaited
-        /// The last await was cancelled. An equal request may still continue the transfer.
+        /// The last await was cancelled. An equal request may continue the transfer until this date.
         case graceful(until: Date)
         /// An event delivers the end of the transfer.
         case adopted
@@ -59,17 +59,18 @@ extension TransferLife {
     /// The data that is kept of an ended transfer.
     package enum Kept: Equatable, Sendable {
         case nothing
-        /// The copy of a failed upload, for a retry.
+        /// The copy of a failed upload is kept for a retry.
         case body(until: Date)
-        /// The part of an ended download, for the resume data with this token; for a retry if the token is `nil`.
+        /// The partial file of an ended download is kept for the resume data with this token, or for a retry if the token is `nil`.
         case part(token: String?, until: Date)
-        /// The part of a download that was cancelled for resume data. The agent has still to report how much of it was received.
+        /// The partial file of a download that was cancelled for resume data is kept. The agent must still report the number of
+        /// received bytes.
         case leaving(token: String?, until: Date)
     }
 
-    /// Why a transfer waits or failed.
+    /// The reason why a transfer waits or failed.
     package struct Reason: Equatable, Sendable {
-        /// The error code of `URLError`.
+        /// The code of the `URLError`.
         package var code: Int?
         package var message: String?
 
@@ -87,7 +88,7 @@ extension TransferLife {
         case awaited(now: Date)
         /// The last await ended.
         case left(until: Date)
-        /// A task is responsible for the transfer from now on.
+        /// A task of the app adopted the transfer.
         case adopted(suspended: Bool)
         /// The app suspended the transfer.
         case suspended
@@ -95,38 +96,38 @@ extension TransferLife {
         case released(notBefore: Date?, now: Date)
         /// The user paused the transfer.
         case paused
-        /// The user ended all background work. The transfer is held, also if it is running and may be sent again.
+        /// The user ended all background work. The transfer is held. A running transfer is held only if it may be sent again.
         case shelved
         /// The user ended a pause.
         case unpaused(now: Date)
-        /// The user resumed the transfer, whatever held it.
+        /// The user resumed the transfer, also if the app suspended it.
         case resumed(now: Date)
         /// The user retried the transfer, also after a failure.
         case retried(now: Date)
-        /// The app chose a begin date, or withdrew it.
+        /// The app set or removed the begin date.
         case scheduled(for: Date?, now: Date)
         case cancelled(message: String?, now: Date)
-        /// The transfer was cancelled, and its resume data will refer to the part by this token.
+        /// The transfer was cancelled. Its resume data will refer to the partial file by this token.
         case cancelledKeepingPart(token: String, now: Date)
-        /// Resume data was made of the part, or no part was available.
+        /// Resume data was created for the partial file, or no partial file was available.
         case resumeDataMade(hasPart: Bool, now: Date)
-        /// Another transfer continues with the part.
+        /// Another transfer continues with the partial file.
         case partTaken
         // Actions and observations of the agent.
         case began
-        /// The attempt was stopped, and the received part is durable.
+        /// The attempt was stopped, and the received bytes are on the disk.
         case stopped
-        /// No agent could try the transfer before, so all time limits start now.
+        /// No agent could try the transfer before this moment, so all time limits start now.
         case countsReset(now: Date)
-        /// More bytes were received than ever before.
+        /// More bytes were received than in all earlier attempts.
         case progressed(now: Date)
         case waits(until: Date, Reason)
-        /// Every byte was received, and every digest is correct.
+        /// All bytes were received, and all required digests are correct.
         case proven
-        /// The proven file is missing or damaged.
+        /// The complete file is missing or damaged.
         case disproven(now: Date)
         case ended(Outcome, Reason?, now: Date)
-        /// A new agent found a transfer that an earlier agent had running.
+        /// A new agent found a transfer that was running when an earlier agent was killed.
         case agentDied(now: Date)
         /// The kept data is not needed any more.
         case collected(now: Date)
@@ -136,13 +137,13 @@ extension TransferLife {
     package enum Command: Equatable, Sendable {
         /// Notify the app of the end.
         case reportEnd
-        /// Forget the earlier notification, because the app is notified of the end again.
+        /// Delete the earlier notification of the end, because the app will be notified again.
         case forgetReport
-        /// Remove the part, or the file in the spool.
+        /// Remove the partial file, or the file in the spool.
         case removeFiles
-        /// Remove the copy of the body.
+        /// Remove the copy of the request body.
         case removeBody
-        /// Reset the attempts that were counted against the server.
+        /// Reset the number of counted attempts.
         case resetCounts
         /// Remove the credentials, because the upload is complete or will not be retried.
         case forgetSecrets
@@ -151,15 +152,16 @@ extension TransferLife {
     /// The facts on which the effect of an event also depends.
     package struct Facts: Equatable, Sendable {
         package var isUpload: Bool
-        /// `true` if the transfer may be sent again, or its protocol can check the server's state: see ``TransferRequest/isIdempotent``.
+        /// `true` if the transfer may be sent again, or its protocol can check the server's state. See
+        /// ``TransferRequest/isIdempotent``.
         package var mayBeRepeated: Bool
-        /// `true` if an interruption does no harm, because the server can be asked how much it has.
+        /// `true` if an interruption does no harm, because the server reports how many bytes it has.
         package var mayBeCut: Bool
         package var hasBody: Bool
         package var hasResumablePart: Bool
         /// `true` if a response arrived, whatever its status.
         package var hasAnswer: Bool
-        /// A token for the part that no other transfer has.
+        /// A new token for the partial file.
         package var newToken: String
 
         package init(

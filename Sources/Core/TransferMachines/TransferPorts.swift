@@ -3,8 +3,8 @@
 
 import Foundation
 
-/// The identifier of one attempt at a transfer. Each attempt has a new number, so that a late response of an old attempt is recognized and
-/// dropped.
+/// The identifier of one attempt at a transfer. Each attempt has a new number, so that a late response of an old attempt is
+/// recognized and ignored.
 package struct AttemptID: Hashable, Sendable, CustomStringConvertible {
     package let transfer: Int64
     package let number: Int
@@ -17,7 +17,7 @@ package struct AttemptID: Hashable, Sendable, CustomStringConvertible {
     package var description: String { "\(transfer).\(number)" }
 }
 
-/// A header line. Order and duplicates matter on the wire, so headers are a list and not a dictionary.
+/// A header line. Headers are a list and not a dictionary, because their order and duplicates must be kept.
 package struct HeaderField: Hashable, Sendable, Codable {
     package var name: String
     package var value: String
@@ -49,36 +49,37 @@ package enum LeastTLS: Int, Sendable {
     case v13 = 13
 }
 
-/// The request that is sent for one attempt. Everything is decided, and a transport adds no policy.
+/// The request that is sent for one attempt. It contains all decisions, so a transport makes none.
 package struct WireRequest: Sendable, Equatable {
     package var method: String
     package var url: String
     package var headers: [HeaderField]
-    /// Seconds without a single byte in either direction after which the attempt fails with `.stalled`.
+    /// The number of seconds without a byte in either direction after which the attempt fails with `.stalled`.
     package var idleTimeout: Double
-    /// The rate of the response in bytes per second below which the server counts as silent.
+    /// The rate of the response in bytes per second below which the attempt counts as stalled.
     package var leastRate: Int64 = 0
-    /// The lowest useful rate in bytes per second: the rate of a modem with 300 baud.
+    /// The minimum useful rate in bytes per second: the rate of a modem with 300 baud.
     package static let leastUsefulRate: Int64 = 30
     /// The maximum number of seconds to establish a connection.
     package var connectTimeout: Double
-    /// The maximum number of redirects that are followed. If 0, a redirect is an ordinary response.
+    /// The maximum number of redirects that are followed. If 0, a redirect is returned as the response.
     package var maximumRedirects: Int
-    /// The maximum number of body bytes that are accepted from the server; `nil` if only the sink decides.
+    /// The maximum number of body bytes that are accepted from the server. `nil` if only the sink limits the number.
     package var maximumBodyBytes: Int64?
-    /// The limit in bytes per second, in both directions; `nil` for no limit.
+    /// The limit in bytes per second, in both directions. `nil` for no limit.
     package var rateLimit: Int64?
-    /// The group of requests that share the limit for sent bytes; `nil` if the limit is for this request only.
+    /// The group of requests that share the limit for sent bytes. `nil` if the limit is only for this request.
     package var rateGroup: String?
-    /// `true` if compressed bytes are decoded, and requested unless a header does so. `maximumBodyBytes` counts the decoded bytes.
+    /// `true` if a compressed response is decoded. A compressed response is also requested, unless a header of the request already
+    /// does this. `maximumBodyBytes` applies to the decoded bytes.
     package var decodesContent = false
-    /// The minimum version of TLS; `nil` for the minimum of the system's library.
+    /// The minimum version of TLS. `nil` for the minimum of the system's library.
     package var leastTLS: LeastTLS?
-    /// The path of a PEM file with the authorities that may sign the server's certificate; `nil` for the system's authorities.
+    /// The path of a PEM file with the certificate authorities for the server's certificate. `nil` for the system's authorities.
     package var authorityFile: String?
     /// The credential that is sent if the server requires one.
     package var credential: WireCredential?
-    /// The values for a signature, which is made when the attempt starts, with the time of that moment.
+    /// The values for a signature. The signature is created when the attempt starts, because it contains the time.
     package var signing: S3Signing?
 
     package init(
@@ -97,15 +98,15 @@ package struct WireRequest: Sendable, Equatable {
     }
 }
 
-/// The codings of a body (RFC 9110, 8.4.1).
+/// The content codings of a body (RFC 9110, 8.4.1).
 package enum ContentCoding {
     /// The codings that a transport decodes.
     package static let known: Set<String> = ["gzip", "x-gzip", "deflate", "br", "zstd"]
 
     /// Returns whether the body of the response to a request with these headers is decoded.
     ///
-    /// As on Apple's platforms, a body is also decoded if the request names the codings itself. If a request names only unknown codings,
-    /// the bytes are not decoded, because the app decodes them.
+    /// As on Apple's platforms, a body is also decoded if the app set the `Accept-Encoding` header. If this header has only unknown
+    /// codings, the bytes are not decoded, because the app decodes them.
     package static func isDecoded(inResponseTo headers: [HeaderField]) -> Bool {
         let fields = headers.filter { $0.name.lowercased() == "accept-encoding" }
         let named = fields.flatMap { $0.value.split(separator: ",") }.map { coding in
@@ -115,7 +116,7 @@ package enum ContentCoding {
     }
 }
 
-/// Why an attempt ended without a complete response.
+/// The reason why an attempt ended without a complete response.
 package enum WireFailure: Error, Sendable, Equatable, Codable {
     case couldNotResolveHost
     case couldNotConnect
@@ -123,44 +124,44 @@ package enum WireFailure: Error, Sendable, Equatable, Codable {
     case proxyRefused(Int)
     case timedOutConnecting
     case stalled
-    /// The connection broke, or ended before the announced length (libcurl 18, 52, 55, 56, 92).
+    /// The connection was lost, or ended before the announced length (libcurl 18, 52, 55, 56, 92).
     case connectionLost
     case tlsUntrusted(String)
-    /// The file of ``WireRequest/authorityFile`` is missing, or has no certificates. Nothing was sent.
+    /// The file at ``WireRequest/authorityFile`` is missing, or contains no certificates. No request was sent.
     case authoritiesUnreadable(path: String)
     case tooManyRedirects
     case redirectToOtherScheme
     case bodyTooLarge
     case badAnswer(String)
     case unsupportedURL
-    /// The sink refused (its own error is known to its owner) or the source could not be read.
+    /// The sink stopped the attempt (the owner of the sink knows the error), or the source could not be read.
     case stoppedByOwner
     case cancelled
     case other(code: Int32, message: String)
 }
 
-/// An event of an attempt. The order is: any number of `progress` and `resumption`, then exactly one `ended`.
+/// An event of an attempt. An attempt reports any number of `progress` and `resumption` events, then exactly one `ended` event.
 package enum TransportEvent: Sendable, Equatable {
-    /// The body bytes that this attempt moved so far. Reported at most a few times a second.
+    /// The numbers of body bytes that this attempt has sent and received. Reported at most a few times a second.
     case progress(AttemptID, sent: Int64, received: Int64)
-    /// A 104 arrived (Upload Resumption Supported), which contains the address or the offset of a resumable upload.
+    /// A 104 response (Upload Resumption Supported) arrived. It contains the address or the offset of a resumable upload.
     case resumption(AttemptID, ResponseHead)
     case ended(AttemptID, WireEnd)
 }
 
-/// The end of an attempt. `head` is set if all response headers arrived, also if the body was then interrupted.
+/// The end of an attempt. `head` is set if all response headers arrived, also if the body is incomplete.
 package struct WireEnd: Sendable, Equatable {
     package var head: ResponseHead?
     package var failure: WireFailure?
     package var bytesSent: Int64
     package var bytesReceived: Int64
-    /// The response's body, if the sink kept it.
+    /// The response's body, if the sink stored it in memory.
     package var body = Data()
-    /// The result of the comparison of the response's body with a part of a snapshot; `nil` if nothing was compared.
+    /// The result of the comparison of the response's body with a part of a snapshot. `nil` if nothing was compared.
     package var comparison: BodyComparison?
-    /// `true` if the host sent a redirect, which was followed. A later failure concerns another host.
+    /// `true` if a redirect was followed. In this case a failure may concern another host.
     package var wasRedirected = false
-    /// The timing of the last request; `nil` if the transport does not measure it.
+    /// The timing of the last request. `nil` if the transport does not measure the timing.
     package var timing: WireTiming?
 
     package init(head: ResponseHead?, failure: WireFailure?, bytesSent: Int64, bytesReceived: Int64) {
@@ -179,7 +180,7 @@ package struct WireTiming: Sendable, Equatable {
     package var requestBegan: Double?
     package var answerBegan: Double?
     package var ended: Double
-    /// The protocol as ALPN names it: "http/1.1", "h2".
+    /// The name of the protocol in ALPN, for example "http/1.1" or "h2".
     package var networkProtocol: String?
     package var isReusedConnection: Bool
     package var remoteAddress: String?
@@ -192,13 +193,15 @@ package struct WireTiming: Sendable, Equatable {
     }
 }
 
-/// The source of an upload's bytes. Called on the transport's own thread only.
+/// The source of an upload's bytes. It is called only on the transport's thread.
 package protocol BodySource: AnyObject, Sendable {
-    /// The number of bytes, which is sent as Content-Length. Negative if the number is unknown; the body then ends with ``read(into:)``.
+    /// The number of bytes, which is sent as `Content-Length`. It is negative if the number is unknown. In this case the body ends
+    /// when ``read(into:)`` returns 0.
     var byteCount: Int64 { get }
     /// `false` if no bytes can be read now. The transport tries again when it is resumed.
     var isReady: Bool { get }
-    /// Fills the buffer. Returns 0 at the end, and `nil` if the source cannot be read (the attempt then ends with `.stoppedByOwner`).
+    /// Fills the buffer. Returns the number of bytes, 0 at the end, or `nil` if the source cannot be read. In the last case the
+    /// attempt ends with `.stoppedByOwner`.
     func read(into buffer: UnsafeMutableRawBufferPointer) -> Int?
     /// Moves back to the first byte, because the body is sent again after a redirect or an authentication. Returns `false` if that is not possible.
     func rewind() -> Bool
@@ -208,13 +211,14 @@ extension BodySource {
     package var isReady: Bool { true }
 }
 
-/// The destination of a download's bytes. Called on the transport's own thread only.
+/// The destination of a download's bytes. It is called only on the transport's thread.
 package protocol BodySink: AnyObject, Sendable {
-    /// `true` if the sink accepts no bytes now. The server has to wait until the transport is resumed.
+    /// `true` if the sink accepts no bytes now. The server has to wait until the sink accepts bytes again.
     var isFull: Bool { get }
-    /// Receives the final response headers, before any body byte. Returns `false` to stop; the attempt then ends with `.stoppedByOwner`.
+    /// Receives the final response headers, before any body byte. If the result is `false`, the attempt ends with
+    /// `.stoppedByOwner`.
     func receive(head: ResponseHead) -> Bool
-    /// Receives body bytes, in order. Returns `false` to stop; the attempt then ends with `.stoppedByOwner`.
+    /// Receives body bytes, in their order. If the result is `false`, the attempt ends with `.stoppedByOwner`.
     func write(_ bytes: UnsafeRawBufferPointer) -> Bool
 }
 
@@ -222,7 +226,7 @@ extension BodySink {
     package var isFull: Bool { false }
 }
 
-/// Moves bytes. A transport does not handle retries, resuming, files or ledgers.
+/// A port that sends requests and receives responses. A transport does not handle retries, resuming, files or ledgers.
 package protocol Transport: Sendable {
     /// Starts an attempt. Events arrive at the transport's handler, on the transport's thread.
     func start(_ attempt: AttemptID, _ request: WireRequest, source: (any BodySource)?, sink: any BodySink)

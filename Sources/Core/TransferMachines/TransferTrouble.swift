@@ -1,46 +1,47 @@
 import Foundation
 
-/// Why a transfer waits or failed, for the row, the history and the app's error.
+/// The reason why a transfer waits or failed. It is stored in the transfer's row, shown in the history and reported in the app's
+/// error.
 package struct TransferTrouble: Codable, Equatable, Sendable {
     /// The code of `URLError` (-1001 timed out, -1003 host, -1004 connect, -1005 lost, -1011 response, -1200 TLS …).
     package var code: Int
-    /// A sentence for the user. The text contains no secrets: never headers, never a URL's query.
+    /// A sentence for the user. The text contains no secrets, so it never contains headers or the query of a URL.
     package var message: String
     /// `true` if the network or the host cannot be reached. The attempt is not counted, and a change of the network starts the next attempt
     /// at once.
     package var isWaitingForNetwork: Bool
-    /// The code that the row stores. A time-out while connecting is stored as an unreachable host, so that it differs from a stalled
-    /// connection.
+    /// The code that is stored in the transfer's row. A time-out while connecting is stored as an unreachable host, because it is
+    /// not a stalled connection.
     package var recordedCode: Int { isWaitingForNetwork && code == -1001 ? -1004 : code }
 
-    /// Returns whether a stored code means that no host could be reached: no name, no connection, no network. The app is then notified that
-    /// its task waits for connectivity.
+    /// Returns whether a stored code means that the host could not be reached: its name was not found, or no connection or no
+    /// network was available. In this case the app is notified that its task waits for connectivity.
     package static func isUnreachable(recordedCode code: Int) -> Bool { [-1003, -1004, -1009].contains(code) }
 
-    /// Stored codes of troubles that a change of the network may end: unreachable hosts, broken connections, stalled connections, and
-    /// responses that may come from a captive portal.
+    /// The stored codes of problems that a change of the network may solve: unreachable hosts, lost connections, stalled
+    /// connections, and responses that may come from a captive portal.
     package static let recordedNetworkCodes = [-1001, -1003, -1004, -1005, -1009] + recordedClockCodes + [-1010]
 
-    /// Stored codes of troubles that a change of the clock may end.
+    /// The stored codes of problems that a change of the clock may solve.
     package static let recordedClockCodes = [-1202]
 
-    /// A suspected problem between this computer and the server. A single response does not prove it, so the transfer waits and reports the
-    /// suspicion.
+    /// A suspected problem between this computer and the server. A single response is not a proof, so the transfer waits and
+    /// reports the suspicion.
     package enum Suspicion: String, Codable, CaseIterable, Sendable {
-        /// A captive portal responds in place of the server.
+        /// A captive portal responds instead of the server.
         case portal
-        /// The server's certificate is not valid at the time of this computer's clock.
+        /// The server's certificate is not valid at the current time of this computer's clock.
         case clock
         /// The certificate belongs to another host, or no known authority signed it.
         case certificate
     }
 
-    /// The suspected problem; `nil` if the event does not suggest one.
+    /// The suspected problem. `nil` if no such problem is suspected.
     package var suspicion: Suspicion?
 
     /// The HTTP status that caused the trouble.
     package var status: Int?
-    /// The server's `Retry-After` in seconds, after clamping.
+    /// The server's `Retry-After` in seconds, reduced to the maximum if necessary.
     package var retryAfter: Double?
 
     package init(

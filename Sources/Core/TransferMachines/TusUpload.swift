@@ -1,12 +1,14 @@
 import Foundation
 
-/// An upload with tus 1.0.0 (tus.io/protocols/resumable-upload): POST makes a place for the file, HEAD requests its offset, PATCH fills it.
+/// An upload with tus 1.0.0 (tus.io/protocols/resumable-upload): POST creates a place for the file on the server, HEAD requests the
+/// number of bytes in the place (the offset), and PATCH sends bytes to the place.
 ///
-/// The rule: the server's offset is the truth. After any failure the offset is requested before a byte is sent, and no byte below it is
-/// sent again. `Upload-Expires` therefore needs no local clock, because an expired place results in 404 or 410.
+/// The rule: only the server's offset is used. After any failure the offset is requested before a byte is sent, and no byte before
+/// the offset is sent again. `Upload-Expires` is not compared with the local clock, because the server responds with 404 or 410 for
+/// an expired place.
 ///
-/// An address with `{name}` in it is for servers that store a file under the path at which it was made. The name then contains a mark of
-/// the content, so that no other photo of that name is replaced.
+/// An address that contains `{name}` is for servers that store a file at the path of its place. In this case the name contains a
+/// part of the digest, so that no other photo of the same name is replaced.
 struct TusUpload: UploadProtocol {
     enum State {
         /// OPTIONS, which returns the supported versions and the maximum size of a file.

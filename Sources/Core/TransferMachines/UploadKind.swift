@@ -1,29 +1,29 @@
-/// The kinds of upload, with the names that they have in rows and in the configuration.
+/// The kinds of upload, with their names in the ledger and in the configuration.
 ///
-/// The differences between the kinds, besides the protocol itself, are defined here. A new kind needs a case here and its rules (a separate
-/// file, created in ``UploadMachine``). It also needs the API for authors (`UploadDelivery.swift` of BackgroundTransfer). If the kind
-/// requires more than an address and a password, its configuration is read in `Destinations.swift` of StormyCommand.
+/// This type defines the differences between the kinds, except the protocols. A new kind needs a case of this type and its rules (a
+/// separate file, used in ``UploadMachine``). It also needs the API for authors (`UploadDelivery.swift` of BackgroundTransfer). If
+/// the kind requires more than an address and a password, its configuration is read in `Destinations.swift` of StormyCommand.
 public enum UploadKind: String, Codable, Sendable, CaseIterable {
-    /// The request as given, with the file as its body, without a protocol.
+    /// The app's request with the file as its body, without an upload protocol.
     case plain
-    /// A single PUT to the final name, for servers without MOVE; an address with a query (presigned) is used unchanged.
+    /// A single PUT to the final name, for servers without MOVE. An address with a query (a presigned address) is used unchanged.
     case put
     /// PUT under a temporary name, then MOVE, so that an incomplete file never has the final name.
     case webdav
-    /// A single POST of a form that contains the file, as a browser sends it.
+    /// A single POST of a form that contains the file, in the form that a browser sends.
     case multipart
-    /// tus 1.0.0, resumable at every byte.
+    /// tus 1.0.0. An upload can be resumed at every byte.
     case tus
     /// Resumable uploads of the IETF (draft-ietf-httpbis-resumable-upload).
     case resumable
-    /// Amazon's S3 and compatible servers, in parts for files from 5 MiB.
+    /// Amazon's S3 and compatible servers. Files above 5 MiB are sent in parts.
     case s3
-    /// Nextcloud's protocol for chunks (version 2).
+    /// Nextcloud's chunked upload (version 2).
     case nextcloud
     /// Immich's form. Immich identifies each photo by its SHA-1.
     case immich
 
-    /// The kinds that a destination can have.
+    /// The kinds that a configured destination can have.
     public static let protocols = allCases.filter { $0 != .plain }
 
     /// `true` if the server receives the file's media type.
@@ -37,15 +37,16 @@ public enum UploadKind: String, Codable, Sendable, CaseIterable {
     /// `true` if the server identifies a file by its SHA-1.
     public var needsSHA1: Bool { self == .immich }
 
-    /// `true` if an interruption does no harm. The server can then be asked how much it has, or (plain) the request's method decides.
+    /// `true` if an interruption does no harm, because the upload can check what the server has. For `plain`, the request's method
+    /// also decides this.
     public var mayBeCut: Bool { self != .multipart }
 
-    /// `true` if the upload chooses the file's name and cannot see the taken names on every server. The upload then has to know this
-    /// computer's other uploads.
+    /// `true` if the upload chooses the file's name and some servers do not report whether a name is taken. In this case the upload
+    /// has to know the names of this computer's other uploads.
     package var choosesNames: Bool { self == .put || self == .s3 }
 
-    /// Returns whether the server may have the file under its name while the response to this step is unknown. For tus and resumable
-    /// uploads the place on the server is removed.
+    /// Returns whether the server may have the file under its final name while the response to this step is missing. For tus and
+    /// resumable uploads, the place on the server is removed.
     package func mayBeOnServer(at step: UploadMemory.Step) -> Bool {
         switch self {
         case .webdav, .nextcloud: step == .move
@@ -72,22 +73,22 @@ public enum UploadKind: String, Codable, Sendable, CaseIterable {
         }
     }
 
-    /// The request by which a server can later be asked for a file that it accepted.
+    /// The request with which a later check finds out whether a server still has a file.
     public enum LaterQuestion: Equatable, Sendable {
         /// A request for the file.
         case file
         /// A signed request for the file.
         case signedFile
-        /// A request for the original of a photo in Immich, whose number is the last part of the receipt's address. Without a number,
-        /// Immich is asked for its record of the SHA-1.
+        /// A request for the original of a photo in Immich. The last part of the receipt's address is the photo's identifier.
+        /// Without an identifier, the SHA-1 in Immich's database is requested.
         case immichAsset
-        /// A request for the number of stored bytes, as in tus.
+        /// A request for the number of stored bytes, as tus defines it.
         case offset
-        /// No request is possible, for this reason.
+        /// No request is possible. The value is the reason.
         case nothing(String)
     }
 
-    /// Returns the request for a stored file.
+    /// Returns the request for a later check of a stored file.
     ///
     /// - Parameters:
     ///   - asked: The address of the upload.
@@ -106,14 +107,14 @@ public enum UploadKind: String, Codable, Sendable, CaseIterable {
     }
 }
 
-/// A kind of upload, with the values that it needs besides the address.
+/// A kind of upload, with the values that it needs in addition to the address.
 public struct UploadWay: Equatable, Sendable {
     public var kind: UploadKind
-    /// The name of the form's field (multipart).
+    /// The name of the form's field (only for `multipart`).
     public var field: String?
-    /// The access to the bucket (s3).
+    /// The access to the bucket (only for `s3`).
     public var s3: S3Access?
-    /// The configured destination, with its name in messages and its certificate authorities; `nil` if the app has no configured
+    /// The configured destination, with its name in messages and its certificate authorities. `nil` if the app has no configured
     /// destinations.
     public var server: UploadServer?
 

@@ -1,10 +1,10 @@
 import Foundation
 
-/// The life of one upload with any protocol. Each protocol has its rules (``UploadProtocol``). The common rules are here: the first end is
-/// final, and an attempt without a response leads to a pause.
+/// The states of one upload with any protocol. Each protocol has its rules (``UploadProtocol``). This type has the common rules:
+/// the first end is final, and a pause follows an attempt without a response.
 ///
-/// All protocols guarantee that a request without a response is never sent again before the server's state was checked, if the protocol has
-/// such a check. The state that is necessary to continue is committed before each request.
+/// If the response to a request is missing, each protocol that can check the server's state does so before it sends the request
+/// again. The state that is necessary to continue is committed before each request.
 package struct UploadMachine: Sendable {
     private var rules: any UploadProtocol
     private let policy: RetryPolicy
@@ -30,7 +30,8 @@ package struct UploadMachine: Sendable {
 
     private let plan: UploadPlan
 
-    /// Returns whether the plan equals this machine's plan. Knowledge about the server and the progress of the upload are not compared.
+    /// Returns whether a plan is equal to this machine's plan. Knowledge about the server and the progress of the upload are not
+    /// compared.
     package func follows(_ other: UploadPlan) -> Bool {
         var other = other
         (other.knowledge, other.order.furthest) = (plan.knowledge, plan.order.furthest)
@@ -51,7 +52,7 @@ package struct UploadMachine: Sendable {
         case failed(TransferTrouble)
     }
 
-    /// - Parameter memory: The last committed state of an earlier process; `nil` for a new upload.
+    /// - Parameter memory: The last committed state of an earlier process, or `nil` for a new upload.
     package init(plan: UploadPlan, resuming memory: UploadMemory? = nil, policy: RetryPolicy = .standard) {
         self.policy = policy
         self.plan = plan
@@ -90,8 +91,8 @@ package struct UploadMachine: Sendable {
         return command
     }
 
-    /// Handles a 104 that arrived while a request is running.
-    /// - Returns: The memory to commit now, because a final response may never arrive; `nil` if nothing changed.
+    /// Handles a 104 response that arrived while a request is running.
+    /// - Returns: The memory to commit now, because a final response may never arrive. `nil` if nothing changed.
     package mutating func received(_ resumption: ResponseHead) -> UploadMemory? { end == nil ? rules.received(resumption) : nil }
 
     /// Handles the end of an attempt.
@@ -220,48 +221,53 @@ package struct UploadMachine: Sendable {
         return pauses.retry(head, "The server's redirects have no end.")
     }
 
-    /// The progress in the protocol's unit. A higher value than ever before is progress. The value may decrease if stored bytes are lost.
+    /// The progress in the protocol's unit. A value above all earlier values is progress. The value may decrease if the server
+    /// loses stored bytes.
     package var stage: Int64 { rules.stage }
 
-    /// The number of bytes that the server stored durably and that are not sent again.
+    /// The number of bytes that the server has stored and that are not sent again.
     package var storedBytes: Int64 { rules.storedBytes }
 
-    /// The memory for the next attempt if the last response changed it after the last commit; `nil` if not.
+    /// The memory for the next attempt, if the last response changed it after the last commit. `nil` if it was not changed.
     package var memory: UploadMemory? { rules.memory }
 
-    /// The address without secrets at which the file is, or may be, while a response is outstanding; `nil` if nothing was sent there.
+    /// The address (without secrets) at which the server may have the file while a response is missing. `nil` if the file was not
+    /// sent.
     package var openName: String? { rules.openName }
 
     /// Sets the names that this computer's other uploads use.
     ///
-    /// - Parameter taken: The addresses at which the other uploads are, or may be. A file there is not this file, and this file is not sent
-    ///   there.
-    /// - Parameter stored: The addresses of completed uploads. The server may have lost their files since.
+    /// - Parameter taken: The addresses at which the files of other uploads are, or may be. A file at such an address is not this
+    ///   file, and this file is not sent to such an address.
+    /// - Parameter stored: The addresses of completed uploads. The server may have lost their files.
     package mutating func setOtherNames(taken: Set<String>, stored: Set<String> = []) {
         rules.setOtherNames(taken: taken, stored: stored)
     }
 
-    /// `true` if the next request sends the file to an address although the server does not report whether a file exists there. Only the
-    /// names from ``setOtherNames(taken:stored:)`` then prevent that an upload overwrites another one.
+    /// `true` if the next request sends the file to an address although the server does not report whether a file exists there. In
+    /// this case, only the names from ``setOtherNames(taken:stored:)`` prevent an upload from overwriting the file of another
+    /// upload.
     package var needsNames: Bool { rules.needsNames }
 
     /// The evidence that the server has the complete file.
     package var proof: UploadProof { rules.proof }
 
-    /// The knowledge about the server, for later uploads.
+    /// The knowledge about the server that later uploads use.
     package var knowledge: ServerKnowledge { rules.knowledge }
 
-    /// The reason why a file is stored in another way than requested, for example under another name; `nil` if it is stored as requested.
+    /// The reason why a file is stored in another way than requested, for example under another name. `nil` if it is stored as
+    /// requested.
     package var remark: String? { rules.remark }
 
-    /// The request that removes a failed upload from the server; `nil` if nothing is there, or if it cannot be removed.
+    /// The request that removes a failed upload from the server. `nil` if the server has no data of the upload, or if the data
+    /// cannot be removed.
     package var removal: WireRequest? {
         if case .finished = end { return nil }
         return rules.removal
     }
 }
 
-/// The rules of one way to send a file. The rules are used only until the first end.
+/// The rules of one upload protocol. The rules are used only until the first end.
 protocol UploadProtocol: Sendable {
     /// Returns the next request. A second call returns the same value.
     func next() -> UploadCommand
@@ -293,7 +299,7 @@ protocol UploadProtocol: Sendable {
     var needsNames: Bool { get }
 }
 
-/// The defaults, for a single request with no other request before or after it.
+/// The default implementations, for a protocol with a single request.
 extension UploadProtocol {
     mutating func handleUncertainty() {}
     mutating func recordEarlyResponse() { handleUncertainty() }
@@ -338,8 +344,8 @@ package enum UploadProof: String, Codable, Sendable {
     case answer
     /// The server reported the expected number of bytes.
     case length
-    /// Blocks of the file were read back and equal the sent blocks.
+    /// Blocks of the file were read back and are equal to the sent blocks.
     case content
-    /// The complete file was read back, or the server's digest equals ours.
+    /// The complete file was read back, or the server's digest is equal to the digest of the sent data.
     case digest
 }

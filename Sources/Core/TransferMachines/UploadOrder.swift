@@ -1,27 +1,28 @@
 import Foundation
 
-/// An app's order of an upload: the file and the protocol. The ledger stores it as JSON in a column of the transfer's row.
+/// The description of an upload that an app submitted: the file and the protocol. The ledger stores the order as JSON in a column
+/// of the transfer's row.
 package struct UploadOrder: Codable, Equatable, Sendable {
     package var method: UploadKind
     /// The requested name on the server. If the name is taken, `name-1.jpg` and so on are used.
     package var fileName: String
     /// The number of bytes of the snapshot, which never changes.
     package var byteCount: Int64
-    /// A value that is unique to this transfer. Its letters and digits name the temporary file.
+    /// A value that is unique to this transfer. The name of the temporary file consists of its letters and digits.
     package var token: String
-    /// The furthest progress, as ``UploadMachine`` counts it. Another check after a failed step is not progress.
+    /// The highest progress value of the ``UploadMachine``. A repeated check after a failed step is not progress.
     package var furthest: Int?
     /// The media type of the file.
     package var contentType: String?
-    /// The name of the form's field (multipart).
+    /// The name of the form's field (only for `multipart`).
     package var field: String?
-    /// The SHA-1 of the snapshot, in lower-case hexadecimal (immich); `nil` if the digest is unknown.
+    /// The SHA-1 of the snapshot, in lower-case hexadecimal (only for `immich`). `nil` if the digest is unknown.
     package var sha1: String?
-    /// The modification date of the original.
+    /// The modification date of the original file.
     package var modifiedAt: Date?
-    /// Access to the bucket (s3).
+    /// The access to the bucket (only for `s3`).
     package var s3: S3Access?
-    /// The configured destination; `nil` if the upload has none.
+    /// The configured destination. `nil` if the upload has no configured destination.
     package var server: UploadServer?
 
     package init(method: UploadKind, fileName: String, byteCount: Int64, token: String) {

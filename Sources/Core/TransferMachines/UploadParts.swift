@@ -1,4 +1,5 @@
-/// A file divided into numbered parts of equal size; the last part may be smaller. The division is the same after every restart.
+/// The numbered parts of a file. All parts have the same size, but the last part may be smaller. The parts are the same after every
+/// restart.
 struct UploadParts: Equatable, Sendable {
     let byteCount: Int64
     let size: Int64

@@ -1,6 +1,7 @@
 import Foundation
 
-/// The place for a file that a server made and named in `Location`, and the number of places that were made and lost.
+/// The place for a file that the server created (its address is in `Location`), and the number of places that were created and
+/// lost.
 struct UploadPlace {
     /// The maximum number of places for one file. A server that loses each place would otherwise receive requests endlessly.
     static let maximumCreations = 5

@@ -1,6 +1,6 @@
 import Foundation
 
-/// The order of an upload, with values that are stored elsewhere and can change between two attempts.
+/// The order of an upload, together with values that can change between two attempts.
 package struct UploadPlan: Equatable, Sendable {
     package var order: UploadOrder
     /// The folder's http or https address.
@@ -11,7 +11,7 @@ package struct UploadPlan: Equatable, Sendable {
     package var idleTimeout: Double
     /// The limit in bytes per second for all uploads to this address.
     package var rateLimit: Int64?
-    /// The digest of the snapshot, in lower-case hexadecimal; `nil` if the digest is unknown.
+    /// The SHA-256 of the snapshot, in lower-case hexadecimal. `nil` if the digest is unknown.
     package var sha256: String?
     /// The knowledge about the server from earlier uploads.
     package var knowledge: ServerKnowledge
@@ -56,7 +56,7 @@ package struct UploadPlan: Equatable, Sendable {
         RemoteName.numbered(isMarked ? markedName : order.fileName, index)
     }
 
-    /// The maximum size of a response in bytes: S3's list of a thousand parts fits.
+    /// The maximum size of a response in bytes. S3's list of a thousand parts is smaller.
     package static let maximumAnswer: Int64 = 1 << 20
 
     /// Headers of HTTP or a protocol, which a caller's headers cannot replace.
@@ -107,44 +107,44 @@ package enum UploadContent: Equatable, Sendable {
     case none
     /// An empty body, announced to the server (`Content-Length: 0`).
     case empty
-    /// A number of bytes of the snapshot, from an offset.
+    /// The given number of bytes of the snapshot, from an offset.
     case snapshot(from: Int64, count: Int64)
     /// The complete snapshot, with data before and after it.
     case wrapped(before: Data, after: Data)
-    /// Data that is not part of the snapshot, for a query or a command.
+    /// Data that is not a part of the snapshot, for a query or a command.
     case data(Data)
 }
 
-/// The state that is committed before each request, so that a new process continues. All protocols share this type, and each uses the
-/// fields that it needs.
+/// The state that is committed before each request, so that a new process can continue the upload. All protocols share this type.
+/// Each protocol uses the fields that it needs.
 package struct UploadMemory: Codable, Equatable, Sendable {
-    /// The step that is about to be sent.
+    /// The step of the upload whose request is sent next.
     package enum Step: String, Codable, Sendable {
         case chooseName, put, check, move
-        /// A place on the server is made.
+        /// A place on the server is created.
         case create
-        /// The server is asked how much it has.
+        /// The offset of the place is requested.
         case ask
-        /// Bytes are sent to the place that was made before.
+        /// Bytes are sent to the place.
         case append
     }
 
     package var step: Step
-    /// The index of the numbered name.
+    /// The number in the file's name, for example 1 in `name-1.jpg`.
     package var nameIndex: Int
     /// `true` if the temporary file is complete.
     package var isStored: Bool
-    /// The address of the place that the server made.
+    /// The address of the place that the server created.
     package var place: String?
-    /// The number of places that were made so far, including lost ones.
+    /// The number of places that were created, including lost places.
     package var creations: Int?
-    /// The version of the protocol with which the place was made.
+    /// The version of the protocol with which the place was created.
     package var version: Int?
     /// `true` if the name contains a part of the digest.
     package var isMarked: Bool?
     /// `true` if the server responds to every HEAD with 200.
     package var distrustsHead: Bool?
-    /// The characters of the file's name that the server forbids.
+    /// The characters of the file's name that the server does not allow.
     package var replaced: String?
     /// The rules that refused the file's name (`ForbiddenNameRules`).
     package var nameRules: Int?
@@ -171,31 +171,33 @@ package struct UploadMemory: Codable, Equatable, Sendable {
 }
 
 extension UploadMemory {
-    /// `true` if the file of a plain PUT was sent to its name without a certain confirmation by the server.
+    /// `true` if the file was sent to its name by PUT, and the server may have it without a confirmation.
     package var mayBeThere: Bool { step == .put || step == .check || isDoubted == true }
 }
 
-/// The capabilities that a server turned out to have. They are stored per server, so that no other upload has to find out.
+/// The capabilities of a server that earlier responses showed. They are stored for each server, so that later uploads do not test
+/// them again.
 package struct ServerKnowledge: Codable, Equatable, Sendable {
-    /// The version of the IETF's resumable uploads.
+    /// The version of the IETF's resumable uploads that the server supports.
     package var resumableVersion: Int?
-    /// The maximum number of bytes of one request; larger requests were refused (413).
+    /// The maximum number of bytes of one request. Larger requests were refused with status 413.
     package var requestBytes: Int64?
-    /// The region of an S3 bucket, and the configured region when the bucket's region was learned.
+    /// The region of an S3 bucket, and the region that was configured when the bucket's region was found.
     package var region: String?
     package var configuredRegion: String?
-    /// `true` if the S3 server ignores or refuses `If-None-Match`, `false` if it honors the condition; `nil` if that was not tried.
+    /// `true` if the S3 server ignores or refuses `If-None-Match`, `false` if it supports the condition. `nil` if this was not
+    /// tested.
     package var lacksConditions: Bool?
     /// The major version of Immich.
     package var immichVersion: Int?
-    /// The form in which a WebDAV server accepts the new name of a MOVE; `nil` for the address as configured.
+    /// The form in which a WebDAV server accepts the new name of a MOVE. `nil` for the configured address.
     package var moveDestination: MoveDestination?
 
     package init() {}
 }
 
-/// The form of the `Destination` of a MOVE (RFC 4918 §10.3). A server behind a proxy that ends TLS uses http for its own address, and
-/// refuses https.
+/// The form of the `Destination` of a MOVE (RFC 4918 §10.3). If a proxy in front of the server handles TLS, the server uses http
+/// for its own address and refuses https.
 package enum MoveDestination: String, Codable, Sendable {
     case overHTTP
     case pathAlone
@@ -221,9 +223,10 @@ package enum MoveDestination: String, Codable, Sendable {
 
 /// The next action of an upload.
 package enum UploadCommand: Equatable, Sendable {
-    /// Commit `persistFirst`, then send. The saved state covers a crash between the two or later.
+    /// Commit `persistFirst`, then send the request. After a crash, the upload continues with the committed state.
     case send(WireRequest, UploadContent, persistFirst: UploadMemory)
-    /// Commit `persistFirst`, then send, and compare the response's body with this part of the snapshot (``WireEnd/comparison``).
+    /// Commit `persistFirst`, then send the request, and compare the response's body with this part of the snapshot
+    /// (``WireEnd/comparison``).
     case compare(WireRequest, SnapshotPart, persistFirst: UploadMemory)
     case finished(remoteURL: String)
     case fail(TransferTrouble)

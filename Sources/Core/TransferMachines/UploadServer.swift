@@ -1,12 +1,13 @@
-/// The server of an upload, as the user configured it. The upload stores it, so that an agent that starts later uses the same values.
+/// The server of an upload, as the user configured it. The values are stored with the upload, so that an agent that starts later
+/// uses the same values.
 public struct UploadServer: Codable, Equatable, Sendable {
     /// The name of the destination. Messages about the server begin with it.
     public var name: String
     /// The place of the destination's settings (`kind`, `url`, `user`, `ca_file` …), for example
     /// `[upload.destinations.home] of config.toml`. Messages refer to it.
     public var settings: String
-    /// The absolute path of a PEM file with certificate authorities; `nil` for the system's authorities. The file's authorities replace the
-    /// system's authorities for every request of the upload.
+    /// The absolute path of a PEM file with certificate authorities. `nil` for the system's authorities. The authorities in the
+    /// file replace the system's authorities for every request of the upload.
     public var authorityFile: String?
 
     public init(name: String, settings: String, authorityFile: String? = nil) {
@@ -14,7 +15,7 @@ public struct UploadServer: Codable, Equatable, Sendable {
     }
 }
 
-/// The kind of secret with which an upload proves its permission.
+/// The kind of credential that an upload sends.
 enum UploadOpener: Equatable, Sendable {
     case nothing
     case password

@@ -1,7 +1,7 @@
 import Foundation
 
-/// A value that proves that two responses carry the same bytes. Only strong validators are stored for files. A weak validator allows bytes
-/// to differ, and combined parts would make a file that never existed.
+/// A value that proves that two responses contain the same bytes. Only strong validators are stored for files. If a weak validator
+/// is equal, bytes may differ, so combined parts could be a file that never existed.
 package enum Validator: Codable, Equatable, Hashable, Sendable {
     /// An entity tag with its quotes. ``from(_:receivedAt:)`` accepts strong tags only.
     case entityTag(String)
@@ -16,11 +16,11 @@ package enum Validator: Codable, Equatable, Hashable, Sendable {
         }
     }
 
-    /// Returns the strong validator of a response; `nil` if there is none.
+    /// Returns the strong validator of a response; `nil` if the response has no such validator.
     ///
-    /// A date counts only if the response has no entity tag at all (RFC 9110 §13.1.5: not even a weak one) and is older than the response.
-    /// The difference is 1 s against the server's `Date` (one clock), or 60 s against the local clock.
-    /// - Parameter receivedAt: When the response arrived, for servers that send no `Date`.
+    /// `Last-Modified` is used only if the response has no entity tag (RFC 9110 §13.1.5: also no weak tag), and if the date is
+    /// older than the response. The minimum difference is 1 s to the server's `Date` (the same clock), or 60 s to the local clock.
+    /// - Parameter receivedAt: The time at which the response arrived, for servers that send no `Date`.
     package static func from(_ head: ResponseHead, receivedAt: Date? = nil) -> Validator? {
         let tags = Set(head.headers.filter { $0.name.lowercased() == "etag" }.map { trimmed($0.value) })
         if let tag = tags.first {
@@ -34,10 +34,11 @@ package enum Validator: Codable, Equatable, Hashable, Sendable {
         return .lastModified(text)
     }
 
-    /// Returns the validator with which a response is requested again if it has changed; `nil` if there is none.
+    /// Returns the validator with which a response is requested again if it has changed; `nil` if the response has no such
+    /// validator.
     ///
-    /// Weak entity tags count (RFC 9110 §13.1.2). An invalid entity tag counts as missing. A date ahead of the local clock does not count,
-    /// because a clock that is corrected later would hide changes.
+    /// Weak entity tags are used (RFC 9110 §13.1.2). An invalid entity tag is ignored. A date ahead of the local clock is ignored,
+    /// because changes would not be detected after the clock is corrected.
     package static func toRevalidate(_ head: ResponseHead, receivedAt: Date) -> Validator? {
         let tags = Set(head.headers.filter { $0.name.lowercased() == "etag" }.map { trimmed($0.value) })
         if let tag = tags.first, tags.count == 1, isStrong(tag.hasPrefix("W/") ? String(tag.dropFirst(2)) : tag) {
@@ -59,7 +60,8 @@ package enum Validator: Codable, Equatable, Hashable, Sendable {
         }
     }
 
-    /// Returns whether a response has exactly this validator. A missing header does not match, because it proves nothing.
+    /// Returns whether a response has exactly this validator. If the header is missing, the result is `false`, because nothing is
+    /// proven.
     package func matches(_ head: ResponseHead) -> Bool {
         switch self {
         case .entityTag(let tag): head["ETag"].map(Self.trimmed) == tag

@@ -1,10 +1,10 @@
 import Foundation
 
-/// The change of a connection to a web socket: the client's HTTP request and the required response. Source of the rules: RFC 6455, 4.
+/// The handshake that opens a web socket: the client's HTTP request and the required response. Source of the rules: RFC 6455, 4.
 package struct WebSocketHandshake: Equatable, Sendable {
-    /// Why a web socket could not be opened.
+    /// The reason why a web socket could not be opened.
     package struct Refusal: Error, Equatable, Sendable {
-        /// The response headers; `nil` if the bytes are not an HTTP response.
+        /// The response headers. `nil` if the bytes are not an HTTP response.
         package var head: ResponseHead?
         package var why: String
     }
@@ -16,7 +16,7 @@ package struct WebSocketHandshake: Equatable, Sendable {
     package let url: String
     /// The headers of the request, without the handshake's own headers.
     private let headers: [HeaderField]
-    /// The subprotocols, the preferred one first.
+    /// The subprotocols, the preferred subprotocol first.
     package let offered: [String]
     /// The random key: 16 bytes in base64.
     package let key: String
@@ -24,7 +24,8 @@ package struct WebSocketHandshake: Equatable, Sendable {
     private let expected: String
 
     /// - Parameters:
-    ///   - headers: The app's headers. They may contain subprotocols, the preferred one first, and a key that replaces the random key.
+    ///   - headers: The app's headers. They may contain subprotocols, the preferred subprotocol first, and a key that replaces the
+    ///     random key.
     ///   - accept: Returns the expected value for a key: the SHA-1 in base64 of ``proof(of:)``.
     package init(url: String, headers: [HeaderField], key: String, accept: (String) -> String) {
         func values(_ name: String) -> [String] { headers.filter { $0.name.lowercased() == name }.map(\.value) }
@@ -39,7 +40,7 @@ package struct WebSocketHandshake: Equatable, Sendable {
         expected = accept(self.key)
     }
 
-    /// Returns the text whose digest proves that a server has read the key.
+    /// Returns the text for the expected digest in the response. The digest proves that the server has read the key.
     package static func proof(of key: String) -> Data { Data((key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11").utf8) }
 
     /// Headers that belong to the handshake, or would announce a body.
@@ -76,7 +77,7 @@ package struct WebSocketHandshake: Equatable, Sendable {
 
     // MARK: The response
 
-    /// Reads the response headers and removes them from the bytes; `nil` if they are not complete yet.
+    /// Reads the response headers and removes them from the bytes. Returns `nil` if the headers are not complete yet.
     package func answer(in bytes: inout Data) throws(Refusal) -> ResponseHead? {
         while true {
             guard zip(bytes, "HTTP/1.".utf8).allSatisfy({ $0 == $1 }) else { throw Refusal(why: "the response is not HTTP/1.1") }
@@ -105,7 +106,7 @@ package struct WebSocketHandshake: Equatable, Sendable {
             String(line[..<colon]), line[line.index(after: colon)...].trimmingCharacters(in: .whitespaces))
     }
 
-    /// Returns the subprotocol that the server chose; `nil` if it chose none.
+    /// Returns the subprotocol that the server chose, or `nil` if it chose no subprotocol.
     package func judge(_ head: ResponseHead) throws(Refusal) -> String? {
         func refused(_ why: String) -> Refusal { Refusal(head: head, why: why) }
         func values(_ name: String) -> [String] { head.headers.filter { $0.name.lowercased() == name }.map(\.value) }

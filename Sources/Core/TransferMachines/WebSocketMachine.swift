@@ -1,9 +1,9 @@
 import Foundation
 
-/// The client's side of a web socket, from the handshake to the end. Source of the rules: RFC 6455.
+/// The states of a web socket on the client's side, from the handshake to the end. Source of the rules: RFC 6455.
 ///
-/// Bytes and calls come in; frames to send and events come out. The type has no connection and no random numbers; the sender masks the
-/// frames.
+/// The input consists of bytes and calls. The output consists of frames to send and events. The type has no connection and no
+/// random numbers, so the sender masks the frames.
 package struct WebSocketMachine: Sendable {
     package enum Message: Equatable, Sendable {
         case text(String)
@@ -18,7 +18,7 @@ package struct WebSocketMachine: Sendable {
         }
     }
 
-    /// The codes with which an end is announced. Source: RFC 6455, 7.4.1.
+    /// The close codes, which announce the end of a web socket. Source: RFC 6455, 7.4.1.
     package enum Code {
         package static let normal = 1000
         package static let protocolError = 1002
@@ -26,7 +26,7 @@ package struct WebSocketMachine: Sendable {
         package static let invalidPayload = 1007
         package static let tooBig = 1009
 
-        /// Returns whether a code may be sent: a code that is registered with the IANA, or an app's code.
+        /// Returns whether a code may be sent. This is true for codes that are registered with the IANA, and for the codes of apps.
         package static func isSendable(_ code: Int) -> Bool {
             [1000...1003, 1007...1014, 3000...4999].contains { $0.contains(code) }
         }
@@ -60,14 +60,14 @@ package struct WebSocketMachine: Sendable {
         /// The connection ended before a response.
         case noAnswer
         case brokenRule(BrokenRule)
-        /// The connection ended without an announcement.
+        /// The connection ended without a close frame.
         ///
-        /// - Parameter isOrderly: `true` if the server closed the connection; `false` if the connection broke.
+        /// - Parameter isOrderly: `true` if the server closed the connection, `false` if the connection was lost.
         case lost(isOrderly: Bool)
     }
 
     package enum Command: Equatable, Sendable {
-        /// Send the handshake, without a change.
+        /// Send the bytes of the handshake unchanged.
         case ask(Data)
         /// Mask and send a frame.
         case transmit(WebSocketFrame)
@@ -75,9 +75,9 @@ package struct WebSocketMachine: Sendable {
         case deliver(Message)
         /// The server responded to this ping.
         case answered(ping: Int)
-        /// The web socket is closed. The pending frames are sent, then the connection ends.
+        /// The web socket is closed. The pending frames are sent, and then the connection ends.
         ///
-        /// - Parameters: code: ``Code/noStatus`` if no code was given.
+        /// - Parameters: code: ``Code/noStatus`` if the close frame has no code.
         case closed(code: Int, reason: Data)
         case failed(Failure)
     }
@@ -97,7 +97,8 @@ package struct WebSocketMachine: Sendable {
         var bytes: Data
     }
 
-    /// The maximum number of bytes of a message. A longer message is refused because of its announced length.
+    /// The maximum number of bytes of a message. A longer message is refused before its content is received, because the frames
+    /// announce their length.
     package var maximumMessageSize: Int
     private let handshake: WebSocketHandshake
     private var state = State.fresh
@@ -116,7 +117,7 @@ package struct WebSocketMachine: Sendable {
 
     // MARK: Requests
 
-    /// Starts the handshake, because the connection is established.
+    /// Starts the handshake. Call it when the connection is established.
     package mutating func connected() -> [Command] {
         guard case .fresh = state else { return [] }
         state = .requesting
@@ -134,18 +135,18 @@ package struct WebSocketMachine: Sendable {
 
     /// Sends a ping if the web socket is open.
     ///
-    /// - Parameter number: A number that is reported with the response. Pings are equal on the wire, so a response belongs to the oldest
-    ///   ping.
+    /// - Parameter number: A number that is reported with the response. All pings have the same content, so a response belongs to
+    ///   the oldest ping.
     package mutating func ping(_ number: Int) -> [Command] {
         guard case .open = state else { return [] }
         pings.append(number)
         return [.transmit(WebSocketFrame(.ping))]
     }
 
-    /// Announces the end if the web socket is open.
+    /// Sends a close frame if the web socket is open.
     ///
     /// - Parameters:
-    ///   - code: A code that may not be sent is left out, together with the reason.
+    ///   - code: If the code may not be sent, the code and the reason are omitted.
     ///   - reason: UTF-8, of which at most 123 bytes are sent.
     package mutating func close(code: Int, reason: Data) -> [Command] {
         guard case .open(let assembly) = state else { return [] }
@@ -156,7 +157,7 @@ package struct WebSocketMachine: Sendable {
 
     /// Handles the end of the connection.
     ///
-    /// - Parameter isOrderly: `true` if the server closed the connection; `false` if the connection broke.
+    /// - Parameter isOrderly: `true` if the server closed the connection, `false` if the connection was lost.
     package mutating func ended(isOrderly: Bool) -> [Command] {
         defer { state = .over }
         return switch state {
