@@ -1,8 +1,8 @@
 import ProcessSupport
 import Foundation
 
-/// The reason why an agent cannot write its ledger, and the time of its next try. The value is stored in the agent's lock file. The bytes
-/// of that file are allocated before any trouble, so writing them again takes no disk space.
+/// The reason why an agent cannot write to its ledger, and the time of its next try. The value is stored in the agent's lock file.
+/// The bytes of this file are allocated in advance, so that a write needs no additional disk space.
 package struct AgentTrouble: Codable, Sendable, Equatable {
     package let reason: String
     package let since: Date
@@ -15,7 +15,7 @@ package struct AgentTrouble: Codable, Sendable, Equatable {
     /// The number of bytes of the lock file that are reserved for the value.
     private static let size = 1_024
 
-    /// Allocates the bytes of the value in the lock file, before there is any trouble.
+    /// Allocates the bytes of the value in the lock file in advance.
     package static func makeRoom(in lock: borrowing FileLock) {
         let zeros = [UInt8](repeating: 0, count: size)
         pwrite(lock.descriptor, zeros, size, 0)
@@ -23,7 +23,7 @@ package struct AgentTrouble: Codable, Sendable, Equatable {
 
     /// Stores the trouble in the lock file.
     ///
-    /// - Parameter trouble: `nil` if the agent can write its ledger again.
+    /// - Parameter trouble: `nil` if the agent can write to its ledger again.
     package static func write(_ trouble: AgentTrouble?, into lock: borrowing FileLock) {
         var bytes = [UInt8](repeating: 0, count: size)
         if let trouble {
@@ -34,7 +34,7 @@ package struct AgentTrouble: Codable, Sendable, Equatable {
         pwrite(lock.descriptor, bytes, size, 0)
     }
 
-    /// Returns the stored trouble; `nil` if a running agent reports none.
+    /// Returns the stored trouble, or `nil` if a running agent reports no trouble.
     package static func read(_ directories: AppDirectories) -> AgentTrouble? {
         guard let data = FileManager.default.contents(atPath: directories.agentLock.path) else { return nil }
         return try? JSONDecoder().decode(AgentTrouble.self, from: data.prefix { $0 != 0 })

@@ -2,20 +2,20 @@ import ProcessSupport
 import CLinux
 import Foundation
 
-/// A change notification: reports that some process committed to a database, mostly the ledger. The notification is a hint without data. A
-/// notification can arrive without a change (also for the listener's own commits) and slightly before a commit becomes visible. For this
-/// reason, the listener reads inside `BEGIN IMMEDIATE`.
+/// A receiver of change notifications: the signals that a process has committed to a database, usually the ledger. A notification
+/// contains no data. It can arrive without a change (also for the listener's own commits) and shortly before a commit becomes
+/// visible. For this reason, the listener reads inside `BEGIN IMMEDIATE`.
 ///
-/// The implementation is inotify on the write-ahead file. No socket, no polling, and nothing that a killed process leaves behind.
+/// The implementation is inotify on the write-ahead file. It needs no socket and no polling, and a killed process leaves no files.
 package struct ChangeListener: ~Copyable, Sendable {
-    /// A descriptor that is readable after a change notification. Non-blocking, close-on-exec.
+    /// A descriptor that is readable after a change notification. It is non-blocking and close-on-exec.
     package let descriptor: Int32
 
-    /// Creates a change notification for the ledger.
+    /// Creates a listener for the ledger.
     package init(_ directories: AppDirectories) throws(StoreError) { try self.init(database: directories.ledger.path) }
 
-    /// Creates a change notification for a database. This process must have opened the database before, because the write-ahead file exists
-    /// only from then on.
+    /// Creates a listener for a database. This process must have opened the database before, because opening creates the
+    /// write-ahead file.
     package init(database: String) throws(StoreError) {
         let path = database + "-wal"
         let descriptor = inotify_init1(Int32(IN_NONBLOCK) | Int32(IN_CLOEXEC))
@@ -40,12 +40,12 @@ package struct ChangeListener: ~Copyable, Sendable {
 
     deinit { close(descriptor) }
 
-    /// Consumes the notifications received up to now. Call this before reading the ledger, never after.
+    /// Consumes the received notifications. Call this method before reading the ledger, never after reading.
     package borrowing func drain() { Self.drain(descriptor) }
 
     /// Consumes the notifications, for a caller that has only the descriptor.
     ///
-    /// - Returns: `true` if there was a notification.
+    /// - Returns: `true` if a notification was received.
     @discardableResult
     package static func drain(_ descriptor: Int32) -> Bool {
         withUnsafeTemporaryAllocation(byteCount: 4096, alignment: 8) { buffer in

@@ -3,20 +3,22 @@ import Foundation
 import GRDB
 
 extension LedgerTransaction {
-    /// Corrects the times that were written while the clock was ahead. Delays keep their length and are counted from now, and no past event
-    /// stays in the future. A ledger that already contains such times is corrected in the same way.
+    /// Corrects the times that were stored while the clock was ahead. Delays keep their length and are counted from now. The times
+    /// of past events are moved so that they are not in the future. A ledger from an earlier version that contains such times is
+    /// corrected in the same way.
     ///
     /// Changes nothing if no stored time is after `limit`.
     ///
-    /// - Parameter limit: A time that was written later than `limit` was written by a wrong clock. The limit is `now` after the clock was
-    ///   set back, and some hours ahead otherwise.
+    /// - Parameter limit: The latest correct time. A stored time after `limit` came from a wrong clock. The limit is `now` after
+    ///   the clock was set back. Otherwise it is some hours ahead.
     package func correctFutureDates(beyond limit: Date, now: Date) throws {
         let (limit, now) = (limit.timeIntervalSince1970, now.timeIntervalSince1970)
         for sql in Self.mending { try database.run(sql: sql, arguments: ["limit": limit, "now": now]) }
     }
 
-    /// Excludes a time without an agent (sleep, power off, a clock that was set forward) from the limits of transfers. The time does not
-    /// count as time without progress. It also does not count as time for which the copy of a failed photo is kept.
+    /// Excludes a period without an agent (sleep, power off, a clock that was set forward) from the time limits of transfers. The
+    /// period is not counted as time without progress. It is also not counted as time for which the copy of a failed upload is
+    /// kept.
     package func creditTimeAway(_ seconds: Double, now: Date) throws {
         try database.run(
             sql: """

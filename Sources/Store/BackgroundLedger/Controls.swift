@@ -14,7 +14,7 @@ package struct ControlRecord: Codable, Sendable, Equatable {
     package var verb: Verb
     package var argument: String
     package var createdAt: Date
-    /// The response of the agent; `nil` until the agent handled the command.
+    /// The response of the agent. `nil` until the agent has handled the command.
     package var answer: String?
     /// The process that waits for the response.
     package var askerPID: Int32?
@@ -35,7 +35,7 @@ extension ControlRecord: LedgerRecord {
 }
 
 extension LedgerTransaction {
-    /// Adds a command and returns the id of its row, which is needed to read the response.
+    /// Adds a command and returns the id of its row. The response is read with this id.
     @discardableResult
     package func addControl(
         _ verb: ControlRecord.Verb, _ argument: String = "", by asker: ProcessIdentity = .current, now: Date

@@ -3,13 +3,13 @@ import Foundation
 
 /// The result of earlier launches for a waiting event (an ended transfer, a pressed button), which decides when the next launch begins.
 package struct DeliveryHistory: Sendable {
-    /// Consecutive launches that did not deliver the event, newest first.
+    /// The consecutive launches that did not deliver the event, newest first.
     package let failures: [LaunchRecord]
-    /// The pause before the next launch; `nil` if the launch may begin now.
+    /// The pause before the next launch. `nil` if the launch may begin now.
     package let pause: Pause?
 
     package enum Pause: Sendable, Equatable {
-        /// The pause after a number of launches for the session within the last hour.
+        /// The pause that follows a number of launches for the session within the last hour.
         case often(launches: Int, until: Date)
         case failed(launches: Int, until: Date)
 
@@ -80,19 +80,21 @@ extension LedgerTransaction {
 }
 
 extension Collection where Element == LaunchRecord {
-    /// The launches without those that never started a process because the agent died. The app gets no pause for them.
+    /// The launches that count for the pause. A launch without a process, because the agent was killed, does not count.
     package var blamed: [LaunchRecord] { filter { $0.outcome != .neverBegan } }
 
-    /// Returns when a launch may follow these consecutive failed launches, which are newest first. `nil` if a launch may follow at once.
+    /// Returns the earliest time of a launch after these consecutive failed launches (newest first), or `nil` if a launch may
+    /// follow at once.
     package func endOfRelaunchPause(base: Double) -> Date? {
         let blamed = blamed
         return blamed.first?.endedAt?.addingTimeInterval(RelaunchBackoff.delay(afterFailures: blamed.count, base: base))
     }
 
-    /// Returns the session whose launch runs now, and the latest end of its turn. A launch for another session waits until then.
+    /// Returns the session whose launch is running, and the latest end of its turn. A launch for another session waits until the
+    /// end of this turn.
     ///
-    /// Code for iOS expects one process. Two processes that list their tasks at the same time would both begin a task that is missing. The
-    /// turn has a limit, for example for a process that cannot be killed.
+    /// Only one session has a turn, because code for iOS expects one process. If two processes listed their tasks at the same time,
+    /// both would begin a missing task. The turn has a time limit, because a process may hang and cannot always be killed.
     package func servedSession(settings: AgentSettings, now: Date) -> (session: String, until: Date)? {
         let longest = settings.refreshBudget + settings.grace + settings.continuation
         let turns = filter { $0.kind == .urlSession }.map { launch in

@@ -1,8 +1,8 @@
 import BackgroundScheduling
 import Foundation
 
-/// The conditions that keep each request from running at one moment, by the same rules as the agent. The `why` command shows them, and
-/// tests prove them.
+/// The conditions that prevent each request from running at one moment. The rules are the same as the agent's rules. The command
+/// `why` shows these conditions.
 package struct Explanation {
     private let observed: ObservedConditions?
     private let live: [String: LaunchRecord]
@@ -35,8 +35,8 @@ package struct Explanation {
         request.life(live[request.identifier].map { .serving(generation: $0.generation) } ?? .pending)
     }
 
-    /// Returns whether the machine is woken for the request; `nil` if the request does not need that. The request runs in both cases, but
-    /// can run late.
+    /// Returns whether the machine is woken for the request, or `nil` if the request does not need this. The request also runs if
+    /// the machine is not woken, but it can run late.
     package func wake(_ request: RequestRecord) -> ConditionVerdict? {
         guard request.wakesSystem else { return nil }
         if let obstacle = alarm?.obstacle {
@@ -48,7 +48,7 @@ package struct Explanation {
         return ConditionVerdict(name: .systemWake, met: isSet, detail: detail, metAt: nil)
     }
 
-    /// Returns when the request becomes due by time alone; `nil` if an event has to happen first.
+    /// Returns the time at which the request becomes due without another event, or `nil` if an event is necessary.
     package func nextAttempt(_ request: RequestRecord) -> Date? {
         life(request).nextAttempt(in: world, now: now)
     }

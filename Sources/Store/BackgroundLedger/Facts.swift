@@ -6,17 +6,17 @@ import ProcessSupport
 import Synchronization
 import TransferMachines
 
-/// The way in which the agent launches an app. The app itself records it whenever it runs.
+/// The executable, the arguments and the variables with which the agent launches an app. The app records them each time it runs.
 package struct AppRecord: Codable, Sendable, Equatable {
-    /// Absolute path of the executable.
+    /// The absolute path of the executable.
     package var executable: String
-    /// The arguments before the arguments of the agent; empty for most apps.
+    /// The arguments before the arguments that the agent adds. They are empty for most apps.
     package var arguments: [String]
     package var version: String
     /// The user-visible name of the app, shown as the sender of its notifications.
     package var displayName: String
-    /// Variables that launches of the app inherit from the agent, in addition to the variables that every launch inherits. A `*` at the end
-    /// matches any remaining characters.
+    /// The environment variables that launches of the app inherit from the agent, in addition to the variables that every launch
+    /// inherits. A `*` at the end matches any remaining characters.
     package var variables: [String]?
 
     package init(
@@ -34,26 +34,28 @@ package struct AppRecord: Codable, Sendable, Equatable {
 package struct AgentSettings: Codable, Sendable, Equatable {
     package var refreshBudget: Double = 30
     package var processingBudget: Double = 600
-    /// The time between the warning and the kill. A cancelled transfer stays adoptable for the same time.
+    /// The grace time between the warning and the kill. After a cancelled await, a transfer can be adopted for the same time.
     package var grace: Double = 5
-    /// The maximum time that a launch continues after its handlers returned, while an attempt at a transfer that it began is under way.
+    /// The maximum time that a launch continues after its handlers returned, while an attempt at a transfer that the launch began
+    /// is running.
     package var continuation: Double = 30
     /// The first delay after a launch that crashed or was killed. The delay doubles with each failure.
     package var backoffBase: Double = 5
     /// The time between two launches that are due at the same time.
     package var launchSpacing: Double = 1
-    /// The delay of a request without a date that a launch submits. The delay doubles with each launch; 0 means no delay.
+    /// The delay of a request without a date that a launch submits. The delay doubles with each launch. The value 0 means no delay.
     package var discretion: Double = 300
     /// The time without progress after which a continued-processing task is ended.
     package var progressPatience: Double = 60
     package var notificationsEnabled = true
-    /// Absolute paths. If one of these files changes, launches that failed without a result are tried again at once.
+    /// The absolute paths of files. If one of these files changes, launches that ended without a result are tried again at once.
     package var watchedFiles: [String]?
-    /// The quiet hours, for example "22:00-07:00"; empty if there are none.
+    /// The quiet hours, for example "22:00-07:00". Empty for no quiet hours.
     package var quietHours = ""
-    /// The lowest interruption level whose notifications are also shown in quiet hours. Over 3 means that no notification is shown.
+    /// The lowest interruption level whose notifications are also shown in quiet hours. If the value is above 3, no notification is
+    /// shown in quiet hours.
     package var loudLevel = 3
-    /// Categories whose notifications are stored but not shown.
+    /// The categories whose notifications are stored but not shown.
     package var silencedCategories: [String]?
 
     package init() {}
@@ -99,14 +101,14 @@ package struct SessionEnvironment: Codable, Sendable, Equatable {
 
     package init(variables: [String: String]) { self.variables = variables }
 
-    /// The part of the session environment that this process has.
+    /// The variables of the session environment that are set in this process.
     package static var current: SessionEnvironment {
         let environment = ThisProcess.environment
         return SessionEnvironment(variables: environment.filter { names.contains($0.key) })
     }
 }
 
-/// The agent's own entry in the ledger.
+/// The agent's record about its own process in the ledger.
 package struct AgentRecord: Codable, Sendable, Equatable {
     package var pid: Int32
     package var version: String
@@ -114,7 +116,7 @@ package struct AgentRecord: Codable, Sendable, Equatable {
     /// The ``ProcessIdentity/start`` of the process with the number `pid`.
     package var processStart: Int64?
 
-    /// `nil` if an earlier version recorded the number alone.
+    /// The identity of the agent's process. `nil` if an earlier version recorded only the process number.
     package var process: ProcessIdentity? { processStart.map { ProcessIdentity(pid: pid, start: $0) } }
 
     package init(pid: Int32, version: String, startedAt: Date, processStart: Int64? = nil) {
@@ -125,16 +127,16 @@ package struct AgentRecord: Codable, Sendable, Equatable {
     }
 }
 
-/// The conditions as the agent last observed them, and since when each one has its value.
+/// The conditions that the agent last observed, and the time since which each condition has its value.
 package struct ObservedConditions: Codable, Sendable, Equatable {
     package var conditions: DesktopConditions
     package var networkSince: Date
     package var powerSince: Date
     /// The time since which power saving has been on, or off.
     package var savingSince: Date?
-    /// The time of the first observation. The values found then do not count as a change.
+    /// The time of the first observation. The first values do not count as a change.
     package var firstLookAt: Date?
-    /// When the host last woke from sleep.
+    /// The time at which the machine last woke from sleep.
     package var resumedAt: Date?
 
     package init(conditions: DesktopConditions, networkSince: Date, powerSince: Date) {
@@ -146,7 +148,7 @@ package struct ObservedConditions: Codable, Sendable, Equatable {
 
 /// The last known state of the alarm that wakes the machine.
 package struct AlarmReport: Codable, Sendable, Equatable {
-    /// The time of the alarm that is set; `nil` if no alarm is set.
+    /// The time of the alarm. `nil` if no alarm is set.
     package var alarm: Date?
     /// The reason why no alarm is set.
     package var obstacle: WakeObstacle?
@@ -178,18 +180,18 @@ extension FactName where Value == AgentRecord {
     package static var agent: Self { Self("agent") }
 }
 extension FactName where Value == AgentAbsence {
-    /// Recorded when the agent exited and will be started again. Absent if the agent is running, or was killed.
+    /// The record of an agent that exited and will be started again. Absent if the agent is running, or was killed.
     package static var absence: Self { Self("absence") }
 }
 extension FactName where Value == ObservedConditions {
     package static var conditions: Self { Self("conditions") }
 }
 extension FactName where Value == AlarmReport {
-    /// Absent if no request needs to wake the machine, or no agent has checked yet.
+    /// The state of the alarm. Absent if no request needs to wake the machine, or if no agent has checked this yet.
     package static var alarm: Self { Self("alarm") }
 }
 extension FactName where Value == SignificantTime {
-    /// The day and time zone that the app last received; absent if the app does not want to be notified.
+    /// The day and time zone of which the app was last notified. Absent if the app has no handler for time changes.
     package static var significantTime: Self { Self("significantTime") }
     /// The day and time zone for which a launch is running.
     package static var significantTimeBeingTold: Self { Self("significantTimeBeingTold") }
@@ -199,28 +201,28 @@ extension FactName where Value == Int {
     package static var lastTaskIdentifier: Self { Self("lastTaskIdentifier") }
     /// The number on the app's icon.
     package static var badge: Self { Self("badge") }
-    /// The number that docks have received.
+    /// The number that was last sent to docks.
     package static var badgeTold: Self { Self("badgeTold") }
 }
 extension FactName where Value == Date {
-    /// The last time when the user wanted transfers to be tried at once.
+    /// The last time at which the user retried or resumed transfers.
     package static var retriedAt: Self { Self("retriedAt") }
-    /// When the app's files changed last (``AgentSettings/watchedFiles``).
+    /// The time of the last change of the app's files (``AgentSettings/watchedFiles``).
     package static var appChangedAt: Self { Self("appChangedAt") }
-    /// The time since which the user has do-not-disturb switched on.
+    /// The time since which do-not-disturb is on.
     package static var doNotDisturbSince: Self { Self("doNotDisturbSince") }
-    /// The last time for which the machine was woken. The machine is never woken for it again.
+    /// The last alarm time for which the machine was woken. The machine is never woken for this time again.
     package static var servedWake: Self { Self("servedWake") }
     /// The approximate time when an agent last read this ledger.
     package static var lookedAt: Self { Self("lookedAt") }
 }
 extension FactName where Value == [Int64] {
-    /// Running launches whose apps began background transfers.
+    /// The running launches in which the app began background transfers.
     package static var launchesWithTransfers: Self { Self("launchesWithTransfers") }
 }
 extension FactName where Value == Bool {
-    /// `true` if the notification server advertises buttons and is not one of ``serversWithoutButtons``. Absent if the server was not
-    /// asked, or is gone.
+    /// `true` if the notification server advertises buttons and is not one of ``serversWithoutButtons``. Absent if the server was
+    /// not queried yet, or has ended.
     package static var serverHasButtons: Self { Self("serverHasButtons") }
 }
 extension FactName where Value == ServerKnowledge {
@@ -231,25 +233,27 @@ extension FactName where Value == ServerKnowledge {
     }
 }
 extension FactName where Value == [String] {
-    /// Notifications that were not seen on screen, but that the user has read in a terminal.
+    /// The notifications that the user did not see on the screen, but that a command has listed in a terminal.
     package static var noticesListed: Self { Self("noticesListed") }
-    /// Labels of notification servers that advertise buttons, and whose button a user did not find in `notify --test`.
+    /// The labels of notification servers that advertise buttons although the user did not find the button in `notify --test`.
     package static var serversWithoutButtons: Self { Self("serversWithoutButtons") }
 }
 extension FactName where Value == String {
-    /// The time zone in which the occurrence of a request's rule was planned last. Absent if an earlier version planned it.
+    /// The time zone in which the occurrence of a request's rule was last planned. Absent if an earlier version planned the
+    /// occurrence.
     package static func zone(ofRequest identifier: String) -> Self { Self("zone:" + identifier) }
-    /// `FileIdentity` of the spool folder that the queued copies were put into. Absent if the folder is not known.
+    /// The `FileIdentity` of the spool folder with the queued copies. Absent if the folder is not known.
     package static var spool: Self { Self("spool") }
-    /// The notification server whose numbers are stored in the ledger: the bus and the name of the server on it.
+    /// The notification server that assigned the stored notification numbers: the address of the bus, and the server's name on this
+    /// bus.
     package static var notificationServer: Self { Self("notificationServer") }
-    /// The reason why the notification server cannot be reached; absent if it can.
+    /// The reason why the notification server cannot be reached. Absent if it can be reached.
     package static var presenterTrouble: Self { Self("presenterTrouble") }
     /// The reason why the agent would not be started again after it exited. Absent if it would be started, or has not tried to exit.
     package static var activationTrouble: Self { Self("activationTrouble") }
 }
 
-/// The facts as they were read last. A text that has not changed, which is the usual case, is not decoded again.
+/// The facts that were read last. If the text of a fact has not changed (the usual case), it is not decoded again.
 private final class DecodedFacts: Sendable {
     static let shared = DecodedFacts()
     private let known = Mutex<[String: (text: String, value: any Sendable)]>([:])
@@ -264,7 +268,7 @@ private final class DecodedFacts: Sendable {
 }
 
 extension LedgerTransaction {
-    /// Returns a fact. A value that cannot be read counts as absent, because every fact is recorded again by its source.
+    /// Returns a fact. A value that cannot be decoded is treated as absent, because the source of each fact records the fact again.
     package func fact<Value>(_ name: FactName<Value>) throws -> Value? {
         guard
             let text = try String.fetchOne(
@@ -273,7 +277,7 @@ extension LedgerTransaction {
         return DecodedFacts.shared.value(name.name, text)
     }
 
-    /// Stores whether the user found the button of the notification server that runs now.
+    /// Stores whether the user found the button in a notification of the current notification server.
     package func recordButtons(areDrawn: Bool, byServer label: String) throws {
         let others = try (fact(.serversWithoutButtons) ?? []).filter { $0 != label }
         let servers = areDrawn ? others : Array(others.suffix(Self.mostServersWithoutButtons - 1)) + [label]
@@ -283,7 +287,7 @@ extension LedgerTransaction {
 
     private static let mostServersWithoutButtons = 16
 
-    /// Stores a fact. Writes only a changed value, so that a repetition sends no change notification.
+    /// Stores a fact. An unchanged value is not written, so that no change notification is sent.
     package func setFact<Value>(_ name: FactName<Value>, _ value: Value?) throws {
         guard try fact(name) != value else { return }
         guard let value else {

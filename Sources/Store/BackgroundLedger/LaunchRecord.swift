@@ -3,44 +3,46 @@ import BackgroundScheduling
 import Foundation
 import GRDB
 
-/// A launch of an app process, and after its end a line of the history. Events change the columns of its life. Statements of
-/// ``LedgerTransaction`` write the process, its progress and the number of its notification.
+/// A launch of an app process. After its end, it is an entry of the history. Only events change the columns of its ``LaunchLife``.
+/// Statements of ``LedgerTransaction`` write the process, its progress and the number of its notification.
 package struct LaunchRecord: Codable, Sendable, Equatable {
     package private(set) var id: Int64?
     package let kind: LaunchKind
     /// The identifier of the task, the session or the notification, depending on the kind.
     package let identifier: String
     package let requestToken: String?
-    /// 1 for the first launch of a request. Each further launch increases the number, and `reason` contains the reason.
+    /// The number of the launch among the launches of a request. It is 1 for the first launch. `reason` contains the reason for
+    /// each launch.
     package let generation: Int
     package let reason: String
     package let simulated: Bool
     package let servedOccurrence: Date?
     package let pid: Int32?
     package let startedAt: Date
-    /// Committed before the signal is sent.
+    /// The reason why the agent ends the launch. The reason is committed before SIGTERM is sent.
     package private(set) var stopReason: StopReason?
     package let isPersonChoosing: Bool
     package private(set) var result: LaunchOutcome?
     package private(set) var endedAt: Date?
     package private(set) var outcome: LaunchOutcome?
     package private(set) var detail: String?
-    /// Conditions that must hold while the launch runs.
+    /// The conditions that must hold while the launch is running.
     package let requiresNetwork: Bool
     package let requiresExternalPower: Bool
     /// The time when the request was submitted, and the time for which it was submitted.
     package let askedAt: Date?
     package let askedBegin: Date?
-    /// The last condition that was met.
+    /// The condition of the request that was met last.
     package let woke: String?
-    /// The ``ProcessIdentity/start`` of the process with the number `pid`. `nil` if an earlier version recorded the number alone.
+    /// The ``ProcessIdentity/start`` of the process with the number `pid`. `nil` if an earlier version recorded only the process
+    /// number.
     package let hostStart: Int64?
     package let title: String?
     package let subtitle: String?
     package let progressDone: Int64?
     package let progressTotal: Int64?
     package let progressAt: Date?
-    /// The number of the progress notification on the server.
+    /// The notification server's number of the progress notification.
     package let noticeID: Int64?
 
     /// The process that does the work.
@@ -49,10 +51,11 @@ package struct LaunchRecord: Codable, Sendable, Equatable {
         return ProcessIdentity(pid: pid, start: hostStart)
     }
 
-    /// The process that submitted continued processing, and that does the work.
+    /// The process that submitted the continued processing and does its work. `nil` for other launches.
     package var host: ProcessIdentity? { kind == .continuedProcessing ? process : nil }
 
-    /// - Parameter request: the request that the launch serves. A request of continued processing supplies its process and its text.
+    /// - Parameter request: the request that the launch is for. A request of continued processing also contains the process and the
+    ///   text of the notification.
     package init(
         kind: LaunchKind, identifier: String, requestToken: String? = nil, generation: Int = 1, reason: String,
         simulated: Bool = false, servedOccurrence: Date? = nil, startedAt: Date, woke: String? = nil,
@@ -69,7 +72,7 @@ package struct LaunchRecord: Codable, Sendable, Equatable {
         (progressDone, progressTotal, progressAt, noticeID) = (nil, nil, nil, nil)
     }
 
-    /// A launch that serves a request; `nil` if the request does not begin.
+    /// Creates a launch for a request. Returns `nil` if the request does not begin.
     package init?(
         of request: RequestRecord, _ commands: [RequestLife.Command], simulated: Bool = false, woke: String, startedAt: Date
     ) {
@@ -79,7 +82,7 @@ package struct LaunchRecord: Codable, Sendable, Equatable {
             reason: reason, simulated: simulated, servedOccurrence: served, startedAt: startedAt, woke: woke, request: request)
     }
 
-    /// Creates the history entry of an occurrence that was skipped.
+    /// Creates the history entry for a skipped occurrence.
     package init(skipping occurrence: Date, of request: RequestRecord, at now: Date) {
         self.init(
             kind: request.kind, identifier: request.identifier, reason: "missed", servedOccurrence: occurrence, startedAt: now)
@@ -117,7 +120,7 @@ extension LaunchRecord {
 extension LedgerTransaction {
     /// Applies an event to a launch. The row is updated if the event changed it.
     ///
-    /// - Parameter timer: the part of the launch that the agent keeps in memory.
+    /// - Parameter timer: the state of the launch that the agent keeps in memory.
     /// - Returns: the remaining actions for the agent.
     @discardableResult
     package func handle(
@@ -129,7 +132,7 @@ extension LedgerTransaction {
         return commands
     }
 
-    /// Handles an event to which the timer does not matter.
+    /// Handles an event that does not need the timer.
     package func handle(_ event: LaunchLife.Event, launch id: Int64) throws {
         guard var launch = try launch(id) else { return }
         var timer: LaunchSupervision?

@@ -26,7 +26,7 @@ extension LedgerTransaction {
         }
     }
 
-    /// Returns ended continued processing whose progress notification may still be on screen.
+    /// Returns the ended launches of continued processing whose progress notification may still be on the screen.
     package func endedLaunchesStillShown() throws -> [LaunchRecord] {
         try LaunchRecord.fetchRare(
             database.cachedStatement(sql: "SELECT * FROM launch WHERE endedAt IS NOT NULL AND noticeID IS NOT NULL"))
@@ -45,7 +45,7 @@ extension LedgerTransaction {
         try Int64.fetchOne(database.cachedStatement(sql: "SELECT MAX(id) FROM launch"))
     }
 
-    /// Returns the newest launches, the newest one last.
+    /// Returns the newest launches, the newest launch last.
     package func history(limit: Int) throws -> [LaunchRecord] {
         try LaunchRecord.fetchRare(
             database.cachedStatement(sql: "SELECT * FROM launch ORDER BY id DESC LIMIT ?"), arguments: [limit]
@@ -60,16 +60,17 @@ extension LedgerTransaction {
             arguments: [kind.rawValue, identifier, limit])
     }
 
-    /// Returns the number of consecutive launches, counted back from the last one, that ended without a result because of the app. The
-    /// launches can be for different requests with the same identifier. A launch that did not start because the agent died does not count.
+    /// Returns the number of consecutive launches, counted back from the last one, that ended without a result because of the app.
+    /// The launches can be for different requests with the same identifier. Launches that did not start because the agent was
+    /// killed are not counted.
     package func failedInARow(_ kind: LaunchKind, _ identifier: String) throws -> Int {
         let inARow = try endedLaunches(kind, identifier, limit: 60)
             .prefix { $0.outcome?.isBlamedOnApp == true || $0.outcome == .neverBegan }
         return inARow.filter { $0.outcome?.isBlamedOnApp == true }.count
     }
 
-    /// Returns the latest wall-clock occurrence that was served for an identifier. Occurrences more than `WallClockRule.servedAhead` in the
-    /// future are ignored. A launch that died without a result served no occurrence.
+    /// Returns the latest wall-clock occurrence of an identifier whose launch ended with a result. Occurrences more than
+    /// `WallClockRule.servedAhead` in the future are ignored.
     package func lastServedOccurrence(_ identifier: String, now: Date) throws -> Date? {
         let seconds = try Double.fetchOne(
             database.cachedStatement(
@@ -80,7 +81,7 @@ extension LedgerTransaction {
         return seconds.map { Date(timeIntervalSince1970: $0) }
     }
 
-    /// Returns when the last launch of a request began. A launch whose process never started does not count.
+    /// Returns the time at which the last launch of a request began. Launches whose process never started are ignored.
     package func lastRequestStart() throws -> Date? {
         let seconds = try Double.fetchOne(
             database.cachedStatement(
@@ -91,7 +92,7 @@ extension LedgerTransaction {
         return seconds.map(Date.init(timeIntervalSince1970:))
     }
 
-    /// Records the progress of continued processing, as its process reported it. An ended launch is not changed.
+    /// Records the progress that the process of continued processing reported. An ended launch is not changed.
     package func setProgress(_ done: Int64, of total: Int64, launch id: Int64, now: Date) throws {
         try database.run(
             sql: "UPDATE launch SET progressDone = ?, progressTotal = ?, progressAt = ? WHERE id = ? AND endedAt IS NULL",
@@ -110,12 +111,12 @@ extension LedgerTransaction {
             sql: "UPDATE launch SET pid = ?, hostStart = ? WHERE id = ?", arguments: [process.pid, process.start, id])
     }
 
-    /// Stores the number of the progress notification that the server shows; `nil` if it was closed.
+    /// Stores the server's number of the progress notification, or `nil` if the notification was closed.
     package func setProgressNotice(_ number: Int64?, launch id: Int64) throws {
         try database.run(sql: "UPDATE launch SET noticeID = ? WHERE id = ?", arguments: [number, id])
     }
 
-    /// Records the result that the app reported for its launch. The first result counts.
+    /// Records the result that the app reported for its launch. Later results are ignored.
     package func setResult(_ result: LaunchOutcome, detail: String?, ofLaunch id: Int64) throws {
         try handle(.resultRecorded(result, detail: detail), launch: id)
     }

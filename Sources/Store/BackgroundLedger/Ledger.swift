@@ -7,9 +7,9 @@ import GRDB
 
 /// The durable contract between an app's processes and its agent: one SQLite file per app id.
 ///
-/// Every change that must outlive a process is one transaction, which is synced to the disk before the call returns (0.3 ms on a laptop
-/// SSD). Writers of all processes take turns; a reader never waits. The agent is notified of a commit by ``ChangeListener``, which carries no data.
-/// The agent then reads the change from the ledger.
+/// Every change that must outlive a process is one transaction, which is synced to the disk before the call returns (0.3 ms on a
+/// laptop SSD). Writers of all processes take turns. A reader never waits. ``ChangeListener`` notifies the agent of a commit, and
+/// the agent then reads the change from the ledger.
 package final class Ledger: Sendable {
     package let directories: AppDirectories
     private let queue: DatabaseQueue
@@ -27,12 +27,14 @@ package final class Ledger: Sendable {
     private let presence: ProcessPresence?
     let view = LedgerMemory.View()
 
-    /// The role of the process that opens the ledger. The role decides whose commits copy the write-ahead log into the file, which costs
-    /// three syncs.
+    /// The role of the process that opens the ledger. The role decides which process copies the write-ahead log into the database
+    /// file. The copy costs three syncs.
     package enum Role {
-        /// The app copies the log only if the log has grown larger than an agent allows: no agent is running, or the agent is stopped.
+        /// The app copies the log only if the log is larger than an agent allows, because no agent is running or the agent is
+        /// stopped.
         case app
-        /// The agent copies the log as soon as this is useful. The copy follows the commit, so that no other writer waits for it.
+        /// The agent copies the log as soon as this is useful. It copies after the commit, so that other writers do not wait for
+        /// the copy.
         case agent
 
         /// The length of the log at which it is copied, in pages of 4 KiB.
@@ -46,7 +48,7 @@ package final class Ledger: Sendable {
 
     /// Opens the ledger. Creates the ledger and its folders if they do not exist.
     ///
-    /// - Throws: ``StoreError``; a ledger of a newer version or a damaged one is left untouched.
+    /// - Throws: ``StoreError``. A ledger of a newer version and a damaged ledger are not changed.
     package init(_ directories: AppDirectories, as role: Role = .app) throws(StoreError) {
         self.directories = directories
         try directories.createStateFolders()
@@ -69,7 +71,7 @@ package final class Ledger: Sendable {
         presence = nil
     }
 
-    /// A copy in memory of the ledger on the disk. For commands that only show the ledger while it cannot be written.
+    /// Creates a copy in memory of the ledger on the disk, for commands that only show a ledger that cannot be written.
     package convenience init(copyOf directories: AppDirectories) throws(StoreError) {
         let path = directories.ledger.path
         do {
@@ -178,7 +180,7 @@ package final class Ledger: Sendable {
 
     private static let aloneLabel = "ledger alone"
 
-    /// No other process can open the ledger before this one ends, because the disk was full when this process opened it.
+    /// `true` if no other process can open the ledger before this process ends, because the disk was full when it was opened.
     package var isAlone: Bool { queue.configuration.label == Self.aloneLabel }
 
     private static func file(_ path: String) -> DatabaseFile { DatabaseFile(path: path, migrator: LedgerSchema.migrator) }
@@ -200,16 +202,16 @@ package final class Ledger: Sendable {
         }
     }
 
-    /// `true` if the ledger ends with its process.
+    /// `true` if the ledger is in memory and is lost when its process ends.
     package var isInMemory: Bool { memory != nil }
 
-    /// `true` if the ledger, its log or the index of the log was removed or replaced since it was opened. No other process would read what
-    /// this process writes.
+    /// `true` if the ledger, its log or the index of the log was removed or replaced after it was opened. Other processes cannot
+    /// read the data that this process writes.
     package var isReplaced: Bool { files?.areReplaced ?? false }
 
-    /// Saves the ledger of the agent after a file beside the ledger was removed and this process has the last reference to that file. The
-    /// content of that file is copied into the ledger, and then other processes may open the ledger again. If the ledger itself was
-    /// removed, nothing is saved.
+    /// Saves the ledger after its log or the index of the log was removed while the agent had the file open. The content of this
+    /// file is copied into the ledger. Then other processes may open the ledger again. If the ledger itself was removed, nothing is
+    /// saved. Only for the agent.
     package func save() throws(StoreError) {
         guard let files else { return }
         if !files.areAnotherLedgers {
@@ -225,8 +227,8 @@ package final class Ledger: Sendable {
     /// Lets other processes open the ledger again although the content of a removed file could not be saved. Only for the agent.
     package func releaseUnsaved() { files?.releaseHold() }
 
-    /// Copies all commits into the file and empties the log. The log contains old versions of rows, and with them secrets that were
-    /// overwritten since. Does nothing if another process is reading or writing at that moment. Cost: three syncs, if there is a log.
+    /// Copies all commits into the database file and empties the log, because old versions of rows in the log can contain removed
+    /// secrets. Does nothing if another process is reading or writing. Cost: three syncs, if the log is not empty.
     package func checkpointLog() {
         var information = stat()
         guard memory == nil, stat(directories.ledger.path + "-wal", &information) == 0, information.st_size > 0 else { return }
@@ -243,7 +245,8 @@ package final class Ledger: Sendable {
 
     /// Runs `body` in one `BEGIN IMMEDIATE` transaction. The values that `body` reads are current and stay current until the commit.
     ///
-    /// If the disk is full, the reserve is given up. `body` then runs a second time in an app. The agent tries again by itself.
+    /// If the disk is full, the reserved disk space is released. In an app, `body` then runs a second time. The agent has its own
+    /// retries.
     @discardableResult
     package func write<Value>(
         usesReserve: Bool = true, _ body: (LedgerTransaction) throws -> Value
@@ -296,8 +299,8 @@ package final class Ledger: Sendable {
         LedgerTransaction(database: database, foreignCommits: memory?.commits(besides: view))
     }
 
-    /// Reads the change after a change notification. inotify reports a write before the commit is visible, so this waits for the writer
-    /// (`BEGIN IMMEDIATE`). ``read(_:)`` could see the earlier state and would not be notified again.
+    /// Reads the change after a change notification. inotify reports a write before the commit is visible, so this method waits for
+    /// the writer (`BEGIN IMMEDIATE`). ``read(_:)`` could read the earlier state, and no other notification would follow.
     package func readAfterRing<Value>(_ body: (LedgerTransaction) throws -> Value) throws(StoreError) -> Value {
         try write(body)
     }
@@ -318,7 +321,7 @@ package final class Ledger: Sendable {
         }
     }
 
-    /// The value of a pragma on this connection, for tests of the durability settings.
+    /// Returns the value of a pragma on this connection, for tests of the durability settings.
     package func pragma(_ name: String) throws(StoreError) -> String? {
         do {
             return try queue.inDatabase { try String.fetchOne($0, sql: "PRAGMA \(name)") }
@@ -342,22 +345,22 @@ package final class Ledger: Sendable {
     }
 }
 
-/// The ledger inside one transaction. The extensions contain what can be read and changed, with one file per table.
+/// The ledger inside one transaction. The extensions have the functions that read and change the tables, with one file per table.
 package struct LedgerTransaction {
     let database: Database
     /// The number of commits by other views. In memory all views share one connection, which cannot distinguish its commits.
     var foreignCommits: Int?
     let memo = TransactionMemo()
 
-    /// Returns whether a newer version of the program has migrated this ledger since it was opened. This version does not know the new
-    /// rules.
+    /// Returns whether a newer version of the program has migrated this ledger after it was opened. This version must not write to
+    /// it.
     package func isSuperseded() throws -> Bool { try LedgerSchema.migrator.hasBeenSuperseded(database) }
 
     /// The number of rows that were changed through this connection.
     package var changeCount: Int { database.totalChangesCount }
 
-    /// Returns a number that changes whenever another connection has committed. Commits of this connection do not change the number. The
-    /// call is cheap.
+    /// Returns a number that changes whenever another connection has committed. Commits of this connection do not change the
+    /// number. The call takes little time.
     package func foreignVersion() throws -> Int {
         if let foreignCommits { return foreignCommits }
         return try Int.fetchOne(database.cachedStatement(sql: "PRAGMA data_version")) ?? 0
@@ -379,7 +382,7 @@ package struct LedgerTransaction {
                     """))
     }
 
-    /// Returns the number of migrations of the ledger. The number grows with each migration, and the call is cheap.
+    /// Returns the number of migrations of the ledger. The number increases with each migration. The call takes little time.
     package func migrationCount() throws -> Int {
         try Int.fetchOne(database.cachedStatement(sql: "SELECT COUNT(*) FROM grdb_migrations")) ?? 0
     }

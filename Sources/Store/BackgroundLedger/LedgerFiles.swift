@@ -4,11 +4,11 @@ import ProcessSupport
 
 /// The identity of the files of a ledger, as one process opened them: SQLite's database, its log and the log's index.
 ///
-/// A user may delete the log and the index, because they look like leftovers. A process that has them open then writes to files that no
-/// other process reads, and the next process creates new files. The commits of each process are lost for the other one. For this reason, a
-/// running agent publishes which files it has open. The agent holds a shared lock on the byte of the state folder whose offset is the
-/// number of the files, and no process opens other files at the same time. A process of the app publishes nothing, because its commits are
-/// also in the agent's log.
+/// A user may delete the log and the index, because they look like temporary files. A process that has them open then writes to
+/// files that no other process reads, and the next process creates new files. Each process then misses the commits of the other
+/// process. For this reason, a running agent shows which files it has open: it holds a shared lock on a byte of the state folder,
+/// and the offset of the byte identifies the files. No process opens other files at the same time. A process of the app takes no
+/// such lock, because its commits are also in the agent's log.
 final class LedgerFiles: Sendable {
     private let directories: AppDirectories
     /// Numbers of files. 0 if a file does not exist, and `nil` if the file system did not answer.

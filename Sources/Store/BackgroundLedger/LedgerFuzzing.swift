@@ -17,9 +17,8 @@ package enum LedgerFuzzing {
 
     private static let tables = ["transfer", "request", "launch", "notification", "fact", "sessionEvent", "control"]
 
-    /// Reads one input. The first byte selects the table, and the second byte is not used. The other bytes are columns: one byte for the
-    /// type, then the value up to a zero byte.
-    /// zero.
+    /// Reads one input. The first byte selects the table, and the second byte is not used. The other bytes are columns: one byte
+    /// for the type, then the value up to a zero byte.
     package static func read(_ bytes: UnsafeRawBufferPointer) {
         guard bytes.count > 2 else { return }
         let table = tables[Int(bytes[0]) % tables.count]

@@ -3,10 +3,11 @@ import Foundation
 import GRDB
 import Synchronization
 
-/// A ledger in memory: the same tables and rules, but nothing is durable. The ledger is for virtual time, where a year must pass within a
-/// second and the disk is not tested.
+/// A ledger in memory: the same tables and rules, but nothing is stored on the disk. It is used in virtual time, because a
+/// simulated year must pass within a second and the disk is not tested.
 ///
-/// Every process of a simulated host has its own view, so that an agent can distinguish its commits from other commits.
+/// Every process of a simulated host has its own view, so that an agent can distinguish its own commits from the commits of other
+/// processes.
 final class LedgerMemory: Sendable {
     /// The view of one process.
     final class View: Sendable {
@@ -92,20 +93,20 @@ final class LedgerMemory: Sendable {
     }
 }
 
-/// The moment of a commit at which a process can die. Before the commit, nothing has changed. After it, none of the following steps is
-/// executed.
+/// The moment of a commit at which a test can kill a process. Before the commit, nothing has changed. After the commit, none of the
+/// following steps is executed.
 package enum LedgerCommitStage: Sendable {
     case committing
     case committed
 }
 
-/// The error of a process that died while it wrote.
+/// The error of a process that was killed while it wrote.
 struct LedgerDeath: Error {}
 
 extension Ledger {
     /// A ledger in memory.
     ///
-    /// - Parameter directories: the places of the files; created if they do not exist.
+    /// - Parameter directories: the folders of the app. They are created if they do not exist.
     package convenience init(inMemory directories: AppDirectories, makesFolders: Bool = true) throws(StoreError) {
         if makesFolders { try directories.createStateFolders() }
         do {
@@ -125,13 +126,13 @@ extension Ledger {
     /// The number of commits to a ledger in memory, of all views.
     package var commitCount: Int { memory?.commits ?? 0 }
 
-    /// Sets a function that is called at every commit of this view that changes something. If the function returns `true`, the process dies
-    /// there.
+    /// Sets a function that is called at every commit of this view that changes rows. If the function returns `true`, the process
+    /// is killed at this point.
     package func setKillHook(_ killHook: (@Sendable (LedgerCommitStage) -> Bool)?) {
         LedgerMemory.setKillHook(killHook, of: view)
     }
 
-    /// Makes every commit of this view that changes something fail with this error; `nil` ends that.
+    /// Makes every commit of this view that changes rows fail with this error. With `nil`, commits succeed again.
     package func setTrouble(_ trouble: StoreError?) { LedgerMemory.setTrouble(trouble, of: view) }
 
     /// Marks the ledger as migrated by a newer version of the program, or removes the mark.
@@ -149,14 +150,14 @@ extension Ledger {
         return Backup(copy: copy)
     }
 
-    /// Restores the content of the backup. Processes that have the ledger open see another file: they are dead, or start again.
+    /// Restores the content of the backup. Processes that have the ledger open detect another file, and are killed or start again.
     package func restore(_ backup: Backup) throws {
         guard let memory else { return }
         try backup.copy.backup(to: memory.queue)
         memory.count(view)
     }
 
-    /// A ledger in memory as it was at some moment.
+    /// The content of a ledger in memory at one moment.
     package struct Backup: Sendable {
         fileprivate let copy: DatabaseQueue
     }

@@ -13,9 +13,9 @@ extension LedgerRecord {
     }
 }
 
-/// Queries whose result is mostly empty. GRDB reads the names of all columns of a statement before its first row, which costs ten times as
-/// much as a query without rows. For this reason, a first query checks whether there is a row. The agent makes about thirty such queries in
-/// every pass.
+/// Queries whose result is usually empty. A first query checks whether a row exists, because GRDB reads the names of all columns
+/// before the first row. This costs ten times as much as a query without rows. The agent makes about thirty such queries in every
+/// pass.
 extension FetchableRecord {
     static func fetchRare(_ statement: Statement, arguments: StatementArguments = StatementArguments()) throws -> [Self] {
         guard try DatabaseValue.fetchOne(statement, arguments: arguments) != nil else { return [] }
@@ -48,7 +48,8 @@ extension Database {
     }
 }
 
-/// The results of queries in one transaction, valid until a row changes. The steps of an agent's pass make the same queries.
+/// The results of queries in one transaction. They are valid until a row changes. They are stored because the steps of an agent's
+/// pass make the same queries.
 final class TransactionMemo {
     private var changes = 0
     private var rows: [String: Any] = [:]

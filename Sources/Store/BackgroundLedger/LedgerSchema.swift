@@ -1,6 +1,6 @@
 import GRDB
 
-/// The tables, version by version. A published migration is never edited.
+/// The tables of the ledger, with one migration for each version. A published migration is never changed.
 enum LedgerSchema {
     static var migrator: DatabaseMigrator {
         var migrator = DatabaseMigrator()

@@ -4,17 +4,17 @@ import ProcessSupport
 
 // Copies of files to upload that have no row in the ledger, because the ledger was removed or comes from a backup.
 extension AppDirectories {
-    /// Moves copies without a row to a separate folder, where the user can find them.
+    /// Moves copies without a row in the ledger to a separate folder, in which the user can find them.
     ///
     /// - Returns: `false` if the spool is in use or cannot be read.
     package func moveUnknownCopies(of ledger: Ledger) -> Bool {
         withUnknownFiles(of: ledger) { names in for name in names where name.hasPrefix(Self.copyPrefix) { _ = putAside(name) } }
     }
 
-    /// Calls `body` with the names in the spool that have no row. While the lock is exclusive, no running process is between creating a
-    /// file and inserting its row.
+    /// Calls `body` with the names in the spool that have no row. The spool's lock is held exclusively during the call. So no
+    /// running process has created a file without having inserted its row.
     ///
-    /// - Returns: `false` if the spool is in use or cannot be read. `body` is not called then.
+    /// - Returns: `false` if the spool is in use or cannot be read. In this case `body` is not called.
     package func withUnknownFiles(of ledger: Ledger, _ body: ([String]) -> Void) -> Bool {
         guard let lock = try? FileLock.acquire(spoolLock) else { return false }
         defer { extendLifetime(lock) }

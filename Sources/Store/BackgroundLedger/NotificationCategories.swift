@@ -2,7 +2,7 @@ import BackgroundNotices
 import Foundation
 import GRDB
 
-/// The buttons of a kind of notification.
+/// The buttons of a category of notifications.
 struct NotificationCategoryRecord: LedgerRecord {
     static let databaseTableName = "notificationCategory"
     var identifier: String
@@ -24,7 +24,7 @@ extension LedgerTransaction {
 
     /// Stores a category.
     ///
-    /// - Parameter details: further details in the app's own format.
+    /// - Parameter details: other data of the category, in the app's own format.
     package func setCategory(_ identifier: String, actions: [NoticeAction], details: String? = nil) throws {
         if let known = try category(identifier), known.actions == actions,
             known.details == details
@@ -45,7 +45,7 @@ extension LedgerTransaction {
         return (details?.options ?? 0) & 1 != 0
     }
 
-    /// Returns the stored details of every category.
+    /// Returns the stored details of all categories.
     package func categoryDetails() throws -> [String] {
         try categories().compactMap(\.details)
     }

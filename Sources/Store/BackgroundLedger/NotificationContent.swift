@@ -19,13 +19,13 @@ package struct NoticeAttachment: Codable, Sendable, Equatable {
 
     package static let pictureTypes: Set<String> = ["public.png", "public.jpeg", "com.compuserve.gif", "org.webmproject.webp"]
 
-    /// Copies with equal content are equal, whatever the name of the file.
+    /// Returns whether two attachments have equal content. The names of the files in the spool are not compared.
     package static func == (one: NoticeAttachment, other: NoticeAttachment) -> Bool {
         (one.identifier, one.type, one.sha256) == (other.identifier, other.type, other.sha256)
     }
 }
 
-/// The parts of a notification that are kept for the app and are not shown.
+/// The parts of a notification that are stored for the app and are not shown.
 package struct KeptContent: Codable, Sendable, Equatable {
     package var target: String?
     package var launchImage = ""
@@ -44,28 +44,30 @@ package struct KeptContent: Codable, Sendable, Equatable {
     }
 }
 
-/// The content of a notification, as the app set it. The content is compared as one value: adding equal content again changes nothing.
+/// The content of a notification that the app set. The content is compared as one value, so adding equal content again changes
+/// nothing.
 package struct NotificationContent: Codable, Sendable, Equatable {
     package var title: String
     package var subtitle: String
     package var body: String
     package var categoryIdentifier: String
     package var threadIdentifier: String
-    /// A property list, as JSON text with sorted keys.
+    /// The app's values, as JSON text with sorted keys, or as a property list.
     package var userInfo: String
-    /// The name of a theme sound or of a file; `nil` if the notification is silent.
+    /// The name of a sound in the sound theme, or of a sound file. `nil` for no sound.
     package var sound: String?
     /// The interruption level: 0 passive, 1 active, 2 time sensitive, 3 critical.
     package var interruptionLevel: Int
     package var badge: Int?
-    /// `nil` for a notification without attachments. Rows of earlier versions have none.
+    /// The attachments. `nil` for a notification without attachments, and in rows of earlier versions.
     package var attachments: [NoticeAttachment]?
     package var kept: KeptContent?
-    /// The path of the file that `sound` names, as the app found it; `nil` without a file.
+    /// The path of the sound file that the app found for `sound`. `nil` if `sound` is not a file.
     package var soundFile: String?
-    /// The advice that is shown if the desktop has no buttons.
+    /// The text that is shown only if the desktop has no buttons.
     package var withoutButtons: String?
-    /// The time when the agent takes the notification off the screen, in seconds since 1970; `nil` if it has no end.
+    /// The expiration date in seconds since 1970. The agent removes the notification from the screen at this time. `nil` for no
+    /// expiration.
     package var until: Double?
 
     package init(
@@ -84,7 +86,7 @@ package struct NotificationContent: Codable, Sendable, Equatable {
         self.attachments = attachments.isEmpty ? nil : attachments
     }
 
-    /// The name of the theme sound. The default sound is used for a sound file.
+    /// The name of the sound in the sound theme. For a sound file, it is the default sound.
     package var themeSound: String? { sound.map { Self.isSoundFile($0) ? Self.defaultSound : $0 } }
 
     /// The sound of a new message. Source: Freedesktop Sound Naming Specification.

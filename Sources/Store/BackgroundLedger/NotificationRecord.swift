@@ -2,7 +2,7 @@ import BackgroundNotices
 import Foundation
 import GRDB
 
-/// A notification, as its app added it. Only ``handle(_:)`` changes its state.
+/// A notification that the app added. Only ``handle(_:)`` changes its state.
 package struct NotificationRecord: Codable, Sendable, Equatable {
     package typealias State = NoticeLife.Phase
 
@@ -15,9 +15,9 @@ package struct NotificationRecord: Codable, Sendable, Equatable {
     package internal(set) var content: NotificationContent
     package internal(set) var state: State
     package let createdAt: Date
-    /// The time of the last addition; `nil` for a notification that an earlier version added.
+    /// The time at which the app last added the notification. `nil` if an earlier version added it.
     package internal(set) var addedAt: Date?
-    /// The time when the notification is shown; `nil` if it is shown at once.
+    /// The time at which the notification is shown. `nil` if it is shown at once.
     package internal(set) var dueAt: Date?
     /// The schedule of a notification with a trigger. The schedule is kept after the notification was shown, because it contains the
     /// trigger.
@@ -34,9 +34,9 @@ package struct NotificationRecord: Codable, Sendable, Equatable {
     /// `true` if the notification may be on the screen under a number that was not recorded.
     package internal(set) var mayStand: Bool?
     package internal(set) var revision: Int
-    /// The latest time until which the notification waits for its delegate; `nil` if it does not wait.
+    /// The latest time until which the notification waits for the app's delegate. `nil` if it does not wait.
     package internal(set) var heldUntil: Date?
-    /// The parts that the delegate wants shown; `nil` for all parts.
+    /// The parts that are shown, as the delegate chose. `nil` for all parts.
     package internal(set) var presentation: NoticePresentation?
     /// The time since which the notification is not shown because its category is switched off. `nil` if the category is not switched off,
     /// or was not checked.
@@ -50,20 +50,20 @@ package struct NotificationRecord: Codable, Sendable, Equatable {
     /// `true` for a notification of the agent itself, not of an app.
     package var isAgents: Bool { identifier.hasPrefix(Self.agentPrefix) }
 
-    /// The end of the time that the notification is about.
+    /// The expiration date of the notification.
     package var until: Date? { content.until.map(Date.init(timeIntervalSince1970:)) }
 
     /// `true` if the notification will be shown, for the first time or again.
     package var willBeShown: Bool { life.isUnreported || state != .over && schedule?.next != nil }
 
-    /// Returns whether the delegate may still decide about the notification. The process of the delegate may have died, and a changed clock
-    /// does not make the wait longer.
+    /// Returns whether the delegate may still decide about the notification. The time limit is necessary because the process of the
+    /// delegate may have been killed. A changed clock does not make the wait longer.
     package func isHeld(now: Date) -> Bool {
         guard let heldUntil else { return false }
         return heldUntil > now && heldUntil.timeIntervalSince(now) <= 2 * NoticePresentation.patience
     }
 
-    /// The content without the parts that the delegate does not want shown.
+    /// The content without the parts that the delegate did not choose.
     package var shownContent: NotificationContent {
         guard let presentation else { return content }
         var content = content
@@ -74,8 +74,8 @@ package struct NotificationRecord: Codable, Sendable, Equatable {
         return content
     }
 
-    /// Makes a repeating notification pending again when its next time has come. A notification on the screen stays until then. A pending
-    /// response of the server has to arrive first.
+    /// Makes a repeating notification pending again when its next time has come. A notification on the screen stays there until
+    /// this time. If a response of the server is missing, the repetition waits for this response.
     package mutating func startNextRepetition(now: Date) {
         guard !life.isUnreported, let next = schedule?.next, next <= now, state != .presenting, state != .withdrawing else {
             return
@@ -98,8 +98,8 @@ package struct NotificationRecord: Codable, Sendable, Equatable {
 
     /// Records that the category is switched off at the time of the notification.
     ///
-    /// - Returns: the time until which the notification is kept, to be shown if the category is switched on again; `nil` if it is not kept
-    ///   any longer.
+    /// - Returns: the time until which the notification is kept, or `nil` if it is not kept any longer. If the category is switched
+    ///   on before this time, the notification is shown.
     package mutating func recordSilenced(now: Date, zone: TimeZone) -> Date? {
         let since = silencedAt ?? now
         silencedAt = since

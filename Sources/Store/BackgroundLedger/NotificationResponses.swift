@@ -1,7 +1,7 @@
 import Foundation
 import GRDB
 
-/// A pressed button. The app is launched to receive it.
+/// A pressed button of a notification. The app is launched to receive the response.
 package struct NotificationResponseRecord: Codable, Sendable, Equatable {
     package var id: Int64?
     package var notification: String
@@ -11,7 +11,7 @@ package struct NotificationResponseRecord: Codable, Sendable, Equatable {
     package var deliveredAt: Date?
     /// The text that the user typed.
     package var userText: String?
-    /// The token with which a desktop lets the app raise a window, for some seconds after the press; `nil` if the desktop supplied none.
+    /// The token with which the app can raise a window for some seconds after the press. `nil` if the desktop supplied no token.
     package var activationToken: String?
 }
 

@@ -21,7 +21,7 @@ extension LedgerTransaction {
         "state != 'over' AND CASE WHEN json_valid(schedule) THEN json_extract(schedule, '$.next') END IS NOT NULL"
     private static let hasEnd = "CASE WHEN json_valid(content) THEN json_extract(content, '$.until') END IS NOT NULL"
 
-    /// Removes rows that cannot be decoded because another program wrote them.
+    /// Removes rows of notifications that cannot be decoded because another program wrote them.
     ///
     /// - Returns: the identifiers of the removed rows.
     package func removeUnreadableNotifications() throws -> [String] {
@@ -34,7 +34,8 @@ extension LedgerTransaction {
         return removed
     }
 
-    /// Returns the notifications that still need an action. The query does not read thousands of notifications that were shown before.
+    /// Returns the notifications that still need an action. The query does not read notifications that need no action, because
+    /// there may be thousands of them.
     package func notificationsToHandle() throws -> [NotificationRecord] {
         try memo.rows("notificationsToHandle", database) {
             try NotificationRecord.fetchReadable(
@@ -61,7 +62,7 @@ extension LedgerTransaction {
 
     /// Returns the notifications in a summary, newest first.
     ///
-    /// - Parameter limit: the maximum number of notifications; -1 for all.
+    /// - Parameter limit: the maximum number of notifications, or -1 for all.
     package func notifications(in summary: String, limit: Int = -1) throws -> [NotificationRecord] {
         try NotificationRecord.fetchReadable(
             database.cachedStatement(
@@ -111,7 +112,7 @@ extension LedgerTransaction {
         return meant
     }
 
-    /// Cancels future occurrences of these notifications. Notifications on the screen stay.
+    /// Cancels the next showings of these notifications. Notifications on the screen stay there.
     package func cancelComing(_ meant: [NotificationRecord], now: Date) throws {
         try save(meant) { notice in
             if notice.life.isUnreported { notice.handle(.takenBack(now: now)) }
@@ -136,12 +137,12 @@ extension LedgerTransaction {
         try notification.save(database)
     }
 
-    /// Adds a notification. It replaces a notification with the same identifier, also on the screen, and alerts again. A notification that
-    /// already waits keeps waiting.
+    /// Adds a notification. It replaces a notification with the same identifier, also on the screen, and alerts again. A
+    /// notification that was waiting continues to wait.
     ///
     /// - Parameters:
-    ///   - oncePerContent: if equal content was shown before, nothing changes, even if the user has closed the notification. Attachments
-    ///     are not compared, because a caller creates the picture again for each addition.
+    ///   - oncePerContent: `true` to change nothing if equal content was shown before, also if the user has closed the
+    ///     notification. Attachments are not compared, because a caller creates the picture again for each addition.
     ///   - heldUntil: the latest time until which the notification waits for the delegate.
     /// - Returns: `true` if the ledger now contains this content and its files; `false` if an equal notification existed.
     @discardableResult
@@ -170,9 +171,9 @@ extension LedgerTransaction {
         return true
     }
 
-    /// Holds a notification whose time is about to come, so that its delegate can decide about it.
+    /// Holds a notification shortly before its time, so that the app's delegate can decide about it.
     ///
-    /// - Returns: `nil` if no notification comes at that time, or another process already asks the delegate.
+    /// - Returns: `nil` if no notification is due at this time, or if the delegate of another process already decides about it.
     package func holdNotification(_ identifier: String, dueAt due: Date, now: Date) throws -> NotificationRecord? {
         guard var record = try notification(identifier), record.willBeShown, record.schedule?.next == due,
             !record.isHeld(now: now)
@@ -182,10 +183,10 @@ extension LedgerTransaction {
         return record
     }
 
-    /// Shows a held notification at once, as its delegate decided.
+    /// Shows a held notification at once, with the parts that the delegate chose.
     ///
-    /// - Parameter revision: the revision of the notification when it was held. Another revision means that the app added the notification
-    ///   again since.
+    /// - Parameter revision: the revision of the notification when it was held. If the revision has changed, the app has added the
+    ///   notification again.
     package func applyPresentation(
         _ identifier: String, revision: Int, _ wish: NoticePresentation, now: Date, zone: TimeZone
     ) throws {
@@ -194,7 +195,7 @@ extension LedgerTransaction {
         try save(record)
     }
 
-    /// Returns the notifications that a trigger will show again.
+    /// Returns the notifications that will be shown again because of their triggers.
     package func notificationsToCome() throws -> [NotificationRecord] {
         try NotificationRecord.fetchReadable(
             database.cachedStatement(sql: "SELECT * FROM notification WHERE \(Self.repeatsLater) ORDER BY createdAt, identifier"))

@@ -3,7 +3,7 @@ import BackgroundScheduling
 import Foundation
 import GRDB
 
-/// A pending request: work for which the app wants to be launched. Only events change the columns of its ``life(_:)``.
+/// A pending request: work for which the app will be launched. Only events change the columns of its ``life(_:)``.
 package struct RequestRecord: Codable, Sendable, Equatable {
     package let identifier: String
     package private(set) var token: String
@@ -16,7 +16,7 @@ package struct RequestRecord: Codable, Sendable, Equatable {
     package let requiresNetwork: Bool
     package let requiresExternalPower: Bool
     package let runsInLowPowerMode: Bool
-    /// The machine is woken for the request, if that is possible.
+    /// `true` if the machine is woken for the request, if this is possible.
     package let wakesSystem: Bool
     package let submittedAt: Date
     package private(set) var failures: Int
@@ -30,11 +30,11 @@ package struct RequestRecord: Codable, Sendable, Equatable {
     private let hostPID: Int32?
     private let hostStart: Int64?
     package let strategy: Int?
-    /// The launch whose handler submitted the request; `nil` for a process that a user started.
+    /// The launch in which a handler submitted the request. `nil` if a process that a user started submitted the request.
     package fileprivate(set) var submittedInLaunch: Int64?
     package let resources: Int?
 
-    /// The process that holds the handler of continued processing.
+    /// The process that runs the handler of continued processing. `nil` for other requests.
     package var host: ProcessIdentity? {
         guard let hostPID, let hostStart else { return nil }
         return ProcessIdentity(pid: hostPID, start: hostStart)
@@ -61,7 +61,7 @@ extension RequestRecord: LedgerRecord {
 
 // The columns that store the life of a request. Only ``ClockMistakes`` also writes them, for many rows at once.
 extension RequestRecord {
-    /// - Parameter phase: the phase, which follows from the rows of the launches.
+    /// - Parameter phase: the phase of the request, computed from the rows of the launches.
     package func life(_ phase: RequestLife.Phase) -> RequestLife {
         RequestLife(
             terms: RequestLife.Terms(
@@ -90,7 +90,8 @@ extension RequestRecord {
 extension LedgerTransaction {
     /// Adds a request, or replaces the request of the same identifier.
     ///
-    /// - Parameter launch: the launch whose handler submits the request; `nil` for a process that a user started.
+    /// - Parameter launch: the launch in which a handler submits the request. `nil` if a process that a user started submits the
+    ///   request.
     /// - Returns: the pending request.
     @discardableResult
     package func submit(_ request: RequestRecord, in launch: Int64? = nil, now: Date, zone: TimeZone) throws -> RequestRecord {
@@ -137,7 +138,8 @@ extension LedgerTransaction {
         }
     }
 
-    /// Returns the phase of a request. A launch also serves a request that was submitted again after the launch began.
+    /// Returns the phase of a request. If the request was submitted again after its launch began, this launch also counts for the
+    /// new request.
     package func phase(of request: RequestRecord) throws -> RequestLife.Phase {
         let launch = try liveLaunches().first { $0.identifier == request.identifier && $0.requestToken != nil }
         return launch.map { .serving(generation: $0.generation) } ?? .pending

@@ -12,8 +12,8 @@ extension LedgerTransaction {
             database.cachedStatement(sql: "SELECT * FROM request WHERE identifier = ?"), arguments: [identifier])
     }
 
-    /// Returns the number of pending requests of a kind, at most `limit`. The request with `identifier` does not count, because a new
-    /// submission replaces it.
+    /// Returns the number of pending requests of a kind, at most `limit`. The request with `identifier` is not counted, because a
+    /// new submission replaces it.
     package func pendingCount(of kind: LaunchKind, besides identifier: String, upTo limit: Int) throws -> Int {
         try Int.fetchOne(
             database.cachedStatement(
@@ -41,8 +41,8 @@ extension LedgerTransaction {
         SELECT dueAt FROM request WHERE needs = ? AND dueAt > ? AND \(isIdle) ORDER BY dueAt LIMIT 1
         """
 
-    /// Returns the request that has been due the longest, among the open classes. Cost: one index lookup per class, whatever the number of
-    /// requests. A test compares the choice with ``RequestLife/verdicts(in:now:)``.
+    /// Returns the request that became due first among the open classes. Cost: one index lookup per class, independent of the
+    /// number of requests. A test compares the result with ``RequestLife/verdicts(in:now:)``.
     package func firstDue(in classes: [RequestNeeds], now: Date) throws -> RequestRecord? {
         var best: RequestRecord?
         for needs in try inhabited(classes) {
@@ -65,7 +65,7 @@ extension LedgerTransaction {
         return classes.filter { known.contains($0.rawValue) }
     }
 
-    /// Returns when time alone makes another request of the open classes due.
+    /// Returns the next time at which another request of the open classes becomes due without another event.
     package func nextDueTime(in classes: [RequestNeeds], after now: Date) throws -> Date? {
         var earliest: Double?
         for needs in try inhabited(classes) {
@@ -76,7 +76,7 @@ extension LedgerTransaction {
         return earliest.map(Date.init(timeIntervalSince1970:))
     }
 
-    /// Returns the first future time for which the machine has to be woken. A launch that runs late does not wake the machine.
+    /// Returns the first future time for which the machine has to be woken. The machine is not woken for a launch that is run late.
     package func nextWake(after moment: Date) throws -> Date? {
         try Double.fetchOne(
             database.cachedStatement(sql: "SELECT MIN(earliestBegin) FROM request WHERE wakesSystem AND earliestBegin > ?"),
@@ -84,14 +84,14 @@ extension LedgerTransaction {
         ).map(Date.init(timeIntervalSince1970:))
     }
 
-    /// Returns whether a request that wakes the machine is due, and is still running or has not run.
+    /// Returns whether a request with `wakesSystem` is due, and is running or has not run yet.
     package func hasDueWake(now: Date) throws -> Bool {
         try Bool.fetchOne(
             database.cachedStatement(sql: "SELECT EXISTS (SELECT 1 FROM request WHERE wakesSystem AND dueAt <= ?)"),
             arguments: [now.timeIntervalSince1970]) ?? false
     }
 
-    /// Returns requests whose time was before `moment` and that are skipped if missed.
+    /// Returns the requests with the policy `skip` whose time was before `moment`.
     package func skippable(before moment: Date) throws -> [RequestRecord] {
         try RequestRecord.fetchRare(
             database.cachedStatement(
@@ -115,7 +115,7 @@ extension LedgerTransaction {
         try Bool.fetchOne(database.cachedStatement(sql: "SELECT EXISTS (SELECT 1 FROM request)")) ?? false
     }
 
-    /// Stores a request as it is. ``submit(_:in:now:zone:)`` plans its occurrence before.
+    /// Stores a request unchanged. ``submit(_:in:now:zone:)`` plans its occurrence before it calls this method.
     package func save(_ request: RequestRecord) throws {
         var request = request
         try request.save(database)
@@ -125,7 +125,7 @@ extension LedgerTransaction {
 
     /// Plans requests again after the clock or the time zone was changed, or a new agent started.
     ///
-    /// - Returns: identifiers of the requests that now have another occurrence.
+    /// - Returns: the identifiers of the requests whose occurrence has changed.
     package func planAgain(backoffBase: Double, now: Date, in zone: TimeZone) throws -> [String] {
         let recurring = try recurringRequests()
         let delayed = try requestsDelayed(beyond: now).filter { $0.recurrence == nil }
@@ -140,14 +140,14 @@ extension LedgerTransaction {
         }.map(\.identifier)
     }
 
-    /// Records that the app's files changed. Requests that wait after failed launches become due at once. The number of their failures is
-    /// kept.
+    /// Records that the app's files changed. Requests that wait after failed launches become due at once. The number of their
+    /// failures is not changed.
     package func applyAppChange(now: Date, in zone: TimeZone) throws {
         try setFact(.appChangedAt, now)
         for var request in try requestsDelayed(beyond: .distantPast) { try handle(.appChanged, &request, now: now, in: zone) }
     }
 
-    /// Applies the end of a launch to the request that it served. The row of the launch contains the outcome.
+    /// Applies the end of a launch to its request. The row of the launch contains the outcome.
     package func applyLaunchEnd(
         of launch: LaunchRecord, _ end: ProcessEnd, backoffBase: Double, now: Date, in zone: TimeZone
     ) throws {
@@ -186,7 +186,7 @@ extension LedgerTransaction {
         try RequestRecord.deleteOne(database, key: identifier)
     }
 
-    /// Deletes the requests that handlers submitted.
+    /// Deletes the requests that handlers of launches submitted.
     @discardableResult
     package func deleteRequestsOfLaunches() throws -> Int {
         try RequestRecord.filter(Column("submittedInLaunch") != nil).deleteAll(database)

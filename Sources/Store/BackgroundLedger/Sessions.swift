@@ -3,7 +3,7 @@ import ProcessSupport
 import Foundation
 import GRDB
 
-/// A process that awaits a transfer in an async call.
+/// A waiter: a process that awaits a transfer in an async call.
 package struct WaiterRecord: Codable, Sendable, Equatable {
     package var id: Int64?
     package var transfer: Int64
@@ -19,14 +19,14 @@ extension WaiterRecord: LedgerRecord {
     package mutating func didInsert(_ inserted: InsertionSuccess) { id = inserted.rowID }
 }
 
-/// The end of a transfer that was not yet delivered to the app.
+/// The event for the end of a transfer. The event was not yet delivered to the app.
 package struct SessionEventRecord: Codable, Sendable, Equatable {
     package var id: Int64?
     package var session: String
     package var transfer: Int64
     package var createdAt: Date
     package var deliveredAt: Date?
-    /// The process that delivers the event to its delegate.
+    /// The process that delivers the event to a delegate.
     package var claimPID: Int32?
     package var claimStart: Int64?
     package var launchesApp = true
@@ -57,7 +57,7 @@ extension LedgerTransaction {
         }
     }
 
-    /// Removes a waiter. A transfer without waiters stays adoptable for `grace` seconds.
+    /// Removes a waiter. A transfer without waiters can be adopted for `grace` seconds.
     package func removeWaiter(_ id: Int64, grace: Double, now: Date) throws {
         guard let waiter = try WaiterRecord.fetchOne(database, key: id) else { return }
         try waiter.delete(database)
@@ -82,7 +82,8 @@ extension LedgerTransaction {
             arguments: [session])
     }
 
-    /// Returns ended transfers of the session whose ends the app has not received yet, each with the number of its event. Oldest first.
+    /// Returns the ended transfers of the session whose ends the app has not received yet, with the numbers of their events, oldest
+    /// first.
     package func untakenEnds(session: String) throws -> [(event: Int64, transfer: TransferRecord)] {
         try undeliveredEvents(session: session).compactMap { event in
             guard let number = event.id, let ended = try transfer(event.transfer), ended.state.isTerminal else { return nil }
@@ -90,8 +91,8 @@ extension LedgerTransaction {
         }
     }
 
-    /// Returns `true` if an attempt at one of these transfers is running or can start now. Also `true` if the end of one was not delivered
-    /// to the app.
+    /// Returns `true` if an attempt at one of these transfers is running or can start now. Also `true` if the end of one of these
+    /// transfers was not delivered to the app.
     package func isUnderWay(_ transfers: Set<Int64>) throws -> Bool {
         let met = try fact(.conditions).map { TransferNeeds(metBy: $0.conditions) } ?? []
         return try transfers.contains { id in
@@ -109,8 +110,8 @@ extension LedgerTransaction {
         }
     }
 
-    /// Returns the sessions whose events need a launch, and the time of the oldest event. An event that a running process receives needs no
-    /// launch.
+    /// Returns the sessions whose events need a launch, and the time of the oldest event. If a running process receives an event,
+    /// the event needs no launch.
     package func waitingSessions() throws -> [(session: String, oldest: Date)] {
         // The query steps from session to session in the index, whatever the number of events.
         let condition = """
@@ -160,12 +161,13 @@ extension LedgerTransaction {
             arguments: [session, process.pid, process.start, limit, skipping])
     }
 
-    /// Claims events for this process, which has to deliver them. An event that another living process has claimed or awaits is skipped.
+    /// Claims events for this process. This process then has to deliver them. Events that another running process has claimed or
+    /// awaits are skipped.
     ///
-    /// Oldest first. Events of a process that died while it delivered them come last and one at a time. An event that kills every process
-    /// does not keep other events from being delivered.
+    /// The oldest events are claimed first. If a process was killed while it delivered events, these events are claimed last and
+    /// one at a time. So an event that crashes every process does not prevent the delivery of other events.
     ///
-    /// - Parameter isOurs: returns whether the caller delivers the end of a transfer.
+    /// - Parameter isOurs: returns whether the caller can deliver the end of a transfer.
     package func claimEvents(
         session: String, process: ProcessIdentity, limit: Int = 100, isOurs: (Int64) -> Bool = { _ in true },
         isAlive: (ProcessIdentity) -> Bool = \.isAlive
@@ -192,8 +194,8 @@ extension LedgerTransaction {
         return claimed
     }
 
-    /// Claims all events that repeated calls of ``claimEvents(session:process:limit:isOurs:isAlive:)`` return. For a process that no event
-    /// can kill.
+    /// Claims all events that repeated calls of ``claimEvents(session:process:limit:isOurs:isAlive:)`` return. Use it only in a
+    /// process that an event cannot crash.
     package func claimAllEvents(
         session: String, process: ProcessIdentity, isAlive: (ProcessIdentity) -> Bool
     ) throws -> [SessionEventRecord] {
@@ -202,7 +204,7 @@ extension LedgerTransaction {
         return all
     }
 
-    /// Gives up the claim of an event that the process does not deliver.
+    /// Releases the claim of an event that the process does not deliver.
     package func releaseClaim(of event: Int64) throws {
         try database.cachedStatement(
             sql: "UPDATE sessionEvent SET claimPID = NULL, claimStart = NULL WHERE id = ? AND deliveredAt IS NULL"
@@ -213,7 +215,7 @@ extension LedgerTransaction {
     /// A condition for events that the process of a launch claimed. Earlier versions recorded only the number of that process.
     private static let isClaimedByLaunch = "session = ?1 AND claimPID = ?2 AND claimStart = coalesce(?3, claimStart)"
 
-    /// Returns whether the process of a launch has claimed an event of its session and not acknowledged it.
+    /// Returns whether the process of a launch has claimed an event of its session and has not acknowledged it.
     package func hasClaimedEvents(in launch: LaunchRecord) throws -> Bool {
         try Bool.fetchOne(
             database.cachedStatement(
@@ -221,8 +223,8 @@ extension LedgerTransaction {
             arguments: [launch.identifier, launch.pid, launch.hostStart]) ?? false
     }
 
-    /// Returns whether the process of a launch has delivered an event of its session that was created by the date. Only the latest events
-    /// are searched, because the launch has just ended.
+    /// Returns whether the process of a launch has delivered an event of its session that was created not later than the date. Only
+    /// the latest events are searched, because the launch has just ended.
     package func hasReported(in launch: LaunchRecord, until date: Date) throws -> Bool {
         try Bool.fetchOne(
             database.cachedStatement(
@@ -232,7 +234,7 @@ extension LedgerTransaction {
                     """), arguments: [launch.identifier, launch.pid, launch.hostStart, date.timeIntervalSince1970]) ?? false
     }
 
-    /// Returns transfers whose events were delivered since the date.
+    /// Returns the transfers whose events were delivered after the date.
     package func deliveredTransfers(session: String, since: Date) throws -> [TransferRecord] {
         try TransferRecord.fetchRare(
             database.cachedStatement(
@@ -261,7 +263,7 @@ extension LedgerTransaction {
             sql: "DELETE FROM attachment WHERE transfer = (SELECT transfer FROM sessionEvent WHERE id = ?)", arguments: [id])
     }
 
-    /// Deletes the events of a transfer that starts again. Its end will be delivered again.
+    /// Deletes the events of a transfer that starts again, because its end will be delivered again.
     package func forgetEvents(of transfer: Int64) throws {
         try database.run(sql: "DELETE FROM sessionEvent WHERE transfer = ?", arguments: [transfer])
     }
@@ -272,7 +274,7 @@ extension LedgerTransaction {
 
     /// Records that the process receives the events of a session.
     ///
-    /// - Parameter transfer: the only transfer whose end the process receives; `nil` for all transfers of the session.
+    /// - Parameter transfer: the only transfer whose end the process receives, or `nil` for all transfers of the session.
     package func attach(session: String, transfer: Int64? = nil, process: ProcessIdentity) throws {
         try database.cachedStatement(
             sql: """
@@ -306,7 +308,7 @@ extension LedgerTransaction {
 
     /// Returns whether a running process receives the end of this transfer.
     ///
-    /// - Parameter process: the process; `nil` for any process.
+    /// - Parameter process: the process, or `nil` for any process.
     package func isAwaited(_ transfer: Int64, by process: ProcessIdentity? = nil) throws -> Bool {
         try Bool.fetchOne(
             database.cachedStatement(

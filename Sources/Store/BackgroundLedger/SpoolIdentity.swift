@@ -5,7 +5,7 @@ import ProcessSupport
 // The spool is the folder that the copies of queued files are in. Another folder may have its name: the first folder was moved, or is on a
 // disk that is away, and a backup or a mount point made the second. A copy that is missing in the second folder is not lost.
 extension LedgerTransaction {
-    /// Returns whether the spool is the folder that the queued copies were put into.
+    /// Returns whether the spool is the folder in which the queued copies were stored.
     package func knows(spool: URL) throws -> Bool {
         guard let known = try fact(.spool) else { return false }
         return FileIdentity.folder(spool.path)?.text == known
@@ -27,7 +27,7 @@ extension LedgerTransaction {
         if needsCopy, transfer.state == .waiting { try handle(.retried(now: now), &transfer, now: now) }
     }
 
-    /// Returns unfinished transfers whose queued copy is not in the spool. Checks each file.
+    /// Returns the unfinished transfers whose queued copy is not in the spool. Each file is checked.
     package func missingCopies(in spool: URL) throws -> [Int64] {
         let rows = try Row.fetchAll(
             database, sql: "SELECT id, bodyFile FROM transfer WHERE bodyFile IS NOT NULL AND finishedAt IS NULL ORDER BY id")

@@ -4,12 +4,12 @@ import ProcessSupport
 
 // The files of transfers: their names, their owners and their removal.
 extension LedgerTransaction {
-    /// Returns rows with files that are not needed any more:
+    /// Returns the transfers with files that are not needed any more:
     ///
     /// - transfers that are not adopted or awaited, after the grace time
     /// - delivered transfers
     /// - cancelled transfers with a copy of a body
-    /// - parts and copies whose retention time has passed
+    /// - transfers with partial files and copies whose retention time has ended
     package func collectableTransfers(now: Date, limit: Int = 256) throws -> [TransferRecord] {
         let seconds = now.timeIntervalSince1970
         let queries: [(String, StatementArguments)] = [
@@ -39,7 +39,7 @@ extension LedgerTransaction {
             .execute(arguments: [transfer])
     }
 
-    /// Returns when the next transfer becomes collectable by time alone.
+    /// Returns the next time at which the grace time of a transfer without an await ends.
     package func nextCollection(after now: Date) throws -> Date? {
         let seconds = try Double.fetchOne(
             database.cachedStatement(
@@ -50,7 +50,7 @@ extension LedgerTransaction {
         return seconds.map { Date(timeIntervalSince1970: $0) }
     }
 
-    /// Returns the names in the spool that belong to a row, including parts.
+    /// Returns the names of the files in the spool that belong to a row, including partial files.
     package func spoolFiles() throws -> Set<String> {
         let names = try String.fetchAll(
             database.cachedStatement(
@@ -61,7 +61,7 @@ extension LedgerTransaction {
         return try Set(names.flatMap { [$0, $0 + PartPlace.suffix, PartPlace.other($0) + PartPlace.suffix] } + noticeFiles())
     }
 
-    /// Returns the places of the parts of ended downloads with a destination. No part of these downloads is kept.
+    /// Returns the places of the partial files of ended downloads with a destination. These partial files are not kept.
     package func partsBesideDestinations() throws -> [PartPlace] {
         let rows = try Row.fetchRare(
             database.cachedStatement(
@@ -80,8 +80,8 @@ extension LedgerTransaction {
 
     /// Deletes the oldest ended transfers beyond the limit, and returns them. The caller removes their files after the commit.
     ///
-    /// Transfers that are younger than ``endedTransferAge`` are kept, up to ``mostEndedTransfers``, because the user or an app may still
-    /// look for the result. Transfers whose copy is kept for another try are also kept.
+    /// Transfers that are younger than ``endedTransferAge`` are kept, up to ``mostEndedTransfers``, because the user or an app may
+    /// still read the result. Transfers whose copy is kept for a retry are also kept.
     package func pruneTransfers(now: Date) throws -> [TransferRecord] {
         let oldest = "SELECT id FROM transfer WHERE finishedAt IS NOT NULL ORDER BY finishedAt DESC, id DESC LIMIT -1 OFFSET"
         let old = try TransferRecord.fetchRare(
@@ -102,21 +102,21 @@ extension LedgerTransaction {
     }
 }
 
-/// The place where the bytes of a download are collected.
+/// The place of a download's partial file.
 ///
-/// A part has two names in turn. While the ledger describes the bytes under one name, a new version of the file begins under the other
-/// name.
+/// A partial file has two alternating names. While the ledger describes the bytes under one name, a new version of the file is
+/// written under the other name.
 package struct PartPlace: Sendable, Equatable {
-    /// The end of a file's name until the file is complete.
+    /// The suffix of a file's name until the file is complete.
     package static let suffix = ".part"
     private static let mark = ".new"
 
-    /// The name in the ledger.
+    /// The name of the partial file in the ledger.
     package let name: String
     private let folder: URL
     /// The final path of the file; `nil` if the file stays in the spool.
     private let destination: URL?
-    /// The folder as the submitting process saw it; `nil` for any folder with this path.
+    /// The destination's folder as the submitting process saw it. `nil` for any folder with this path.
     package let seenFolder: SeenFolder?
 
     init(name: String, spool: URL, destination: String?, seenFolder: SeenFolder? = nil) {
@@ -126,7 +126,7 @@ package struct PartPlace: Sendable, Equatable {
         folder = self.destination?.deletingLastPathComponent() ?? spool
     }
 
-    /// The file that contains the bytes.
+    /// The partial file, which contains the bytes.
     package var url: URL { folder.appendingPathComponent(destination == nil ? name + Self.suffix : name) }
 
     /// The final place of the complete file.

@@ -7,7 +7,7 @@ import TransferMachines
 // The agent's queries of the table of transfers. Each query is an index seek, whatever the number of rows. The index is named in queries
 // whose order matters, because the planner has no statistics and would use the index of states and sort all waiting rows.
 extension LedgerTransaction {
-    /// The columns of a queued transfer that are needed to choose the next one.
+    /// The columns of a queued transfer that are needed to choose the next transfer.
     package struct Candidate: Sendable, Equatable {
         package let id: Int64
         package let host: String
@@ -32,11 +32,11 @@ extension LedgerTransaction {
     /// The maximum number of such reads.
     private static let pages = 16
 
-    /// Returns the next transfers to begin, best first: by priority, then by age. Their needs are met and their hosts have room. Cost: some
-    /// index seeks, whatever the number of rows.
+    /// Returns the next transfers to begin, sorted by priority and then by age. Their needs are met, and their hosts have fewer
+    /// attempts than the maximum. Cost: some index seeks, independent of the number of rows.
     ///
-    /// - Parameter last: the host that was served last. If more busy hosts than one read covers are at the front, the next read continues
-    ///   behind this host, so that every host gets its turn.
+    /// - Parameter last: the last host of the previous read. If the queue begins with more busy hosts than one read checks, the
+    ///   next read continues after this host, so that every host gets its turn.
     package func nextTransfers(met: TransferNeeds, room: TransferRoom, behind last: String = "") throws -> [Candidate] {
         guard room.left > 0 else { return [] }
         var mayMiss = false
@@ -126,8 +126,8 @@ extension LedgerTransaction {
         return try Row.fetchRare(statement, arguments: [host, Self.breadth]).map(Candidate.init(_:))
     }
 
-    /// Queues waiting transfers whose time has come, a small number at a time because more cannot begin. Returns the time of the next
-    /// waiting transfer.
+    /// Queues waiting transfers whose time has come. Only a small number is queued, because more cannot begin. Returns the time of
+    /// the next waiting transfer.
     package func queueDueTransfers(now: Date, limit: Int) throws -> Date? {
         let seconds = now.timeIntervalSince1970
         try database.cachedStatement(
@@ -148,11 +148,12 @@ extension LedgerTransaction {
         return next.map { Date(timeIntervalSince1970: $0) }
     }
 
-    /// Returns transfers that made no progress for too long or that take too long in total, and when the next transfer reaches its limit.
-    /// Complete and verified transfers are not included, because only their rename is left.
+    /// Returns the transfers that made no progress for too long or take too long in total, and the time at which the next transfer
+    /// reaches its limit. Complete and verified transfers are not included, because they only have to be renamed.
     ///
     /// - Parameter tried: the transfers that this agent has already tried.
-    /// - Returns: `due` must be given up. `untried` are waiting and must be tried first. Only some of many are returned, oldest first.
+    /// - Returns: the transfers in `due` must fail. The transfers in `untried` are waiting and must be tried first. The number of
+    ///   returned transfers is limited, oldest first.
     package func transfersToGiveUp(
         tried: Set<Int64>, now: Date, limit: Int = 64
     ) throws -> (due: [TransferRecord], untried: [TransferRecord], next: Date?) {
@@ -187,7 +188,7 @@ extension LedgerTransaction {
         return (due, untried, next.map { Date(timeIntervalSince1970: $0) })
     }
 
-    /// Makes transfers due at once that wait with one of these error codes, because no server could be reached.
+    /// Makes transfers due at once that wait because of one of these error codes.
     package func retryTransfers(waitingWith codes: [Int], now: Date) throws {
         let marks = codes.map(String.init).joined(separator: ", ")
         try database.run(
@@ -196,7 +197,7 @@ extension LedgerTransaction {
             arguments: [now.timeIntervalSince1970, now.timeIntervalSince1970])
     }
 
-    /// Returns whether a transfer of one of these hosts waits because of an error, or is being tried again after one.
+    /// Returns whether a transfer to one of these hosts waits because of an error, or is being retried after an error.
     package func isAnythingInTrouble(at hosts: [String]) throws -> Bool {
         let marks = hosts.map { _ in "?" }.joined(separator: ", ")
         return try Bool.fetchOne(
@@ -207,7 +208,7 @@ extension LedgerTransaction {
                     """), arguments: StatementArguments(hosts)) ?? false
     }
 
-    /// Keeps the length of pauses after trouble although the clock was set back. A beginning that the app chose stays.
+    /// Corrects the ends of pauses after errors, because the clock was set back. The begin dates that the app set are not changed.
     ///
     /// - Parameters:
     ///   - setBack: The seconds that the clock was set back.
@@ -220,7 +221,7 @@ extension LedgerTransaction {
                 """, arguments: [setBack, latest.timeIntervalSince1970])
     }
 
-    /// Returns whether bytes have to be transferred, now or later, without an action of the user or the app.
+    /// Returns whether a transfer is running, or will run without an action of the user or the app.
     package func hasActiveTransfers() throws -> Bool {
         try Bool.fetchOne(
             database.cachedStatement(
@@ -230,7 +231,8 @@ extension LedgerTransaction {
                     """)) ?? false
     }
 
-    /// Returns the transfers that a dead agent was running, and cancelled transfers whose final state the app still expects.
+    /// Returns the transfers that were running when an agent was killed, and cancelled transfers for which the app still waits for
+    /// resume data.
     package func transfersOfADeadAgent() throws -> [TransferRecord] {
         try runningTransfers()
             + TransferRecord.fetchRare(
@@ -238,10 +240,10 @@ extension LedgerTransaction {
                     sql: "SELECT * FROM transfer WHERE keptUntil IS NOT NULL AND state = 'cancelled' AND isSuspended = 1"))
     }
 
-    /// Returns uploads into a folder that began and, according to the ledger, are not stored there.
+    /// Returns the uploads into a folder that have begun and are not completed in the ledger.
     ///
-    /// - Parameter part: limits the result to uploads whose names contain this text, without regard to the case of ASCII letters. A few
-    ///   others may be included.
+    /// - Parameter part: limits the result to uploads whose names contain this text, without regard to the case of ASCII letters. A
+    ///   few other uploads may be included.
     package func uploadsWithOpenAnswer(to url: String, except id: Int64, having part: String = "") throws -> [TransferRecord] {
         try TransferRecord.fetchAll(
             database.cachedStatement(
@@ -285,7 +287,7 @@ extension LedgerTransaction {
                     """), arguments: [destination, folder, "/" + file.lastPathComponent])
     }
 
-    /// Returns the running transfers. After an agent died, these are its unfinished attempts.
+    /// Returns the running transfers. After an agent was killed, these are its unfinished attempts.
     package func runningTransfers(session: String? = nil) throws -> [TransferRecord] {
         try TransferRecord.fetchRare(
             database.cachedStatement(
@@ -293,7 +295,7 @@ extension LedgerTransaction {
             arguments: [session])
     }
 
-    /// Returns transfers of a session whose changes an app may want to receive: running transfers, and transfers that wait.
+    /// Returns the running and waiting transfers of a session, because an app may need their changes.
     package func movingTransfers(session: String) throws -> [TransferRecord] {
         try TransferRecord.fetchRare(
             database.cachedStatement(
@@ -305,7 +307,7 @@ extension LedgerTransaction {
 
     // MARK: Resume data
 
-    /// Returns the ended transfer that keeps a part under this name.
+    /// Returns the ended transfer whose partial file is kept for this token.
     package func transfer(keepingPart token: String) throws -> TransferRecord? {
         try TransferRecord.fetchOne(
             database.cachedStatement(sql: "SELECT * FROM transfer WHERE resumeToken = ? AND keptUntil IS NOT NULL"),

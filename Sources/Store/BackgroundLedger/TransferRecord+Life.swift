@@ -5,7 +5,7 @@ import TransferMachines
 // The columns that store the life of a transfer. No other code writes them, except statements for transfers whose time has come, for
 // example ``LedgerTransaction/queueDueTransfers(now:limit:)``.
 extension TransferRecord {
-    /// The phase of the transfer, the interest in it, and the files that are kept.
+    /// The phase of the transfer, the demand for it, and the data that is kept.
     package var life: TransferLife {
         TransferLife(
             phase: phase, wish: wish, kept: kept, isProven: isFinishing,
@@ -94,14 +94,14 @@ extension TransferRecord {
             newToken: partial?.isResumable == true ? UUID().uuidString.lowercased() : "")
     }
 
-    /// `true` if sending the request again does nothing twice, or if the server can report what it has received.
+    /// `true` if sending the request again has no second effect, or if the server can report what it has received.
     package var mayBeRepeated: Bool {
         if let upload, upload.method != .plain { return true }
         return TransferRequest.isIdempotent(method)
     }
 
-    /// `true` if stopping the transfer half-way does no harm: it may be repeated, and the server can report what it has received. A form
-    /// cannot be stopped.
+    /// `true` if stopping a running transfer does no harm, because it may be repeated and the server can report what it has
+    /// received. `false` for a form.
     package var mayBeInterrupted: Bool { mayBeRepeated && (upload?.method.mayBeCut ?? true) }
 
     /// Returns whether the transfer made no progress for longer than its resource timeout.
@@ -116,7 +116,7 @@ extension TransferRecord {
         return now.timeIntervalSince(triedSince) >= patience
     }
 
-    /// Applies an event to the transfer and updates the properties.
+    /// Applies an event to the transfer and updates its properties.
     ///
     /// - Returns: the actions that remain.
     package mutating func handle(_ event: TransferLife.Event) -> [TransferLife.Command] {
@@ -196,7 +196,7 @@ extension TransferRecord {
 
 // The files of a transfer: the part, the complete file and the queued copy.
 extension TransferRecord {
-    /// The place of the part. `nil` before the first attempt.
+    /// Returns the place of the partial file, or `nil` before the first attempt.
     package func partPlace(in spool: URL) -> PartPlace? {
         guard let file, Self.isPlainName(file) else { return nil }
         return PartPlace(name: file, spool: spool, destination: destination, seenFolder: seenFolder)
@@ -204,7 +204,7 @@ extension TransferRecord {
 
     private var seenFolder: SeenFolder? { destinationFolder.flatMap(SeenFolder.init(text:)) }
 
-    /// Sets the destination and records its folder as this process sees it.
+    /// Sets the destination, and records the identity of its folder in this process.
     package mutating func setDestination(_ path: String) {
         destination = path
         destinationFolder = SeenFolder(URL(fileURLWithPath: path, isDirectory: false).deletingLastPathComponent().path)?.text
@@ -222,27 +222,30 @@ extension TransferRecord {
         return seenFolder.isSame(as: folder)
     }
 
-    /// The file of its part. `nil` before its first attempt.
+    /// Returns the partial file, or `nil` before the first attempt.
     package func partFile(in spool: URL) -> URL? { partPlace(in: spool)?.url }
 
-    /// The place of the complete file.
+    /// Returns the place of the complete file.
     package func wholeFile(in spool: URL) -> URL? {
         if let destination { return URL(fileURLWithPath: destination, isDirectory: false) }
         return partPlace(in: spool)?.whole
     }
 
-    /// The files to remove when the transfer is not needed any more. A file at the destination belongs to the user and is not removed.
+    /// Returns the files to remove when the transfer is not needed any more. A file at the destination belongs to the user and is
+    /// not removed.
     package func remains(in spool: URL) -> [URL] {
         guard let place = partPlace(in: spool) else { return [] }
         return [place.url, place.other.url] + (destination == nil ? [place.whole] : [])
     }
 
-    /// The agent chooses the names itself. The check keeps a damaged row from naming a file outside its folder.
+    /// Returns whether a text is a file name without a folder. The agent chooses the names itself, but a damaged row must not
+    /// contain the path of a file outside its folder.
     package static func isPlainName(_ name: String) -> Bool {
         !name.isEmpty && !name.utf8.contains(UInt8(ascii: "/")) && name != "." && name != ".."
     }
 
-    /// Chooses the name of the part, once. Beside a destination the name is hidden and contains the name of the destination.
+    /// Chooses the name of the partial file, once. If the download has a destination, the name is hidden and contains the name of
+    /// the destination.
     package mutating func nameFile() {
         guard file == nil, let id else { return }
         guard let destination else {
@@ -258,7 +261,7 @@ extension TransferRecord {
         file = full.utf8.count <= PartPlace.longestName ? full : ".download.\(mark)\(PartPlace.suffix)"
     }
 
-    /// Gives the file another name, because another file has the wanted one.
+    /// Changes the destination, because another file already has its name.
     package mutating func claimName(_ free: URL) {
         let taken = destination.map { URL(fileURLWithPath: $0, isDirectory: false).lastPathComponent } ?? ""
         destination = free.path
@@ -270,11 +273,12 @@ extension TransferRecord {
         }
     }
 
-    /// Records the greatest length of the part so far.
+    /// Records the greatest length of the partial file.
     ///
-    /// Bytes that are fetched again are not progress. Otherwise a transfer from a server that cuts every response would never be given up.
+    /// Bytes that are received again are not progress. Otherwise a transfer from a server that interrupts every response would
+    /// never fail.
     ///
-    /// - Returns: `true` if the part is longer than before.
+    /// - Returns: `true` if the partial file is longer than before.
     package mutating func recordGreatestLength(_ partial: PartialFile?) -> Bool {
         let kept = partial?.validator == nil ? 0 : partial?.durableBytes ?? 0
         guard kept > furthest else { return false }

@@ -1,10 +1,10 @@
 import Foundation
 import GRDB
 
-/// The common progress of several transfers, for a progress bar.
+/// The combined progress of several transfers, for a progress bar.
 package struct TransferTally: Sendable, Equatable {
     package var bytesDone: Int64
-    /// The sum of the known sizes.
+    /// The total size of the transfers whose size is known.
     package var bytesTotal: Int64
     /// The number of transfers that are running, or will run without an action of the user or the app.
     package var unfinished: Int
@@ -29,15 +29,15 @@ extension LedgerTransaction {
         return Dictionary(uniqueKeysWithValues: pairs)
     }
 
-    /// The number of a session's newest transfer, ended or not.
+    /// Returns the number of a session's newest transfer, ended or not.
     package func newestTransfer(session: String) throws -> Int64? {
         try Int64.fetchOne(
             database.cachedStatement(sql: "SELECT id FROM transfer WHERE session = ? ORDER BY id DESC LIMIT 1"),
             arguments: [session])
     }
 
-    /// Returns the common progress of these transfers. Called at every commit while progress is shown, so the query does not read complete
-    /// rows.
+    /// Returns the combined progress of these transfers. The query does not read complete rows, because it runs at every commit
+    /// while progress is shown.
     package func tally(of transfers: [Int64]) throws -> TransferTally {
         let numbers = "[" + transfers.map(String.init).joined(separator: ",") + "]"
         let row = try Row.fetchOne(

@@ -3,9 +3,9 @@ import Foundation
 import GRDB
 import TransferMachines
 
-/// A transfer of a background session. The agent runs it from the first byte.
+/// A transfer of a background session. The agent makes the transfer from its first byte.
 ///
-/// Only ``handle(_:)`` changes its ``life``. Other modules can read the columns of the life, and can write the other columns.
+/// Only ``handle(_:)`` changes its ``life``. Other modules can read the columns of ``life``, and can write the other columns.
 package struct TransferRecord: Codable, Sendable, Equatable, Identifiable {
     package enum Kind: String, Codable, Sendable {
         case download
@@ -13,11 +13,11 @@ package struct TransferRecord: Codable, Sendable, Equatable, Identifiable {
     }
 
     package enum State: String, Codable, Sendable {
-        /// Ready to run.
+        /// The transfer begins when a connection is free.
         case queued
-        /// Running, or was running when the agent died.
+        /// The transfer is running, or was running when the agent was killed.
         case running
-        /// Waits until `nextAttemptAt`, or until the network changes.
+        /// The transfer waits until `nextAttemptAt`, or until the network changes.
         case waiting
         case paused
         case completed
@@ -44,19 +44,20 @@ package struct TransferRecord: Codable, Sendable, Equatable, Identifiable {
     package var taskIdentifier: Int
     package var taskDescription: String?
     package var upload: UploadOrder?
-    /// The agent's own copy of an upload's bytes, inside the spool.
+    /// The name of the agent's copy of an upload's bytes in the spool.
     package var bodyFile: String?
-    /// The name of the part and later of the file in the spool. If there is a destination, the name of the part beside it.
+    /// The name of the partial file and later of the complete file in the spool. If the download has a destination, the name of the
+    /// partial file in the destination's folder.
     package var file: String?
     package var partial: PartialFile?
     /// The state of the upload machine, as JSON.
     package var uploadState: String?
     package var head: ResponseHead?
-    /// The course of the transfer in words: resumed or started over, and why.
+    /// A remark about the progress of the transfer: that it was resumed or started again, and why.
     package var note: String?
     package var sha256: String?
     package var sourceSHA256: String?
-    /// The name of the file that the user knows.
+    /// The path of the file that the user knows.
     package var sourceName: String?
     package internal(set) var errorCode: Int?
     package internal(set) var errorMessage: String?
@@ -64,14 +65,14 @@ package struct TransferRecord: Codable, Sendable, Equatable, Identifiable {
     package var bytesTotal: Int64?
     package var bytesOnWire: Int64
     package var attempts: Int
-    /// Attempts in a row without a new durable byte.
+    /// The number of consecutive attempts without a new byte on the disk.
     package var fruitlessAttempts: Int
-    /// The number of the current attempt, which identifies late results of an earlier attempt.
+    /// The number of the current attempt. A late result of an earlier attempt has another number.
     package var attemptNumber: Int
     package var maximumBodyBytes: Int64?
-    /// `true` if its end is delivered by an event. Otherwise only its waiters need it.
+    /// `true` if an event delivers the end of the transfer. Otherwise only waiters receive the end.
     package internal(set) var isAdopted: Bool
-    /// The time after which the transfer is collected if it has no waiter and is not adopted.
+    /// The time after which the transfer is removed if it has no waiter and is not adopted.
     package internal(set) var adoptableUntil: Date?
     package var createdAt: Date
     package internal(set) var lastProgressAt: Date
@@ -79,36 +80,37 @@ package struct TransferRecord: Codable, Sendable, Equatable, Identifiable {
     package internal(set) var finishedAt: Date?
     /// The maximum time in seconds without data in one attempt.
     package var idleTimeout: Double
-    /// Seconds without a new byte after which the transfer is given up.
+    /// The number of seconds without a new byte after which the transfer fails.
     package var resourceTimeout: Double
-    /// The time of the first try; `nil` if the transfer was queued by a version that did not record it.
+    /// The time of the first try. `nil` if an earlier version queued the transfer without recording this time.
     package internal(set) var triedSince: Date?
-    /// The maximum duration in seconds since `triedSince`, whatever the progress; `nil` for no limit.
+    /// The maximum duration in seconds since `triedSince`, independent of the progress. `nil` for no limit.
     package var patience: Double?
     /// `true` if an existing file at the destination is replaced. Otherwise the download gets a numbered name.
     package var mayReplace: Bool
-    /// `FileIdentity` of the only file that may be replaced; `nil` for any file.
+    /// The `FileIdentity` of the only file that may be replaced. `nil` for any file.
     package var replacedFile: String?
-    /// The scheme, host and port whose connections this transfer counts against.
+    /// The scheme, host and port of the server, for which the number of connections is limited.
     package var host: String
     /// The maximum number of simultaneous attempts at its host.
     package var hostLimit: Int
-    /// The priority from 0 to 1. The greater priority is first.
+    /// The priority from 0 to 1. Transfers with a greater priority begin first.
     package var priority: Double
     package var needs: TransferNeeds
-    /// `true` if the app suspended the transfer, and not the user. In a cancelled transfer: the agent still has to release the part.
+    /// `true` if the app, and not the user, suspended the transfer. In a cancelled transfer, `true` if the agent must still release
+    /// the partial file.
     package internal(set) var isSuspended: Bool
-    /// `true` if the end of the transfer needs a launch. Otherwise the end waits until the app runs.
+    /// `true` if the app is launched for the end of the transfer. Otherwise the end waits until the app runs.
     package var launchesApp: Bool
-    /// `true` if the file is complete and verified, and only its rename to the destination is left.
+    /// `true` if the file is complete and verified, and only has to be renamed to the destination.
     package internal(set) var isFinishing: Bool
-    /// The greatest number of durable bytes so far. Only more bytes count as progress.
+    /// The greatest number of bytes that were on the disk. Only more bytes count as progress.
     package var furthest: Int64
     /// "data" if the task is a data task for the app.
     package var taskKind: String?
-    /// The absolute path of a download when it is complete; `nil` if the file stays in the spool.
+    /// The absolute path of the complete download. `nil` if the file stays in the spool.
     package var destination: String?
-    /// `SeenFolder` of the destination's folder; `nil` if the transfer was queued by a version that did not record it.
+    /// The `SeenFolder` of the destination's folder. `nil` if an earlier version queued the transfer without recording the folder.
     package internal(set) var destinationFolder: String?
     /// The hexadecimal digest that the complete file must have.
     package var expectedSHA256: String?
@@ -116,12 +118,12 @@ package struct TransferRecord: Codable, Sendable, Equatable, Identifiable {
     package var rateLimit: Int64?
     package var expectedToSend: Int64?
     package var expectedToReceive: Int64?
-    /// The offset at which the last 206 response continued.
+    /// The offset at which the last response with status 206 continued.
     package var resumedAt: Int64?
     package var earliestBegin: Date?
-    /// The name by which resume data refers to the part.
+    /// The token with which resume data refers to the partial file.
     package internal(set) var resumeToken: String?
-    /// The time until which the part or the copy of an ended transfer is kept.
+    /// The time until which the partial file or the copy of an ended transfer is kept.
     package internal(set) var keptUntil: Date?
     /// The receipt of a completed upload.
     package var receipt: UploadReceipt?
@@ -160,7 +162,7 @@ package struct TransferRecord: Codable, Sendable, Equatable, Identifiable {
         furthest = 0
     }
 
-    /// Seconds without a new byte after which any transfer is given up.
+    /// The number of seconds without a new byte after which every transfer fails.
     package static let longestIdle: Double = 7 * 86_400
 
     /// Returns scheme, host and port in lower case, without user names and passwords.
@@ -171,8 +173,8 @@ package struct TransferRecord: Codable, Sendable, Equatable, Identifiable {
         return (url[..<separator.upperBound] + name).lowercased()
     }
 
-    /// Removes the credentials for the server. The bytes are overwritten in the file (`secure_delete`), and are removed from its log by
-    /// ``Ledger/checkpointLog()``.
+    /// Removes the credentials for the server. SQLite overwrites the bytes in the database file (`secure_delete`).
+    /// ``Ledger/checkpointLog()`` removes them from the log.
     package mutating func forgetSecrets() {
         upload?.s3?.forgetKeys()
         headers.removeAll { !RedirectRule.isHarmless($0.name) }
@@ -194,7 +196,8 @@ extension TransferRecord: RowCodable {
 }
 
 extension TransferRecord {
-    /// Replaces a header of the request, whatever the case of its name; `nil` removes the header.
+    /// Replaces a header of the request, or removes it if the value is `nil`. Upper and lower case in the name are not
+    /// distinguished.
     package mutating func setHeader(_ name: String, _ value: String?) {
         headers.removeAll { $0.name.lowercased() == name.lowercased() }
         if let value { headers.append(HeaderField(name, value)) }
@@ -227,11 +230,12 @@ extension LedgerTransaction {
 
     // MARK: Writing
 
-    /// Writes the values of the agent: the progress, the response of the server and the next step. ``handle(_:_:now:)`` writes the life.
+    /// Writes the agent's values: the progress, the server's response and the next step. ``handle(_:_:now:)`` writes the columns of
+    /// ``TransferRecord/life``.
     package func record(_ transfer: TransferRecord) throws { try update(transfer) }
 
-    /// Writes an awaited transfer that a task of the app adopts, with the values that the app set. A transfer that has ended since is
-    /// delivered as it is.
+    /// Writes an awaited transfer that a task of the app adopts, with the values that the app set. If the transfer has already
+    /// ended, its end is delivered unchanged.
     package func adopt(_ transfer: TransferRecord, now: Date) throws {
         try update(transfer)
         if transfer.state.isTerminal { try addEvent(for: transfer, now: now) }
@@ -268,7 +272,7 @@ extension LedgerTransaction {
 
     /// Records that a server still has an upload.
     ///
-    /// - Parameter proof: the new knowledge about the server's copy; `nil` if nothing new is known.
+    /// - Parameter proof: the new proof that the server has the copy, or `nil` if the proof has not changed.
     package func uploadWasChecked(_ id: Int64, proof: UploadProof?, now: Date) throws {
         guard var transfer = try transfer(id), transfer.receipt != nil else { return }
         if let proof { transfer.receipt?.proof = proof }
@@ -281,8 +285,8 @@ extension LedgerTransaction {
             database.cachedStatement(sql: "SELECT * FROM transfer WHERE id = ?"), arguments: [id])
     }
 
-    /// Returns the transfers among these that were stopped while the agent ran them. Called in every pass, so the query does not read
-    /// complete rows.
+    /// Returns the transfers among these that were stopped while the agent was running them. The query does not read complete rows,
+    /// because it runs in every pass.
     package func stoppedTransfers(among running: some Sequence<Int64>) throws -> Set<Int64> {
         let statement = try database.cachedStatement(
             sql: "SELECT EXISTS (SELECT 1 FROM transfer WHERE id = ? AND state = 'running' AND isSuspended = 0)")
@@ -320,8 +324,8 @@ extension LedgerTransaction {
 
     /// Returns the transfer that a new await with this key joins. The transfer is unfinished, or has ended and can still be adopted.
     ///
-    /// A transfer that has used half of its patience is not joined. A new caller would wait for a transfer that is nearly given up, or
-    /// would receive an old response. Requests that must not be sent twice are always joined.
+    /// If a transfer has used half of its maximum duration, a new await does not join it, because the transfer may soon fail or its
+    /// response may be old. Requests that must not be sent twice are always joined.
     package func joinableTransfer(session: String, key: String, now: Date) throws -> TransferRecord? {
         try TransferRecord.fetchOne(
             database.cachedStatement(
@@ -334,8 +338,8 @@ extension LedgerTransaction {
                     """), arguments: [session, key, now.timeIntervalSince1970])
     }
 
-    /// Returns the transfer that a new task with this key adopts. The transfer is not adopted yet, or was awaited by the task's own
-    /// process.
+    /// Returns the transfer that a new task with this key adopts. The transfer is not adopted yet, or the process of the task has
+    /// awaited it.
     package func adoptableTransfer(session: String, key: String, cancelledAwaits: Set<Int64>, now: Date) throws -> TransferRecord?
     {
         guard let transfer = try joinableTransfer(session: session, key: key, now: now), let id = transfer.id,
@@ -344,7 +348,7 @@ extension LedgerTransaction {
         return transfer
     }
 
-    /// Returns the upload with this key that is running or succeeded.
+    /// Returns the upload with this key that is unfinished or has succeeded.
     package func repeatableUpload(session: String, key: String) throws -> TransferRecord? {
         try TransferRecord.fetchOne(
             database.cachedStatement(

@@ -3,7 +3,7 @@ import GRDB
 
 /// Queries that decide whether an agent is needed.
 extension LedgerTransaction {
-    /// Returns whether docks show another number than the app set.
+    /// Returns whether the number that the app set was not sent to docks yet.
     package func isBadgeUntold() throws -> Bool { try (fact(.badge) ?? 0) != (fact(.badgeTold) ?? 0) }
 
     package func hasUnfinishedWork() throws -> Bool {
@@ -16,11 +16,11 @@ extension LedgerTransaction {
         return try hasLiveNotifications()
     }
 
-    /// Returns the unfinished work that needs a running agent now; `nil` if nothing happens before a known time.
+    /// Returns the unfinished work that needs a running agent now, or `nil` if a start of an agent at a known time is sufficient.
     ///
-    /// Work that waits for a condition also needs an agent, because only a running agent notices the change.
+    /// Work that waits for a condition also needs an agent, because only a running agent detects the change of the condition.
     ///
-    /// - Parameter watchesFiles: `true` if the change of a file ends the pause after a failed launch.
+    /// - Parameter watchesFiles: `true` if the change of a watched file ends the pause after a failed launch.
     package func needOfAgent(now: Date, watchesFiles: Bool) throws -> AgentNeed? {
         if try !openQuestions().isEmpty { return .question }
         if try !liveLaunches().isEmpty { return .launch }
@@ -32,7 +32,7 @@ extension LedgerTransaction {
         return try hasRequestsThatNeedAnAgent(now: now, watchesFiles: watchesFiles) ? .request : nil
     }
 
-    /// Returns whether work was added since the agent exited. Work that is due at the time of the agent's next start does not count.
+    /// Returns whether work was added after the agent exited. Work that is due at the agent's next start is ignored.
     package func isAgentAwaited(since absence: AgentAbsence, now: Date) throws -> Bool {
         try needOfAgent(now: min(now, absence.until ?? now), watchesFiles: false) != nil
     }
@@ -59,11 +59,11 @@ extension LedgerTransaction {
     }
 }
 
-/// The work that needs a running agent, for which a later start is not enough. `status --json` contains the raw values.
+/// The kinds of work that need a running agent, because a later start is not sufficient. `status --json` contains the raw values.
 package enum AgentNeed: String, Codable, Sendable, CaseIterable {
     /// A command waits for its response.
     case question
-    /// A process of the app runs.
+    /// A process of the app is running.
     case launch
     /// A transfer is running, or waits for its next attempt.
     case transfer
@@ -77,10 +77,10 @@ package enum AgentNeed: String, Codable, Sendable, CaseIterable {
     case request
 }
 
-/// A record that an agent exited although work is left, because it will be started again.
+/// The record of an agent that exited although work is unfinished, because the agent will be started again.
 package struct AgentAbsence: Codable, Sendable, Equatable {
     package var since: Date
-    /// The latest time of the next start; `nil` if nothing becomes due by time alone.
+    /// The latest time of the next start. `nil` if no work becomes due at a known time.
     package var until: Date?
 
     package init(since: Date, until: Date?) { (self.since, self.until) = (since, until) }

@@ -11,7 +11,7 @@ package struct UploadReceipt: Codable, Sendable, Equatable {
     package var storedAt: Date
     /// The kind of the proof.
     package var proof: UploadProof
-    /// The last time when the server confirmed that it still has the file.
+    /// The last time at which the server confirmed that it still has the file.
     package var checkedAt: Date?
     /// The reason why the file is not stored as requested. `nil` if it is stored as requested.
     package var remark: String?

@@ -1,19 +1,20 @@
 import Foundation
 
-/// The places of an app's background work on disk: the XDG base directories, with one folder per app id.
+/// The folders of an app's background work: the XDG base directories, with one folder per app id.
 package struct AppDirectories: Sendable, Equatable {
     package let appIdentifier: String
     package let configuration: URL
     package let state: URL
     package let data: URL
-    /// Queued copies and parts of files.
+    /// The spool: the folder with queued copies and partial files.
     package let spool: URL
-    /// `nil` without `XDG_RUNTIME_DIR`, for example in cron and in some ssh sessions.
+    /// The runtime folder. `nil` if `XDG_RUNTIME_DIR` is not set, for example in cron and in some ssh sessions.
     package let runtime: URL?
-    /// Why these folders cannot be used. `nil` if they can.
+    /// The reason why these folders cannot be used. `nil` if they can be used.
     package let refusal: StoreError?
 
-    /// Creates the places from environment variables. Relative paths in the variables are ignored, as the XDG specification requires.
+    /// Creates the paths from environment variables. Relative paths in the variables are ignored, as the XDG specification
+    /// requires.
     package init(appIdentifier: String, environment: [String: String] = ThisProcess.environment) {
         self.appIdentifier = appIdentifier
         func absolute(_ name: String) -> URL? {
@@ -60,7 +61,8 @@ package struct AppDirectories: Sendable, Equatable {
             }
     }
 
-    /// The variable that keeps the app from starting an agent if its value is 1: `STORMY_NO_AGENT` for the app id `stormy`.
+    /// The environment variable that prevents the app from starting an agent if its value is 1. For the app id `stormy`, it is
+    /// `STORMY_NO_AGENT`.
     package var forbiddingVariable: String {
         appIdentifier.uppercased().map { $0.isLetter || $0.isNumber ? String($0) : "_" }.joined() + "_NO_AGENT"
     }
@@ -70,27 +72,27 @@ package struct AppDirectories: Sendable, Equatable {
     /// The lock of a process that starts an agent. The agent inherits the lock.
     package var agentStart: URL { state.appendingPathComponent("agent.start", isDirectory: false) }
     package var agentLog: URL { state.appendingPathComponent("agent.log", isDirectory: false) }
-    /// Processes that use the ledger lock bytes of this file: ``ProcessPresence``.
+    /// The file in which each process that uses the ledger locks a byte. See ``ProcessPresence``.
     package var processLock: URL { state.appendingPathComponent("process.lock", isDirectory: false) }
     package var launches: URL { state.appendingPathComponent("launches", isDirectory: true) }
-    /// Returns the place of a file in the spool. Does not access the disk.
+    /// Returns the path of a file in the spool. Does not access the disk.
     package func spooled(_ name: String) -> URL { spool.appendingPathComponent(name, isDirectory: false) }
 
-    /// Copies of files to upload that no row of the ledger knows.
+    /// The folder with copies of files to upload that belong to no row of the ledger.
     package var leftCopies: URL { state.appendingPathComponent("spool-left", isDirectory: true) }
-    /// The prefix of copies of files to upload.
+    /// The prefix of the names of copies of files to upload.
     package static let copyPrefix = "upload-"
-    /// The prefix of copies of files that a notification shows.
+    /// The prefix of the names of copies of a notification's files.
     package static let attachmentPrefix = "attachment-"
     /// The time in seconds for which a copy without a row is kept.
     package static let leftCopyRetention: Double = 30 * 86_400
-    /// The lock of the spool. Processes that create files before their rows share the lock. A process that removes files without rows takes
-    /// it exclusively.
+    /// The lock of the spool. Processes that create files before the rows of these files hold a shared lock. A process that removes
+    /// files without rows holds an exclusive lock.
     package var spoolLock: URL { state.appendingPathComponent("spool.lock", isDirectory: false) }
 
     package func launchLock(_ id: Int64) -> URL { launches.appendingPathComponent("\(id).lock", isDirectory: false) }
 
-    /// Creates the state folders, with access for their owner only (0700).
+    /// Creates the state folders. Only their owner has access (0700).
     package func createStateFolders() throws(StoreError) {
         if let refusal { throw refusal }
         for folder in [state, launches, spool] { try Self.createPrivateFolder(folder) }

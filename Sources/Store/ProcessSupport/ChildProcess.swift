@@ -2,20 +2,20 @@ import CLinux
 import Foundation
 import Glibc
 
-/// A detached child process. Only the named descriptors of this process stay open in the child.
+/// A detached child process. Only the descriptors of these properties stay open in the child.
 package struct ChildProcess: Sendable {
     package var path: String
     package var arguments: [String]
     package var environment: [String: String]
-    /// A descriptor for standard input; -1 for none.
+    /// The descriptor for standard input, or -1 for no input.
     package var standardInput: Int32 = -1
-    /// A descriptor for standard output; -1 for none.
+    /// The descriptor for standard output, or -1 for no output.
     package var standardOutput: Int32 = -1
-    /// A descriptor for standard error; -1 for the descriptor of standard output.
+    /// The descriptor for standard error, or -1 for the descriptor of standard output.
     package var standardError: Int32 = -1
-    /// A descriptor that the child inherits as number 3; -1 for none.
+    /// A descriptor that the child inherits as number 3, or -1 for no descriptor.
     package var inherited: Int32 = -1
-    /// `true` if the child gets a new session, so that closing the terminal does not end the child.
+    /// `true` if the child gets a new session, so that the child does not end when the terminal is closed.
     package var startsSession = false
     /// `true` if SIGTERM is blocked until the child is ready for it.
     package var blocksTermination = false
@@ -33,7 +33,7 @@ package struct ChildProcess: Sendable {
         package var description: String { "\(path) cannot be started: " + String(cString: strerror(code)) }
     }
 
-    /// Starts the child and returns its process number. Cost: about a millisecond, whatever the size of this process.
+    /// Starts the child and returns its process number. Cost: about a millisecond, independent of the memory size of this process.
     package func start() throws(Failure) -> Int32 {
         let argumentStrings = ([path] + arguments).map { strdup($0) }
         let variableStrings = environment.map { strdup("\($0.key)=\($0.value)") }
@@ -57,22 +57,22 @@ package struct ChildProcess: Sendable {
 
     /// The end of a child.
     package struct End: Sendable, Equatable {
-        /// The exit code; 128 plus the number of the signal that ended the child, as in shells.
+        /// The exit code. If a signal ended the child, it is 128 plus the number of the signal, as in shells.
         package let code: Int32
-        /// The text that the child wrote to its output and its errors, up to the limit.
+        /// The text that the child wrote to standard output and standard error, up to the limit.
         package let output: String
         /// `true` if the child did not end in time and was killed.
         package let wasLate: Bool
     }
 
-    /// Runs the child to its end. Blocks. Foundation's `Process` is not used, because it waits for every process that inherits one of its
-    /// sockets. In a namespace whose loopback is down it waits for ever.
+    /// Runs the child to its end. Blocks. Foundation's `Process` is not used, because it waits for every process that inherits one
+    /// of its sockets. In a network namespace without a loopback interface, that wait never ends.
     ///
     /// - Parameters:
-    ///   - seconds: the time limit, not counting sleep of the machine. Afterwards the child is killed, but not the processes that the child
-    ///     started.
-    ///   - outputLimit: the maximum number of output bytes that are kept. The call also waits for the end of the output. A process that the
-    ///     child leaves behind with an open output delays the call, up to the same time limit.
+    ///   - seconds: the time limit, without the time in which the machine sleeps. After this time the child is killed, but not the
+    ///     processes that the child started.
+    ///   - outputLimit: the maximum number of output bytes that are kept. The call also waits for the end of the output. If a
+    ///     process that the child started keeps the output open, the call waits for this process, up to the same time limit.
     package func run(within seconds: Double, outputLimit: Int) throws(Failure) -> End {
         var ends: [Int32] = [-1, -1]
         guard clinux_pipe(&ends) == 0 else { throw Failure(path: path, code: errno) }
@@ -108,7 +108,8 @@ package struct ChildProcess: Sendable {
         }
     }
 
-    /// Waits for a child of this process and returns its exit code; 128 plus the number of the signal that ended the child, as in shells.
+    /// Waits for a child of this process and returns its exit code. If a signal ended the child, the result is 128 plus the number
+    /// of the signal, as in shells.
     package static func wait(for pid: Int32) -> Int32 {
         var status: Int32 = 0
         while waitpid(pid, &status, 0) < 0, errno == EINTR {}
@@ -116,7 +117,7 @@ package struct ChildProcess: Sendable {
         return signal == 0 ? status >> 8 & 0xff : 128 + signal
     }
 
-    /// Reads until no process can write any more or the time is over. Keeps at most `limit` bytes.
+    /// Reads until no process can write any more, or until the deadline. Keeps at most `limit` bytes.
     package static func read(_ descriptor: Int32, limit: Int, until deadline: SuspendingClock.Instant? = nil) -> String {
         var (text, piece) = ([UInt8](), [UInt8](repeating: 0, count: 4_096))
         while deadline.map({ isReadable(descriptor, by: $0) }) ?? true {

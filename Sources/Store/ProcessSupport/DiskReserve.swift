@@ -1,8 +1,8 @@
 import CLinux
 import Foundation
 
-/// A file that reserves space on the ledger's disk. The file is removed when the disk is full, so that commands of the user (cancel, quit)
-/// and the end of a large transfer can be recorded.
+/// A file that reserves space on the ledger's disk. The file is removed when the disk is full, so that commands of the user
+/// (cancel, quit) and the end of a large transfer can still be recorded.
 package enum DiskReserve {
     /// The size of the reserve, enough for many transactions.
     private static let byteCount: Int64 = 1 << 20
@@ -11,7 +11,7 @@ package enum DiskReserve {
 
     private static func file(_ directories: AppDirectories) -> URL { directories.state.appendingPathComponent("agent.reserve") }
 
-    /// Creates the reserve if it does not exist and there is enough space.
+    /// Creates the file if it does not exist and the disk has enough space.
     package static func create(_ directories: AppDirectories) {
         let path = file(directories).path
         var information = stat()
@@ -22,6 +22,6 @@ package enum DiskReserve {
         if posix_fallocate(descriptor, 0, off_t(byteCount)) != 0 { unlink(path) }
     }
 
-    /// Removes the reserve. Returns `true` if this freed space.
+    /// Removes the file. Returns `true` if space was released.
     package static func giveUp(_ directories: AppDirectories) -> Bool { unlink(file(directories).path) == 0 }
 }

@@ -6,28 +6,30 @@ package enum DiskSpace {
     /// Returns the number of bytes that data from a network leaves free for the user and the ledger: 2 % of the disk, at most 64 MiB.
     static func floor(ofTotal bytes: Int64) -> Int64 { min(bytes / 50, 64 << 20) }
 
-    /// Returns how many bytes may still be written to the disk of an open file before the floor is reached; `nil` if this is unknown.
+    /// Returns the number of bytes that may still be written to the disk of an open file, so that the minimum free space is kept.
+    /// `nil` if this is unknown.
     package static func left(on descriptor: Int32) -> Int64? {
         var disk = statvfs()
         guard fstatvfs(descriptor, &disk) == 0, disk.f_blocks > 0 else { return nil }
         return left(disk)
     }
 
-    /// Bytes that can be written to the disk of an open file; `nil` if the disk does not report them.
+    /// Returns the number of free bytes on the disk of an open file, or `nil` if the disk does not report it.
     package static func free(on descriptor: Int32) -> Int64? {
         var disk = statvfs()
         guard fstatvfs(descriptor, &disk) == 0, disk.f_blocks > 0 else { return nil }
         return free(disk)
     }
 
-    /// Returns how many bytes may still be written to the disk of a folder or file before the floor is reached; `nil` if this is unknown.
+    /// Returns the number of bytes that may still be written to the disk of a folder or file, so that the minimum free space is
+    /// kept. `nil` if this is unknown.
     package static func left(at path: String) -> Int64? {
         var disk = statvfs()
         guard statvfs(path, &disk) == 0, disk.f_blocks > 0 else { return nil }
         return left(disk)
     }
 
-    /// Returns whether the disk contains its maximum number of files, whatever its free space.
+    /// Returns whether the disk contains its maximum number of files, also if it has free space.
     package static func hasNoFreeInodes(at path: String) -> Bool {
         var disk = statvfs()
         return statvfs(path, &disk) == 0 && disk.f_files > 0 && disk.f_favail == 0

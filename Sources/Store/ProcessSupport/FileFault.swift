@@ -5,14 +5,14 @@ import Foundation
 package enum FileFault: Equatable, Sendable {
     /// The file, or a folder above it, does not exist.
     case missing
-    /// The path leads through something that is not a folder.
+    /// A component of the path is not a folder.
     case noFolder
-    /// The path leads to something that is not a regular file.
+    /// The path is not the path of a regular file.
     case notAFile
     case exists
-    /// The file system does not have the operation.
+    /// The file system does not support the operation.
     case unsupported
-    /// The name or the size is not possible here.
+    /// The file system does not support the name or the size.
     case impossible
     case noRoom
     case notAllowed
@@ -34,10 +34,10 @@ package enum FileFault: Equatable, Sendable {
         }
     }
 
-    /// Returns whether the call did nothing and can be repeated at once.
+    /// Returns whether the call had no effect and can be repeated at once.
     package static func isInterruption(_ number: Int32) -> Bool { number == EINTR || number == EAGAIN }
 
-    /// Repeats a system call while a signal interrupts it. Makes at most 100 calls.
+    /// Repeats a system call if a signal interrupts it. Makes at most 100 calls.
     package static func uninterrupted<Result: SignedInteger>(_ call: () -> Result) -> Result {
         for _ in 1..<100 {
             let result = call()
@@ -57,13 +57,13 @@ package enum FileFault: Equatable, Sendable {
         }
     }
 
-    /// `true` if the same call may succeed later for a file that is created or renamed. A folder above the file may exist again, for
-    /// example with a drive.
+    /// `true` if the same call may succeed later for a file that is created or renamed. For example, a missing folder above the
+    /// file may exist again when its drive is connected.
     package var isPassingForNewFile: Bool { isPassing || isAbsence }
 
     /// `true` if the path does not exist.
     package var isAbsence: Bool { self == .missing || self == .noFolder }
 
-    /// `true` if the same call may succeed later on an open file, whose name and kind are known to be right.
+    /// `true` if the same call may succeed later on an open file, because the name and kind of an open file are correct.
     package var isPassingOnOpenFile: Bool { self != .impossible }
 }

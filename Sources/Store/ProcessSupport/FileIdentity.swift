@@ -1,12 +1,12 @@
 import CLinux
 import Foundation
 
-/// The identity of a file at a path and of its content. Another file at the path has another identity, and so does a changed file.
+/// The identity of a file at a path and of its content. If the file is replaced or changed, the identity is another one.
 package struct FileIdentity: Equatable, Sendable {
-    /// The text that is stored in a row.
+    /// The text that is stored in a row of the ledger.
     package let text: String
 
-    /// Reads the identity of the file at a path, without following a link. `nil` if the path does not exist.
+    /// Reads the identity of the file at a path, without following a link. Returns `nil` if the path does not exist.
     package init?(_ path: String) {
         var found = stat()
         guard lstat(path, &found) == 0 else { return nil }
@@ -20,10 +20,10 @@ package struct FileIdentity: Equatable, Sendable {
         return FileIdentity(text: text(of: found) + ":\(found.st_ctim.tv_sec).\(found.st_ctim.tv_nsec)")
     }
 
-    /// Returns the identity of a folder, which does not change with the content. A new folder with the same name has another identity. The
-    /// device number is not included, because it may change with each start of the machine.
+    /// Returns the identity of a folder. The identity does not change with the folder's content. A new folder with the same name
+    /// has another identity. The device number is not included, because it may change at each start of the machine.
     ///
-    /// - Returns: `nil` if nothing can be seen there.
+    /// - Returns: `nil` if no folder can be read at the path.
     package static func folder(_ path: String) -> FileIdentity? {
         var found = stat()
         guard stat(path, &found) == 0 else { return nil }

@@ -1,12 +1,13 @@
 import CLinux
 import Foundation
 
-/// A lock on a file, exclusive unless stated otherwise. An open file description owns the lock. The lock ends when the last process that
-/// inherited the descriptor has ended, in whatever way.
+/// A lock on a file. The lock is exclusive, except in ``share(_:)``. An open file description owns the lock. The lock ends when the
+/// last process that inherited the descriptor has ended in any way.
 package struct FileLock: ~Copyable {
     package let descriptor: Int32
 
-    /// Takes the lock, without waiting. `nil` if another process holds the lock. A child that inherits the descriptor keeps the lock.
+    /// Takes the lock without waiting. Returns `nil` if another process holds the lock. A child that inherits the descriptor keeps
+    /// the lock.
     package static func acquire(_ url: URL) throws(StoreError) -> FileLock? {
         let descriptor = try open(url)
         guard clinux_lock_file(descriptor) == 0 else {
@@ -27,8 +28,8 @@ package struct FileLock: ~Copyable {
     /// Takes the lock. Waits until the lock is free, without a limit.
     package static func wait(for url: URL) throws(StoreError) -> FileLock { try wait(url, clinux_wait_for_lock) }
 
-    /// Shares the lock with other processes. No process can take the lock exclusively during that time. Waits for an exclusive holder,
-    /// which keeps the lock only for moments.
+    /// Takes a shared lock, so that no process can take the lock exclusively. If a process holds the lock exclusively, the call
+    /// waits. This wait is short, because exclusive locks are held only for moments.
     package static func share(_ url: URL) throws(StoreError) -> FileLock { try wait(url, clinux_wait_for_shared_lock) }
 
     private static func wait(_ url: URL, _ take: (Int32) -> Int32) throws(StoreError) -> FileLock {
@@ -49,7 +50,8 @@ package struct FileLock: ~Copyable {
         }
     }
 
-    /// Returns `false` if the file was removed or moved, so that other processes lock another file with this name.
+    /// Returns whether the locked file is still at this path. If it was removed or moved, other processes lock another file with
+    /// this name.
     package func isAt(_ url: URL) -> Bool { Self.isAt(url, descriptor) }
 
     private static func isAt(_ url: URL, _ descriptor: Int32) -> Bool {
@@ -64,12 +66,12 @@ package struct FileLock: ~Copyable {
         }
     }
 
-    /// Runs `body` while no other process holds the lock. The lock only improves the result: if the holder makes no progress, `body` runs
-    /// at the same time.
+    /// Runs `body` while no other process holds the lock. If the holder makes no progress, `body` runs without the lock, because
+    /// the lock is not necessary for a correct result.
     ///
     /// - Parameters:
     ///   - database: the path of the database that the holders of this lock use.
-    ///   - isRequired: throws if the lock file cannot be opened. If it is `false`, `body` runs without the lock.
+    ///   - isRequired: `true` to throw if the lock file cannot be opened. `false` to run `body` without the lock in this case.
     package static func whileHolding<Value>(
         _ url: URL, besides database: String, isRequired: Bool = true, _ body: () throws -> Value
     ) throws -> Value {
@@ -97,10 +99,10 @@ package struct FileLock: ~Copyable {
 
     deinit { close(descriptor) }
 
-    /// Returns whether a process holds the lock now. The lock is not taken, because another process that takes it at that moment must not
-    /// fail. The lock of a missing file is not held.
+    /// Returns whether a process holds the lock now. The call does not take the lock, because otherwise another process could fail
+    /// to take it at the same moment. If the file is missing, the result is `false`.
     ///
-    /// - Parameter unknown: The result if the file cannot be opened for now.
+    /// - Parameter unknown: The result if the file cannot be opened at the moment.
     package static func isHeld(_ url: URL, unknown: Bool = false) -> Bool {
         isLocked(url, unknown: unknown) { clinux_file_is_locked($0) }
     }

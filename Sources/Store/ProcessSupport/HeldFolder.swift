@@ -1,8 +1,8 @@
 import CLinux
 import Foundation
 
-/// A folder of this process for files that no other process uses. The folder is removed with this object. If the process dies,
-/// ``removeAbandoned(prefix:in:)`` removes the folder.
+/// A folder of this process for files that no other process uses. The folder is removed when this object is released. If the
+/// process was killed, ``removeAbandoned(prefix:in:)`` removes the folder.
 package final class HeldFolder: Sendable {
     package let url: URL
     /// A descriptor of the folder, which keeps the folder locked.
@@ -12,11 +12,11 @@ package final class HeldFolder: Sendable {
     /// The age in seconds after which a folder with its first name is abandoned.
     private static let draftAge = 60.0
 
-    /// The prefix of folders for photos whose location data is removed. The folders are in the spool. Earlier versions created them beside
-    /// the spool.
+    /// The prefix of the names of folders for photos whose location data is removed. The folders are in the spool. Earlier versions
+    /// created them next to the spool.
     package static let cleaning = "cleaning-"
 
-    /// Creates the folder; `nil` if it cannot be created.
+    /// Creates the folder. Returns `nil` if it cannot be created.
     package init?(prefix: String, in place: URL) {
         let name = prefix + UUID().uuidString
         url = place.appendingPathComponent(name)

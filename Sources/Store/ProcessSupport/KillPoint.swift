@@ -1,35 +1,35 @@
 import Foundation
 import Glibc
 
-/// A point at which a test can kill a process, like a power cut: SIGKILL without clean-up.
+/// A point in the code at which a test can kill a process without clean-up (SIGKILL), to simulate a power cut.
 ///
-/// `BACKGROUND_CRASH_AT=name` kills the agent at the first passage of this point, `name:3` at the third, and `name#12` at the first passage
-/// of transfer 12. `BACKGROUND_APP_CRASH_AT` has the same meaning for the processes of the app. Debug builds only: a release build ignores
-/// every point.
+/// With `BACKGROUND_CRASH_AT=name` the agent is killed when it reaches this point the first time, with `name:3` the third time, and
+/// with `name#12` when transfer 12 reaches the point the first time. `BACKGROUND_APP_CRASH_AT` has the same effect for processes of
+/// the app. Release builds ignore all kill points.
 package enum KillPoint: String, CaseIterable, Sendable {
     // The agent's launches.
     /// The launch is in the ledger, but the process was not started.
     case launchCommitted = "agent.launchCommitted"
-    /// The process is running. The agent does not watch it yet, and its number is not committed.
+    /// The process of the launch is running. The agent does not watch the process yet, and the process number is not committed.
     case launchSpawned = "agent.spawned"
-    /// The process is running and watched, and its number is being committed.
+    /// The process of the launch is running and watched. The process number is being committed.
     case launchStarted = "agent.launchStarted"
-    /// The process has ended. The result is being committed.
+    /// The process of the launch has ended. The result is being committed.
     case launchEnded = "agent.launchEnded"
     // The agent's transfers.
     /// The attempt is committed. No bytes were sent.
     case transferStarting = "agent.transferStarting"
     /// The response headers have arrived, but no bytes of the body.
     case transferHead = "agent.transferHead"
-    /// The place of the bytes is decided. The file is unchanged.
+    /// The position of the bytes in the file is decided. The file is unchanged.
     case transferPrepared = "agent.transferPrepared"
-    /// The received bytes are durable on the disk. The ledger does not contain this yet.
+    /// The received bytes are synced to the disk. The ledger has not recorded this yet.
     case transferSynced = "agent.transferSynced"
-    /// All bytes have arrived and their digest is computed. The ledger does not contain this yet.
+    /// All bytes have arrived and their digest is computed. The ledger has not recorded this yet.
     case transferProven = "agent.transferProven"
-    /// The ledger contains that the file is verified. The file does not have its final name.
+    /// The ledger has recorded that the file is verified. The file does not have its final name yet.
     case transferPlacing = "agent.transferPlacing"
-    /// The file has its final name. The ledger does not contain this yet.
+    /// The file has its final name. The ledger has not recorded this yet.
     case transferPlaced = "agent.transferPlaced"
     /// The end of the attempt is being evaluated.
     case transferEnded = "agent.transferEnded"
@@ -44,23 +44,23 @@ package enum KillPoint: String, CaseIterable, Sendable {
     case uploadAsk = "agent.upload.ask"
     case uploadAppend = "agent.upload.append"
     // The agent's notifications.
-    /// The notification is on the screen. The ledger does not contain this yet.
+    /// The notification is on the screen. The ledger has not recorded this yet.
     case noticePresented = "agent.noticePresented"
     // The app's processes.
-    /// The transfer is in the ledger. The app has not received its number.
+    /// The transfer is in the ledger. The app has not received the transfer's number.
     case transferSubmitted = "app.transferSubmitted"
-    /// A task was resumed, but the caller has not returned.
+    /// A task was resumed, but `resume()` has not returned.
     case taskResumed = "app.taskResumed"
-    /// An await was cancelled. The ledger does not contain this yet.
+    /// An await was cancelled. The ledger has not recorded this yet.
     case waiterLeaving = "app.waiterLeaving"
-    /// An await was cancelled. The ledger contains this.
+    /// An await was cancelled. The ledger has recorded this.
     case waiterLeft = "app.waiterLeft"
     /// The handler returned, but the result is not committed.
     case beforeResult = "app.beforeResult"
     /// The result is committed. The process has not ended.
     case afterResult = "app.afterResult"
 
-    /// Kills this process if the process was started with this kill point.
+    /// Kills this process if it was started with this kill point.
     ///
     /// - Parameter transfer: the number of the transfer, if the point belongs to one.
     package static func reach(_ point: KillPoint, _ transfer: Int64? = nil) {

@@ -11,15 +11,15 @@ package struct LocalSocket: ~Copyable, Sendable {
 
     /// Connects to a socket.
     ///
-    /// - Parameter sendsDatagrams: `true` for datagrams. Sending never waits for the receiver then.
-    /// - Returns: `nil` if no process listens there.
+    /// - Parameter sendsDatagrams: `true` for datagrams. In this case sending never waits for the receiver.
+    /// - Returns: `nil` if no process listens on the socket.
     package static func connect(to path: String, sendsDatagrams: Bool = false) -> LocalSocket? {
         let kind = sendsDatagrams ? Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_NONBLOCK.rawValue) : Int32(SOCK_STREAM.rawValue)
         guard let socket = make(kind), withAddress(path, { Glibc.connect(socket.descriptor, $0, $1) }) == 0 else { return nil }
         return socket
     }
 
-    /// Creates a listening socket. `nil` if the name is taken, or longer than a socket's name can be (107 bytes).
+    /// Creates a listening socket. Returns `nil` if the name is taken, or is longer than the maximum (107 bytes).
     package static func listen(at path: String) -> LocalSocket? {
         guard let socket = make(), withAddress(path, { bind(socket.descriptor, $0, $1) }) == 0,
             Glibc.listen(socket.descriptor, 8) == 0
@@ -27,7 +27,7 @@ package struct LocalSocket: ~Copyable, Sendable {
         return socket
     }
 
-    /// Waits for the next connection. `nil` if the socket was shut down.
+    /// Waits for the next connection. Returns `nil` if the socket was shut down.
     package borrowing func accept() -> LocalSocket? {
         let made = Glibc.accept(descriptor, nil, nil)
         guard made >= 0 else { return nil }
@@ -43,7 +43,7 @@ package struct LocalSocket: ~Copyable, Sendable {
         return getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && peer.user == getuid()
     }
 
-    /// Limits the duration of a read, in seconds; 0 for no limit.
+    /// Limits the duration of a read to a number of seconds. The value 0 removes the limit.
     package borrowing func limitReads(to seconds: Int) {
         var limit = timeval(tv_sec: seconds, tv_usec: 0)
         setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
@@ -52,7 +52,7 @@ package struct LocalSocket: ~Copyable, Sendable {
     /// Ends every call that waits on the socket.
     package borrowing func shutDown() { shutdown(descriptor, Int32(SHUT_RDWR)) }
 
-    /// Returns the next line without its line break; `nil` if the connection has ended.
+    /// Returns the next line without its line break, or `nil` if the connection has ended.
     package borrowing func readLine() -> String? {
         var line: [UInt8] = []
         var byte: UInt8 = 0
@@ -64,11 +64,11 @@ package struct LocalSocket: ~Copyable, Sendable {
         return nil
     }
 
-    /// Returns `false` if the connection has ended.
+    /// Writes a line. Returns `false` if the connection has ended.
     @discardableResult
     package borrowing func write(line: String) -> Bool { write(Array((line + "\n").utf8)) }
 
-    /// Returns `false` if the bytes were not sent completely.
+    /// Writes bytes. Returns `false` if the bytes were not sent completely.
     package borrowing func write(_ bytes: [UInt8]) -> Bool {
         send(descriptor, bytes, bytes.count, Int32(MSG_NOSIGNAL)) == bytes.count
     }

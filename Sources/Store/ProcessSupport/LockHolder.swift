@@ -1,14 +1,14 @@
 import Foundation
 
-/// Finds the process that holds a lock, for a message. A stopped process delays all other processes, and only the user can continue or end
-/// it.
+/// Finds the process that holds a lock, so that a message can show it. A stopped process delays all other processes, and only the
+/// user can continue or end the stopped process.
 package enum LockHolder {
-    /// Returns the process that holds the write lock of a database; `nil` if none is found. Reads the open files of every process of this
-    /// user, which takes some milliseconds.
+    /// Returns the process that holds the write lock of a database, or `nil` if no such process is found. Cost: reads the open
+    /// files of every process of this user, which takes some milliseconds.
     ///
-    /// `/proc/locks` is not used, because it is read in pieces. If other processes lock and unlock at that time, entries between two pieces
-    /// are missed. `F_GETLK` through another descriptor is not used either, because closing that descriptor would release the locks of this
-    /// process.
+    /// `/proc/locks` is not used, because it is read in pieces. If other processes lock and unlock during the read, entries between
+    /// two pieces are missed. `F_GETLK` through another descriptor is not used either, because closing that descriptor would
+    /// release the locks of this process.
     ///
     /// - Parameters:
     ///   - path: the path of a database in write-ahead mode.
@@ -29,7 +29,7 @@ package enum LockHolder {
         return other.map { RunningProcess($0) }
     }
 
-    /// Returns the process that holds a ``FileLock``; `nil` if none is found.
+    /// Returns the process that holds a ``FileLock``, or `nil` if no such process is found.
     package static func find(lock path: String, known: Int32? = nil) -> RunningProcess? {
         guard let file = File(path) else { return nil }
         for pid in processes(known) {

@@ -1,27 +1,27 @@
 import Foundation
 import Glibc
 
-/// The name of a file or folder, compared byte by byte as the system does.
+/// The path of a file or folder. Paths are compared byte by byte, as the system compares them.
 ///
-/// `String` compares characters. An "é" in one code point is equal to an "é" in two, but the two can be names of different files in one
-/// folder.
+/// `String` is not used, because it compares characters. An "é" of one code point is equal to an "é" of two code points, but both
+/// can be names of different files in one folder.
 package struct PathName: Hashable, Comparable, Sendable {
     package let bytes: [UInt8]
 
     package init(bytes: [UInt8]) { self.bytes = bytes }
     package init(_ path: String) { bytes = Array(path.utf8) }
 
-    /// Returns the name of an entry of this folder.
+    /// Returns the path of an entry of this folder.
     package func entry(_ name: [UInt8]) -> PathName {
         PathName(bytes: bytes + (bytes.last == Self.slash ? [] : [Self.slash]) + name)
     }
 
-    /// The name as text. Bytes that are not UTF-8 are replaced.
+    /// The path as text. Bytes that are not UTF-8 are replaced.
     package var text: String { String(decoding: bytes, as: UTF8.self) }
 
     package static func < (first: PathName, second: PathName) -> Bool { first.bytes.lexicographicallyPrecedes(second.bytes) }
 
-    /// Returns whether this is the folder or a path in the folder. Both are paths without links.
+    /// Returns whether this path is the folder or is in the folder. Both paths must contain no links.
     package func isInside(_ folder: PathName) -> Bool {
         bytes.starts(with: folder.bytes) && (bytes.count == folder.bytes.count || bytes[folder.bytes.count] == Self.slash)
     }
@@ -33,7 +33,8 @@ package struct PathName: Hashable, Comparable, Sendable {
 
     /// Returns an absolute path of the same file. The path stays relative if the working folder does not exist.
     ///
-    /// Foundation removes `..` as text. For the system `link/..` is the folder above the one that the link leads to, so `..` stays.
+    /// Foundation is not used, because it removes `..` from the text of a path. For the system, `link/..` is the parent of the
+    /// link's target, so `..` is kept.
     package static func absolute(_ path: String, in folder: String? = nil) -> String {
         guard path.utf8.first != slash else { return withoutEmptyParts(path) }
         guard let folder = folder ?? workingFolder() else { return path }
@@ -56,14 +57,15 @@ package struct PathName: Hashable, Comparable, Sendable {
 
     // MARK: Names of one file
 
-    /// Returns the path without links; `nil` if nothing exists there.
+    /// Returns the path without links, or `nil` if the path does not exist.
     package static func resolved(_ path: String) -> PathName? {
         guard let resolved = realpath(path, nil) else { return nil }
         defer { free(resolved) }
         return PathName(bytes: UnsafeBufferPointer(start: resolved, count: strlen(resolved)).map { UInt8(bitPattern: $0) })
     }
 
-    /// Returns one name for all paths of an entry of a folder, because links can lead to the folder. The entry can be gone.
+    /// Returns the same path for all paths of one entry of a folder, because links can lead to the folder. The entry does not have
+    /// to exist.
     package static func canonical(_ path: String) -> PathName {
         let bytes = Array(absolute(path).utf8)
         let end = bytes.lastIndex(of: slash) ?? 0
@@ -75,6 +77,6 @@ package struct PathName: Hashable, Comparable, Sendable {
 }
 
 extension URL {
-    /// Makes the URL of a file or folder whose path can be relative and can have `..` in it.
+    /// Creates the URL of a file or folder. The path can be relative and can contain `..`.
     package init(exactPath path: String) { self.init(fileURLWithPath: PathName.absolute(path), isDirectory: false) }
 }

@@ -1,15 +1,16 @@
 import Foundation
 
-/// What a path leads to. A fault that passes, for example a file server that restarts, is not reported as an absence.
+/// The state of a path: whether a file exists there. A temporary error, for example of a file server that restarts, is not reported
+/// as a missing file.
 package enum PathStatus {
     case found(stat)
     case absent
-    /// The file system did not answer, with its error number.
+    /// The file system did not provide the state. The value is the error number.
     case unreadable(Int32)
 
-    /// Blocks for up to 0.2 s while the file system reports a passing fault.
+    /// Returns the state of a path. Blocks for up to 0.2 s while the file system reports a temporary error.
     ///
-    /// - Parameter followingLinks: `false` to look at a link itself.
+    /// - Parameter followingLinks: `false` to examine a link and not its target.
     package static func at(_ path: String, followingLinks: Bool = true) -> PathStatus {
         var number: Int32 = 0
         for attempt in 0..<attempts {
@@ -24,7 +25,7 @@ package enum PathStatus {
         return .unreadable(number)
     }
 
-    /// `nil` if nothing has the path, or the file system did not answer.
+    /// The properties of the file. `nil` if the path does not exist, or if the file system did not provide the state.
     package var information: stat? {
         if case .found(let information) = self { return information }
         return nil

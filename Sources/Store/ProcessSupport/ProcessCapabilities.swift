@@ -2,9 +2,9 @@ import Foundation
 
 /// The privileges of a process beyond the rights of its user. Source: capabilities(7), proc_pid_status(5).
 package struct ProcessCapabilities: Sendable, Equatable {
-    /// A capability, by its number in linux/capability.h.
+    /// A capability of Linux. The raw value is its number in linux/capability.h.
     package enum Capability: Int, Sendable {
-        /// Sets a timer that wakes the machine from sleep. A user manager has this capability since systemd 254.
+        /// The right to set a timer that wakes the machine from sleep. A user manager has this capability since systemd 254.
         case wakeAlarm = 35
     }
 
@@ -18,7 +18,7 @@ package struct ProcessCapabilities: Sendable, Equatable {
         effective = mask
     }
 
-    /// - Parameter process: the process number; `nil` for this process.
+    /// - Parameter process: the process number, or `nil` for this process.
     package init?(of process: Int32?) {
         let path = "/proc/\(process.map(String.init) ?? "self")/status"
         guard let text = try? String(contentsOfFile: path, encoding: .utf8) else { return nil }

@@ -2,7 +2,7 @@ import CLinux
 import Foundation
 import Synchronization
 
-/// Ends this process.
+/// Ends this process without the exit handlers of libraries.
 ///
 /// `exit` would run the exit handlers of libraries while other threads use those libraries. For example, libcrypto's handler frees data
 /// that another thread needs to compute a digest.
@@ -25,7 +25,7 @@ package enum ProcessExit {
         for action in actions.reversed() { action() }
     }
 
-    /// Ends this process: runs the registered actions and flushes the output, but runs no exit handler of a library.
+    /// Ends this process. Runs the registered actions and flushes the output, but runs no exit handlers of libraries.
     package static func end(_ code: Int32) -> Never {
         clean()
         clinux_flush_output()

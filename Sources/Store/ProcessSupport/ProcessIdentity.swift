@@ -2,8 +2,9 @@ import CLinux
 import Foundation
 import Glibc
 
-/// A process: its number, its start time and its PID namespace. A later process can get the same number. A process of another namespace,
-/// for example in a container with the same home, can have the same number at the same time.
+/// The identity of a process: its number, its start time and its PID namespace. The number alone is not sufficient: a later process
+/// can get the same number. A process of another namespace, for example in a container with the same home, can have the same number
+/// at the same time.
 package struct ProcessIdentity: Sendable, Hashable {
     package let pid: Int32
     /// The start time in clock ticks after boot, from /proc. The upper bits contain the PID namespace, so that the ledger stores and
@@ -15,7 +16,8 @@ package struct ProcessIdentity: Sendable, Hashable {
         self.start = start
     }
 
-    /// Reads the identity of a running process. `nil` if no process with this number runs in this PID namespace, or if this is unknown.
+    /// Reads the identity of a running process. Returns `nil` if no process with this number is running in this PID namespace, or
+    /// if this is unknown.
     package init?(pid: Int32) {
         guard case .process(let start, _) = Entry(of: pid) else { return nil }
         self.init(pid: pid, start: start)
@@ -66,11 +68,11 @@ package struct ProcessIdentity: Sendable, Hashable {
         return Int64(information.st_ino & 0x0FFF_FFFF)
     }()
 
-    /// `true` if the number belongs to another namespace, and can mean another process here.
+    /// `true` if the process is in another PID namespace. In this namespace, its number can belong to another process.
     package var isOfAnotherNamespace: Bool { start >> Self.tickBits != Self.ownNamespace }
 
-    /// `true` if the process is still running. A zombie does not count. If an error that may pass hides the state, the result is `true`.
-    /// Always `false` for a process of another PID namespace: see ``isAlive(in:)``.
+    /// `true` if the process is still running. `false` for a zombie. If the state is unknown because of a temporary error, the
+    /// result is `true`. Always `false` for a process of another PID namespace. See ``isAlive(in:)``.
     package var isAlive: Bool {
         guard !isOfAnotherNamespace else { return false }
         switch Entry(of: pid) {
@@ -80,8 +82,8 @@ package struct ProcessIdentity: Sendable, Hashable {
         }
     }
 
-    /// Returns whether the process is still running and uses the app's ledger. A process in another PID or time namespace, or on another
-    /// machine with the same home, shows this with a lock.
+    /// Returns whether the process is still running and uses the app's ledger. A process in another PID or time namespace, or on
+    /// another machine with the same home, holds a lock to show this.
     package func isAlive(in directories: AppDirectories) -> Bool {
         isAlive || ProcessPresence.isShown(by: self, in: directories)
     }

@@ -2,10 +2,11 @@ import CLinux
 import Foundation
 import Synchronization
 
-/// Shows other PID and time namespaces that a process is alive, because its number and start time have no meaning there.
+/// Shows processes in other PID and time namespaces that this process is running, because its number and start time have no meaning
+/// there.
 ///
-/// The process shares a lock on one byte of a file beside the ledger. The offset of the byte is computed from the identity of the process.
-/// The kernel ends the lock with the process.
+/// The process holds a shared lock on one byte of a file next to the ledger. The offset of the byte is computed from the identity
+/// of the process. The kernel releases the lock when the process ends.
 package final class ProcessPresence: Sendable {
     private let process: ProcessIdentity
     private let directories: AppDirectories
@@ -22,7 +23,7 @@ package final class ProcessPresence: Sendable {
         if held >= 0 { close(held) }
     }
 
-    /// Tries again if the lock could not be taken before. The call is cheap if the lock is held.
+    /// Tries again to take the lock if this failed before. If the lock is held, the call takes little time.
     package func show() {
         descriptor.withLock { held in
             guard held < 0 else { return }
@@ -32,12 +33,12 @@ package final class ProcessPresence: Sendable {
         }
     }
 
-    /// Returns whether a process shows that it is alive. The result is `true` if an error that may pass hides the state.
+    /// Returns whether a process shows that it is running. If this is unknown because of a temporary error, the result is `true`.
     package static func isShown(by process: ProcessIdentity, in directories: AppDirectories) -> Bool {
         FileLock.isLocked(directories.processLock, unknown: true) { clinux_bytes_are_locked($0, byte(of: process), 1) }
     }
 
-    /// Returns when the process has ended. Blocks.
+    /// Waits until the process has ended. Blocks.
     package static func waitForEnd(of process: ProcessIdentity, in directories: AppDirectories) {
         while process.isAlive(in: directories) {
             let descriptor = open(directories)

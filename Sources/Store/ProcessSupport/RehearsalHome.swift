@@ -3,16 +3,16 @@ import Glibc
 
 /// The temporary home of a rehearsal, whose clock the rehearsal controls.
 package enum RehearsalHome {
-    /// The variable with the name of the socket at which the rehearsal publishes the state of the host.
+    /// The environment variable with the name of the socket on which the rehearsal publishes the state of the simulated host.
     package static let variable = "BACKGROUND_REHEARSAL"
-    /// The file that marks a home as a rehearsal's. The file contains the name of the socket. A variable alone must not change the time for
-    /// the user's own agent.
+    /// The name of the file that marks a home as the home of a rehearsal. The file contains the name of the socket. The file is
+    /// necessary because a variable alone must not change the time of the user's real agent.
     package static let mark = "rehearsal"
-    /// The variable with the seconds by which the rehearsal's clock is ahead. Used by processes that run only briefly: commands and
-    /// launches.
+    /// The environment variable with the number of seconds by which the rehearsal's clock is ahead. Commands and launches use it,
+    /// because they run only for a short time.
     package static let clockVariable = "BACKGROUND_REHEARSAL_CLOCK"
 
-    /// The socket of the rehearsal that this process belongs to; `nil` if there is none.
+    /// The socket of the rehearsal that this process belongs to. `nil` if the process belongs to no rehearsal.
     package static let socket: String? = {
         guard let path = getenv(variable).map({ String(cString: $0) }), let home = getenv("HOME").map({ String(cString: $0) }),
             let marked = FileManager.default.contents(atPath: home + "/" + mark), marked == Data(path.utf8)

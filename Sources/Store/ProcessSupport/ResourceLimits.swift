@@ -1,6 +1,7 @@
 import Glibc
 
-/// The limits that a process inherits from its terminal (`ulimit`). An agent lives longer than the terminal.
+/// The limits that a process inherits from its terminal (`ulimit`). An agent must not keep them, because it runs longer than the
+/// terminal.
 package enum ResourceLimits {
     /// Raises the limits of file size, processor time and memory, as far as the system permits.
     package static func raise() {
@@ -14,7 +15,7 @@ package enum ResourceLimits {
         }
     }
 
-    /// The limit of this process that is too low for an agent, with the option of `ulimit` that sets it; `nil` if every limit is
+    /// The limit of this process that is too low for an agent, with the option of `ulimit` that sets it. `nil` if all limits are
     /// sufficient.
     package static var obstacle: String? {
         if let bytes = hardLimit(RLIMIT_FSIZE), bytes < 64 << 20 { return "files are limited to \(bytes) bytes (ulimit -f)" }

@@ -1,10 +1,10 @@
 import Foundation
 
-/// Reads a file that a passing fault, for example a limit of open files, hides for a moment.
+/// Reads a file again if a temporary error, for example the limit of open files, prevents the first read.
 package enum RetriedFileRead {
     package struct Unreadable: Error {}
 
-    /// Blocks for about three seconds if the file exists and cannot be read.
+    /// Returns the content of a file. Blocks for about three seconds if the file exists and cannot be read.
     ///
     /// - Returns: `nil` if the file does not exist.
     package static func contents(of url: URL) throws(Unreadable) -> Data? {

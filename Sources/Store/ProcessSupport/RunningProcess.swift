@@ -9,10 +9,10 @@ package struct RunningProcess: CustomStringConvertible {
     /// `true` if a signal or a debugger has stopped the process.
     package var isStopped: Bool { state == "T" || state == "t" }
 
-    /// `true` if a thread of the process runs, waits for a processor or waits for a disk.
+    /// `true` if a thread of the process is running, or waits for a processor or a disk.
     package var isAtWork: Bool { state.map(Self.atWork.contains) ?? false }
 
-    /// "process 123 (stormy)"; for a stopped process also the command that continues it.
+    /// A text such as "process 123 (stormy)". For a stopped process it also contains the command that continues the process.
     package var description: String {
         "process \(pid) (\(name))" + (isStopped ? ", which is stopped (kill -CONT \(pid) continues it)" : "")
     }

@@ -1,14 +1,15 @@
 import CLinux
 import Foundation
 
-/// A folder as one process sees it. A process with other mounts, for example in a container or a service with `PrivateTmp=`, can see
-/// another folder under the same path.
+/// The identity of a folder in the mount namespace of one process. A process with other mounts, for example in a container or a
+/// service with `PrivateTmp=`, can see another folder under the same path.
 ///
-/// For processes with the same mounts only the path counts. The user may replace the folder, restore it from a backup, or connect its drive
-/// again, and a file for this folder must not wait. But if the drive is not connected, the path leads to a folder beneath its mount point.
+/// For processes with the same mounts, only the path is compared. So a file for this folder does not wait if the user replaces the
+/// folder, restores it from a backup, or connects its drive again. But if the drive is not connected, the path is a folder below
+/// the empty mount point.
 ///
-/// The folders are compared only if the mounts differ. In that case a replaced folder is not found, because no process can check whether
-/// the new folder is the one that the other process means.
+/// The identities of the folders are compared only if the mounts differ. In this case a replaced folder is not accepted, because no
+/// process can check whether the other process would see the new folder.
 package struct SeenFolder: Equatable, Sendable {
     /// The mount namespace and the root folder of the process; `nil` if unknown.
     let view: String?
@@ -19,8 +20,8 @@ package struct SeenFolder: Equatable, Sendable {
 
     init(view: String?, folder: String, mount: String? = nil) { (self.view, self.folder, self.mount) = (view, folder, mount) }
 
-    /// - Parameter path: The folder, seen by this process.
-    /// - Returns: `nil` if nothing can be seen there.
+    /// - Parameter path: The path of the folder in this process.
+    /// - Returns: `nil` if no folder can be read at the path.
     package init?(_ path: String) {
         guard let folder = Self.identity(path) else { return nil }
         self.init(view: Self.ownView, folder: folder, mount: Self.mountPoint(of: path))
@@ -34,14 +35,14 @@ package struct SeenFolder: Equatable, Sendable {
         self.init(view: parts[0] == Self.unknown[...] ? nil : String(parts[0]), folder: String(parts[1]), mount: mount)
     }
 
-    /// The text that is stored in a row.
+    /// The text that is stored in a row of the ledger.
     package var text: String {
         let mount = mount?.addingPercentEncoding(withAllowedCharacters: .urlPathAllowed)
         return ([view ?? Self.unknown, folder] + [mount].compactMap { $0 }).joined(separator: " ")
     }
     private static let unknown = "-"
 
-    /// Returns whether both processes mean the same folder, if they use the same path.
+    /// Returns whether the same path is the same folder for both processes.
     package func isSame(as other: SeenFolder) -> Bool { view != nil && view == other.view || folder == other.folder }
 
     /// Returns whether the path leads to this folder in this process.
@@ -49,8 +50,8 @@ package struct SeenFolder: Equatable, Sendable {
         isSame(as: SeenFolder(view: Self.ownView, folder: Self.identity(path) ?? ""))
     }
 
-    /// The mount point of the drive that contained the folder, if nothing is mounted there now; `nil` otherwise, and for a process with
-    /// other mounts.
+    /// The mount point of the drive that contained the folder, if no drive is mounted there now. Otherwise, and for a process with
+    /// other mounts, `nil`.
     package var absentMount: String? {
         guard let mount, view != nil, view == Self.ownView else { return nil }
         let point = clinux_mount(mount)

@@ -1,23 +1,23 @@
 import Foundation
 
-/// An error of the files of an app's store. Every case names the file and states what to do.
+/// An error of the files of a ledger or a store. The message of each case contains the file and what to do.
 package enum StoreError: Error, Sendable, Equatable, CustomStringConvertible {
     case cannotCreate(path: String, reason: String)
-    /// A folder that belongs to another user or that other users may write to. Another try does not help.
+    /// The folder belongs to another user, or other users may write to it. Another try does not help.
     case unsafeFolder(path: String)
     case notADatabase(path: String)
     case newerVersion(path: String)
     case readOnly(path: String)
     case busy(path: String)
     case diskFull(path: String)
-    /// An error of the disk or the limit of open files. Another try may succeed.
+    /// The disk or the limit of open files caused an error. Another try may succeed.
     case troubled(path: String, reason: String)
     case failed(path: String, reason: String)
     /// The ledger or one of its other files was removed or replaced while this process had it open.
     case replaced(path: String)
-    /// A file beside the ledger was removed while the agent had it open. The agent has not saved its content yet.
+    /// A file next to the ledger was removed while the agent had it open. The agent has not saved the content of this file yet.
     case unsaved(path: String)
-    /// The variable names a folder that cannot be used.
+    /// The folder in the environment variable cannot be used.
     case unusableFolder(variable: String, fault: FolderFault)
 
     package enum FolderFault: Sendable {
@@ -36,7 +36,8 @@ package enum StoreError: Error, Sendable, Equatable, CustomStringConvertible {
         }
     }
 
-    /// Returns the error for a failed call of inotify or epoll. A reached limit of watches is not a full disk.
+    /// Returns the error for a failed call of inotify or epoll. Their error for too many watches is the same as for a full disk, so
+    /// it is translated.
     package static func notWatched(_ path: String, _ number: Int32, _ what: String) -> StoreError {
         let reason = what + String(cString: strerror(number))
         return FileFault(number).isPassing ? .troubled(path: path, reason: reason) : .failed(path: path, reason: reason)
@@ -50,8 +51,8 @@ package enum StoreError: Error, Sendable, Equatable, CustomStringConvertible {
         }
     }
 
-    /// `true` if waiting for some minutes may help, because permissions change and a disk can be mounted again. Commands report these
-    /// errors at once.
+    /// `true` if waiting for some minutes may help, because permissions can change and a disk can be mounted again. Commands report
+    /// these errors at once.
     package var mayPass: Bool {
         switch self {
         case .cannotCreate, .readOnly: true
@@ -60,7 +61,7 @@ package enum StoreError: Error, Sendable, Equatable, CustomStringConvertible {
         }
     }
 
-    /// `true` if the disk may be full. SQLite does not distinguish a used-up quota from a broken disk.
+    /// `true` if the disk may be full. SQLite does not distinguish a used quota from a damaged disk.
     package var mayMeanFullDisk: Bool {
         switch self {
         case .diskFull, .troubled: true
@@ -102,7 +103,7 @@ package enum StoreError: Error, Sendable, Equatable, CustomStringConvertible {
         }
     }
 
-    /// - Parameter path: The file that cannot be written or created.
+    /// - Parameter path: The path of the file that cannot be written or created.
     package static func adviceForUnwritable(_ path: String) -> String {
         [path, folder(of: path)].contains(where: DiskSpace.isReadOnly)
             ? "its disk is mounted read-only" : "check the permissions of the file and its folder"

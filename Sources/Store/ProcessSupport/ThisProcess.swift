@@ -3,21 +3,21 @@ import Foundation
 
 /// Properties of this process that Foundation caches or reports incompletely.
 package enum ThisProcess {
-    /// The current time zone. A process keeps its first time zone until the cached value is reset.
+    /// The current time zone. The cached value of Foundation is reset first, because a process otherwise keeps its first time zone.
     package static var zone: TimeZone {
         NSTimeZone.resetSystemTimeZone()
         return TimeZone.current
     }
 
-    /// The time of the wall clock. In a rehearsal, the time of the rehearsal's clock.
+    /// The time of the wall clock. In a rehearsal, it is the time of the rehearsal's clock.
     package static var now: Date { Date(timeIntervalSinceNow: RehearsalHome.clockOffset) }
 
-    /// The program and its arguments. `CommandLine.arguments` is empty if a system file cannot be opened for a moment. A command without
-    /// arguments would then print its help and exit with 0.
+    /// The program and its arguments. `CommandLine.arguments` is not used, because it is empty if a system file cannot be opened at
+    /// that moment. The command would then print its help and exit with code 0.
     package static let arguments = list { String(cString: $0) }
 
-    /// The arguments whose bytes are not UTF-8, as ``arguments`` contains them. They contain U+FFFD, so they can be the name of another
-    /// file.
+    /// The arguments whose bytes are not UTF-8, as ``arguments`` contains them. These arguments contain U+FFFD, so they can be the
+    /// name of another file.
     package static let unreadableArguments = Set(list { String(validatingCString: $0) == nil ? String(cString: $0) : nil })
 
     private static func list(_ read: (UnsafePointer<CChar>) -> String?) -> [String] {
@@ -29,7 +29,7 @@ package enum ThisProcess {
         return list
     }
 
-    /// The path of the executable. After an upgrade replaced the file, the path of the new file.
+    /// The path of the executable. If an upgrade has replaced the file, it is the path of the new file.
     package static var executablePath: String { Self.executable(of: getpid())?.path ?? arguments.first ?? "" }
 
     /// `true` if the executable was removed or replaced.
@@ -39,11 +39,11 @@ package enum ThisProcess {
     package static var environment: [String: String] { givenEnvironment ?? ProcessInfo.processInfo.environment }
     @TaskLocal package static var givenEnvironment: [String: String]?
 
-    /// `true` if a systemd user manager started this process as the main process of a unit. A child inherits the variable with the number
-    /// of its parent.
+    /// `true` if a systemd user manager started this process as the main process of a unit. A child process inherits the variable
+    /// with its parent's process number, so the number is compared.
     package static var isUserManagers: Bool { ProcessInfo.processInfo.environment["SYSTEMD_EXEC_PID"] == "\(getpid())" }
 
-    /// Returns the executable of a process; `nil` if it is unknown.
+    /// Returns the executable of a process, or `nil` if it is unknown.
     package static func executable(of pid: Int32) -> (path: String, isDeleted: Bool)? {
         guard let path = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/\(pid)/exe") else { return nil }
         let mark = " (deleted)"

@@ -1,7 +1,7 @@
 import Foundation
 import Synchronization
 
-/// Waits while another process uses the same database, as long as ``WriterTimeLimit`` decides.
+/// Waits while another process uses the same database. ``WriterTimeLimit`` decides when the wait ends.
 package final class WriterWait: Sendable {
     private struct State {
         var began = SuspendingClock.now
@@ -15,14 +15,15 @@ package final class WriterWait: Sendable {
 
     /// - Parameters:
     ///   - database: the path of the database.
-    ///   - lock: the file whose lock is waited for; `nil` for a lock of the database itself.
+    ///   - lock: the lock file, or `nil` for a lock of the database itself.
     package init(database: String, lock: String? = nil) { (self.database, self.lock) = (database, lock) }
 
-    /// Sets the maximum wait; `nil` restores the normal limit.
+    /// Sets the maximum wait. `nil` restores the normal limit.
     package func limit(to limit: Duration?) { state.withLock { $0.limit = limit } }
 
-    /// Waits for a moment: 0.1 ms in the first 100 rounds, then 1 ms, then 5 ms from round 1000 on. SQLite's own waiter sleeps longer each
-    /// time, up to 100 ms. Agent and app meet at every hand-over, and would wait for the waiter and not for each other.
+    /// Waits for a moment: 0.1 ms in the first 100 rounds, then 1 ms, then 5 ms from round 1000 on. SQLite's own wait function is
+    /// not used, because it sleeps longer each time, up to 100 ms. The agent and the app often need the lock at the same time, so
+    /// these sleeps would delay them longer than the other process does.
     ///
     /// - Parameter round: the number of earlier calls for the same lock.
     /// - Returns: `true` if the caller should try again.

@@ -4,15 +4,16 @@ import GRDBSQLite
 import Glibc
 import ProcessSupport
 
-/// A SQLite file with a write-ahead log that several processes share. This type inspects and opens the file; the owner decides about its
-/// content.
+/// A SQLite file with a write-ahead log that several processes share. This type inspects and opens the file. The owner of the file
+/// decides about its content.
 ///
-/// When the last process closes the file, the empty log and the index are kept. For this reason the file can still be opened on a disk on
-/// which no new file can be created.
+/// When the last process closes the file, the empty log and the index are kept. So the file can be opened later, also if no new
+/// file can be created on the disk.
 package struct DatabaseFile: Sendable {
     package enum State: Sendable {
         case missing
-        /// Some of this version's tables, or the write-ahead log, are missing: a copy that was restored from a backup by SQL has no log.
+        /// Some tables of this version are missing, or the write-ahead log is missing, for example in a copy that was restored from
+        /// an SQL backup.
         case ofAnEarlierVersion
         case current
         case ofANewerVersion
@@ -38,10 +39,11 @@ package struct DatabaseFile: Sendable {
 
     // MARK: Making
 
-    /// Creates an empty file for this user if the path does not exist. SQLite gives the log and its index the same mode.
+    /// Creates an empty file that only this user can read, if the path does not exist. SQLite gives the log and its index the same
+    /// permissions.
     ///
-    /// An existing file is not opened here: closing it would release the locks that another connection of this process has on it. An
-    /// existing file is never replaced, even if it cannot be inspected.
+    /// This method does not open an existing file, because closing the file would release the locks of another connection of this
+    /// process. An existing file is never replaced, also if it cannot be inspected.
     ///
     /// - Throws: ``StoreError`` unless the path is a regular file after the call, for example if it is a link without a target.
     package func makeIfMissing() throws(StoreError) {
@@ -61,7 +63,7 @@ package struct DatabaseFile: Sendable {
 
     // MARK: Reading
 
-    /// Opens a connection that changes nothing.
+    /// Opens a read-only connection that creates no files.
     package func openToRead() throws -> DatabaseQueue {
         Self.forgetEarlierFault()
         var information = stat()
@@ -80,8 +82,8 @@ package struct DatabaseFile: Sendable {
     /// file.
     private static func forgetEarlierFault() { _ = SQLiteOpening.consumeReadFault() }
 
-    /// Opens a read-only connection after a check of all pages. If a file was assembled from two files, its tables can be read, but their
-    /// content is wrong.
+    /// Opens a read-only connection after a check of all pages. The check is necessary because the tables of a file that was
+    /// combined from two files can be read, but their content is wrong.
     ///
     /// Cost: all pages are read.
     /// - Throws: `SQLITE_CORRUPT` if the pages are not consistent.
@@ -143,7 +145,7 @@ package struct DatabaseFile: Sendable {
 
     // MARK: Copying
 
-    /// Returns a copy in memory, which is migrated to this version. For a file that cannot be written and is only shown.
+    /// Returns a copy in memory that is migrated to this version, for a file that cannot be written and is only shown.
     ///
     /// - Returns: `nil` if a newer version has written the file.
     package func copyInMemory() throws -> DatabaseQueue? {
@@ -199,14 +201,14 @@ package struct DatabaseFile: Sendable {
     ///
     /// - Parameters:
     ///   - label: the name of the connection's queue.
-    ///   - wait: waits for other processes.
-    ///   - turn: the file of a lock. A process holds the lock while it creates the tables, because SQLite does not wait for a process that
-    ///     switches the file to write-ahead mode.
-    ///   - requiresTurn: throws if the file of the lock cannot be opened.
-    ///   - mustWrite: refuses a file that SQLite opened read-only, and that would stay read-only.
+    ///   - wait: waits while other processes use the file.
+    ///   - turn: the lock file. A process holds its lock while it creates the tables, because SQLite does not wait for a process
+    ///     that switches the file to write-ahead mode.
+    ///   - requiresTurn: `true` to throw if the lock file cannot be opened.
+    ///   - mustWrite: `true` to throw if SQLite opened the file read-only, because the file would stay read-only.
     ///   - pragmas: additional pragmas.
     /// - Returns: the connection, and the closed connection of the inspection.
-    /// - Throws: also ``NewerVersion``; the file is then unchanged.
+    /// - Throws: also ``NewerVersion``. In this case the file is unchanged.
     package func open(
         label: String, wait: WriterWait, turn: URL, requiresTurn: Bool = true, mustWrite: Bool = false, pragmas: String = ""
     ) throws -> (queue: DatabaseQueue, look: DatabaseQueue?) {
@@ -247,8 +249,8 @@ package struct DatabaseFile: Sendable {
         return queue
     }
 
-    /// Opens the file in exclusive mode, without the index of the log, which needs disk space. No other connection can open the file until
-    /// this connection is closed. For commands, which are short.
+    /// Opens the file in exclusive mode, without the index of the log, because the index needs disk space. No other connection can
+    /// open the file until this connection is closed. Use it only for commands, because they run for a short time.
     ///
     /// - Returns: `nil` if some of this version's tables are missing.
     /// - Throws: also if another connection has the file open.

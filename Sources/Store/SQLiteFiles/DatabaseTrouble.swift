@@ -11,7 +11,7 @@ package enum DatabaseTrouble: Sendable {
     case busy
     /// The disk has no space for bytes or files, or the owner's quota is used up.
     case noRoom
-    /// An error that may not occur in another attempt. Includes a used quota if SQLite does not distinguish it.
+    /// A temporary error: another attempt may succeed. A used quota is included if SQLite does not distinguish it.
     case passing(reason: String)
     case other(reason: String)
 
@@ -25,7 +25,7 @@ package enum DatabaseTrouble: Sendable {
         }
     }
 
-    /// - Parameter fault: returns the error number of the failed call; `nil` if it is unknown.
+    /// - Parameter fault: returns the error number of the failed call, or `nil` if it is unknown.
     package init(_ error: DatabaseError, path: String, fault: () -> Int32?) {
         let reason = error.message ?? "\(error.resultCode)"
         self =

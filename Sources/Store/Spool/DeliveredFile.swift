@@ -2,10 +2,10 @@ import Foundation
 import Glibc
 import ProcessSupport
 
-/// The file of a finished download under a second name, while the end of the download is reported to an app.
+/// A second name (hard link) for the file of a finished download, while the end of the download is reported to an app.
 ///
-/// The app may move the file. If the app dies before the ledger has recorded the report, the end is reported again with the same file,
-/// because the app moved only the second name. On a file system without hard links the app receives the file itself.
+/// The app may move the file, but it moves only the second name. So if the app is killed before the ledger has recorded the report,
+/// the end is reported again with the same file. On a file system without hard links, the app receives the file itself.
 package struct DeliveredFile {
     package let url: URL
     private let name: SpoolCopy?

@@ -4,7 +4,7 @@ import Foundation
 import ProcessSupport
 import TransferMachines
 
-/// Digests by which sent and received bytes are compared. libcrypto computes them.
+/// Computes the digests with which sent and received bytes are compared. It uses libcrypto.
 package enum FileDigest {
     /// Returns the SHA-256 in hex and the size of a file. The file is read in pieces, so the memory use is constant.
     package static func sha256(of url: URL) throws(Snapshot.Failure) -> (digest: String, byteCount: Int64) {
@@ -28,10 +28,11 @@ package enum FileDigest {
         return digest.hex
     }
 
-    /// Returns the SHA-1 in hex, for protocols that identify a file by it. Empty if the file cannot be read.
+    /// Returns the SHA-1 of a file in hex, for protocols that identify a file by its SHA-1. The result is empty if the file cannot
+    /// be read.
     package static func sha1(of url: URL) -> String { Hex.text(Data(digest(of: url, .sha1))) }
 
-    /// Returns the SHA-1, for protocols in which it proves that data was read. The digest protects no secret.
+    /// Returns the SHA-1 of data, for protocols in which the digest proves that the data was read. It does not protect a secret.
     package static func sha1(of data: Data) -> Data {
         var digest = RunningDigest(.sha1)
         data.withUnsafeBytes { digest.update($0) }
@@ -92,7 +93,7 @@ package struct CryptoHashing: MessageHashing {
     }
 }
 
-/// A digest that is computed while bytes pass. A value: a copy continues independently.
+/// A digest that is computed while bytes arrive. It is a value type, so a copy continues independently.
 package struct RunningDigest: Sendable {
     /// Prepares libcrypto without its exit handler, which frees state that other threads use: an app may call `exit` at any moment.
     fileprivate static let isPrepared = OPENSSL_init_crypto(UInt64(OPENSSL_INIT_NO_ATEXIT), nil) == 1
@@ -117,7 +118,7 @@ package struct RunningDigest: Sendable {
 
     init(_ algorithm: Algorithm) { context = Context(algorithm) }
 
-    /// Creates a digest of an algorithm that a server announces or the user requests.
+    /// Creates a digest with an algorithm that a server announces or the user requests.
     package init(_ algorithm: RequiredDigest.Algorithm) {
         switch algorithm {
         case .sha256: self.init(Algorithm.sha256)
@@ -142,10 +143,11 @@ package struct RunningDigest: Sendable {
         }
     }
 
-    /// The digest of the bytes so far. Empty if the system's libcrypto does not support the algorithm (MD5 and SHA-1 under FIPS).
+    /// The digest of the bytes that were added. It is empty if the system's libcrypto does not support the algorithm (MD5 and SHA-1
+    /// in FIPS mode).
     package var bytes: [UInt8] { Context(copyOf: context).finish() }
 
-    /// The digest of the bytes so far, in hex.
+    /// The digest of the bytes that were added, in hex.
     package var hex: String { Hex.text(Data(bytes)) }
 
     /// libcrypto's state of one digest.

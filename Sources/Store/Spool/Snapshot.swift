@@ -3,8 +3,9 @@ import CLinux
 import Foundation
 import TransferMachines
 
-/// The agent's copy of a file, made when the file was queued: later changes of the original have no effect. Until ``keep()`` the copy
-/// belongs to the process that made it: no agent removes it, and it is removed with the last reference.
+/// The agent's copy of a file. It is made when the file is queued, so later changes of the original have no effect. Until
+/// ``keep()``, the copy belongs to the process that made it: no agent removes the copy, and it is removed when the last reference
+/// is released.
 package struct Snapshot: Sendable {
     private let copy: SpoolCopy
     package let byteCount: Int64
@@ -20,10 +21,10 @@ package struct Snapshot: Sendable {
     /// The name of the copy in the spool.
     package var name: String { copy.name }
 
-    /// Gives the copy to the agent, because a durable row has its name.
+    /// Gives the copy to the agent. Call it after a row with the name of the copy was committed.
     package func keep() { copy.keep() }
 
-    /// Removes the copy, because it will not be sent. No effect after ``keep()``.
+    /// Removes the copy, because it will not be sent. Has no effect after ``keep()``.
     package func discard() { copy.discard() }
 
     /// The reasons why a file cannot be queued.
@@ -49,13 +50,13 @@ package struct Snapshot: Sendable {
         }
     }
 
-    /// Copies `source` into the spool, synced to disk, and hashes the copy. The copy shares its blocks if the file system supports that,
-    /// and keeps the holes.
+    /// Copies `source` into the spool, syncs the copy to the disk, and hashes it. The copy shares the blocks of the original if the
+    /// file system supports this. Holes of a sparse file are kept.
     ///
     /// - Parameters:
-    ///   - preparing: changes the copy before it is hashed; may replace it by another file. Returns whether the copy was changed.
+    ///   - preparing: changes the copy before it is hashed, or replaces it by another file. Returns whether the copy was changed.
     ///   - checking: checks the descriptor of the file before it is copied.
-    /// - Throws: ``Failure``, or an error of the closures; no copy is left in this case.
+    /// - Throws: ``Failure``, or an error of the closures. In this case the copy is removed.
     package static func make(
         of source: URL, in directories: AppDirectories, allowsEmpty: Bool = false, preparing: (URL) throws -> Bool,
         checking: (Int32) throws -> Void = { _ in }
@@ -84,7 +85,8 @@ package struct Snapshot: Sendable {
         return changed
     }
 
-    /// Copies `source` into the spool, synced to disk, and hashes the copy. The copy shares its blocks if the file system supports that.
+    /// Copies `source` into the spool, syncs the copy to the disk, and hashes it. The copy shares the blocks of the original if the
+    /// file system supports this.
     ///
     /// - Parameter prefix: the prefix of the copy's name.
     package static func make(
@@ -133,7 +135,7 @@ package struct Snapshot: Sendable {
         }
     }
 
-    /// Writes bytes into the spool, synced to disk.
+    /// Writes bytes to a file in the spool, and syncs the file to the disk.
     package static func store(_ data: Data, in directories: AppDirectories) throws(Failure) -> Snapshot {
         try make(AppDirectories.copyPrefix, in: directories) { (copy, output) throws(Failure) in
             var written = 0

@@ -2,8 +2,8 @@ import ProcessSupport
 import Foundation
 import Synchronization
 
-/// A file that this process created in the spool. Until a row names the file, it belongs to this process: if the last reference is released
-/// before that, the file is removed.
+/// A file that this process created in the spool. Until a row contains its name, the file belongs to this process. If the last
+/// reference is released before that, the file is removed.
 final class SpoolCopy: Sendable {
     let name: String
     private let directories: AppDirectories
@@ -37,9 +37,9 @@ final class SpoolCopy: Sendable {
     deinit { discard() }
 }
 
-/// The files that this process has in the spool before a row names them. While there are such files, the process holds a shared lock. The
-/// agent removes files without a row only if no process holds the lock. The age of a file is not a criterion, because the clock may be
-/// changed, and the cleaning of many photos may take longer than any limit.
+/// The files of this process in the spool that have no row yet. While such files exist, the process holds a shared lock. The agent
+/// removes files without a row only if no process holds the lock. The age of a file is not used, because the clock may be changed,
+/// and because the cleaning of many photos may take longer than any limit.
 private final class SpoolClaims: Sendable {
     static let shared = SpoolClaims()
 

@@ -2,14 +2,15 @@ import Foundation
 import Glibc
 import ProcessSupport
 
-/// A file with which the user's session starts something: a unit, or an autostart entry.
+/// Functions for files with which the user's session starts programs: units and autostart entries.
 package enum StartingFile {
-    /// Returns the folder variables with which an app was scheduled, because a session at the next login may not set them.
+    /// Returns the environment variables that set the folders of the app. They are written into the file, because a session at the
+    /// next login may not set them.
     package static func folderVariables(_ environment: [String: String]) -> [(name: String, value: String)] {
         ["XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME"].compactMap { name in environment[name].map { (name, $0) } }
     }
 
-    /// Writes a file in one step, and creates the folders that it needs.
+    /// Writes a file in one step, and creates its missing folders.
     package static func write(_ text: String, to url: URL) throws(StoreError) {
         try makeFolder(url.deletingLastPathComponent())
         do {

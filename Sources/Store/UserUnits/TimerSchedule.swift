@@ -3,8 +3,9 @@ import Glibc
 
 /// The time of a timer, in whole seconds, never earlier than the requested time.
 ///
-/// A time of day is used for a time within a day. If the time of day is the same on the next day, the text is the same, so the user manager
-/// does not read all its units again. If the clock was ahead and is corrected, the agent checks again after at most a day.
+/// For a time within the next day, only the time of day is written. If the next day has the same time of day, the text does not
+/// change, so the user manager does not have to read all its units again. If a clock that was ahead is corrected, the agent checks
+/// again after at most a day.
 enum TimerSchedule: Equatable {
     case once(Date)
     /// The number of seconds after midnight, UTC.

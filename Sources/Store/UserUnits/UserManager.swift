@@ -6,15 +6,15 @@ import ProcessSupport
 package protocol UserManager: Sendable {
     /// Reads all unit files again.
     func reload() throws(UserUnits.Failure)
-    /// - Parameter waits: waits until the unit runs. If `false`, the start is only requested.
+    /// - Parameter waits: `true` to wait until the unit is running, `false` to only request the start.
     func start(_ unit: String, waits: Bool) throws(UserUnits.Failure)
-    /// - Parameter waits: waits until the unit runs. If `false`, the restart is only requested.
+    /// - Parameter waits: `true` to wait until the unit is running, `false` to only request the restart.
     func restart(_ unit: String, waits: Bool) throws(UserUnits.Failure)
-    /// Requests the stop of a unit, without waiting.
+    /// Requests the stop of a unit, without waiting for its end.
     func stop(_ unit: String) throws(UserUnits.Failure)
-    /// Returns a property whose value is a text.
+    /// Returns a property of a unit. The value of the property is a text.
     func property(_ name: String, of unit: String) throws(UserUnits.Failure) -> String
-    /// Returns the next calendar time of a timer; `nil` if there is none.
+    /// Returns the next calendar time of a timer, or `nil` if the timer has no next time.
     func nextElapse(of timer: String) throws(UserUnits.Failure) -> Date?
     /// Returns the unit that a timer starts.
     func startedUnit(of timer: String) throws(UserUnits.Failure) -> String
@@ -23,7 +23,7 @@ package protocol UserManager: Sendable {
 }
 
 extension UserUnits {
-    /// The maximum number of seconds of a wait for a user manager that does not respond.
+    /// The maximum number of seconds to wait for a user manager that does not respond.
     package static let patience = 20
 }
 
@@ -31,7 +31,7 @@ extension UserManager {
     func start(_ unit: String) throws(UserUnits.Failure) { try start(unit, waits: true) }
 }
 
-/// A user manager that is called by the `systemctl` command, for processes that call it once.
+/// A user manager that is called with the command `systemctl`, for processes that call it only once.
 struct Systemctl: UserManager {
     let environment: [String: String]
 

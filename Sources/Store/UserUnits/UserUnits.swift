@@ -2,9 +2,9 @@ import Foundation
 import Glibc
 import ProcessSupport
 
-/// The units with which a systemd user manager starts an app's agent again after the agent has exited. The service is the agent, the socket
-/// starts the service when an app sends a change notification, and the timer starts it at the next due time. The files are in the user's
-/// configuration.
+/// The units with which a systemd user manager starts an app's agent again after the agent has exited. The service runs the agent.
+/// The socket starts the service when an app sends a change notification. The timer starts the service at the next due time. The
+/// unit files are in the user's configuration folder.
 package struct UserUnits: Sendable {
     package enum Kind: String, CaseIterable, Sendable {
         case service, socket, timer
@@ -30,7 +30,7 @@ package struct UserUnits: Sendable {
     private let environment: [String: String]
     private let manager: any UserManager
 
-    /// - Parameter manager: the interface to the user manager; `nil` for `systemctl`.
+    /// - Parameter manager: the interface to the user manager, or `nil` for `systemctl`.
     package init(
         directories: AppDirectories, environment: [String: String] = ThisProcess.environment,
         manager: (any UserManager)? = nil
@@ -47,8 +47,8 @@ package struct UserUnits: Sendable {
     package func url(_ kind: Kind) -> URL { folder.appendingPathComponent(name(kind)) }
     private func link(_ kind: Kind) -> URL { folder.appendingPathComponent("\(kind.target).wants/\(name(kind))") }
 
-    /// The drop-in file with which the service requests the capability that wakes the machine. The user or `doctor --fix` writes the file,
-    /// never the app itself: if the user manager does not have the capability, the service does not start.
+    /// The drop-in file with which the service requests the capability that wakes the machine. The user or `doctor --fix` writes
+    /// the file. The app never writes it, because the service does not start if the user manager does not have the capability.
     package var wakeDropIn: URL { folder.appendingPathComponent(name(.service) + ".d/wake.conf") }
 
     /// A Boolean value: a user manager is running.
@@ -57,14 +57,15 @@ package struct UserUnits: Sendable {
         return access(runtime + "/systemd/private", F_OK) == 0
     }
 
-    /// A Boolean value: the user manager runs from boot on, whether the user is logged in or not. logind stores this as a file with the
-    /// user's name (loginctl(1), enable-linger).
+    /// A Boolean value: the user manager runs from boot on, also if the user is not logged in. logind stores this as a file with
+    /// the user's name (loginctl(1), enable-linger).
     package static var lingers: Bool {
         guard let entry = getpwuid(getuid()) else { return false }
         return access("/var/lib/systemd/linger/" + String(cString: entry.pointee.pw_name), F_OK) == 0
     }
 
-    /// The process of the user's user manager; `nil` if there is none, or if it is in another control group than logind's.
+    /// The process number of the user manager. `nil` if no user manager is running, or if its control group differs from the
+    /// control group that logind uses.
     package static var managerProcess: Int32? {
         let user = getuid()
         let group = "user.slice/user-\(user).slice/user@\(user).service/init.scope/cgroup.procs"
@@ -88,19 +89,20 @@ package struct UserUnits: Sendable {
         return PathName.canonical(PathName.absolute(target, in: folder.path)) == PathName.canonical(url(kind).path)
     }
 
-    /// Returns whether the user masked the unit, so that the user manager does not use it. An empty file, which systemd also treats as
-    /// masked, is the result of a power cut or a full disk. Such a file is written again.
+    /// Returns whether the user masked the unit, so that the user manager does not use it. systemd also treats an empty file as
+    /// masked. But an empty file is the result of a power cut or a full disk, so it does not count as masked and is written again.
     package func isMasked(_ kind: Kind) -> Bool {
         (try? FileManager.default.destinationOfSymbolicLink(atPath: url(kind).path)) == "/dev/null"
     }
 
-    /// Returns the text of the unit's file; `nil` if the file is missing or cannot be read.
+    /// Returns the text of the unit's file, or `nil` if the file is missing or cannot be read.
     package func text(_ kind: Kind) -> String? { try? String(contentsOf: url(kind), encoding: .utf8) }
 
-    /// The path that the service's own file requires and that is missing; `nil` if the path exists.
+    /// The path that the service's own file requires, if this path is missing. `nil` if the path exists.
     package var missingProgram: String? { text(.service).flatMap { ServiceText($0, isAdded: false).missingPath } }
 
-    /// The time for which the timer waits, from the user manager; `nil` if there is none, or if the user manager did not respond.
+    /// The next time of the timer, as the user manager reports it. `nil` if the timer has no next time, or if the user manager did
+    /// not respond.
     package var nextElapse: Date? { (try? manager.nextElapse(of: name(.timer))) ?? nil }
 
     // MARK: Installing
@@ -108,8 +110,8 @@ package struct UserUnits: Sendable {
     /// Writes the service and the socket, and reloads the user manager. The call can be repeated.
     ///
     /// - Parameters:
-    ///   - command: the command of the service: a program, and words that need no quotes.
-    ///   - program: the path that must exist for the service.
+    ///   - command: the command of the service: a program, and arguments that need no quotes.
+    ///   - program: a path. The service is started only if the path exists.
     package func install(command: [String], program: String, displayName: String) throws(StoreError) {
         let text = UnitText(directories: directories, environment: environment, displayName: displayName)
         try write(text.service(command: command, program: program, socket: name(.socket)), .service)
@@ -153,7 +155,8 @@ package struct UserUnits: Sendable {
         return true
     }
 
-    /// Sends a change notification, so that the user manager starts the service if it does not run. Cost: two system calls.
+    /// Sends a change notification, so that the user manager starts the service if the service is not running. Cost: two system
+    /// calls.
     ///
     /// - Returns: `false` if no process listens on the socket.
     package func ring() -> Bool {
@@ -162,11 +165,11 @@ package struct UserUnits: Sendable {
         return socket.write([1]) || errno == EAGAIN
     }
 
-    /// The path of the socket; `nil` if there is no runtime folder.
+    /// The path of the socket. `nil` if `XDG_RUNTIME_DIR` is not set.
     package var bell: String? { environment["XDG_RUNTIME_DIR"].map { $0 + "/\(directories.appIdentifier)/bell" } }
 
-    /// Checks that the service would start its program. With a condition of the user, a file from a backup, or a moved program, the user
-    /// manager would skip the service without an error.
+    /// Checks that the service would start its program. If the user added a condition, the file came from a backup, or the program
+    /// was moved, the user manager would not start the service and would report no error.
     ///
     /// - Throws: if the service would not start its program, or if this cannot be determined.
     package func demandService() throws(Failure) {
@@ -180,7 +183,7 @@ package struct UserUnits: Sendable {
         }
     }
 
-    /// - Throws: if a change notification would start nothing.
+    /// - Throws: if a change notification would not start the service.
     package func demandSocket() throws(Failure) {
         for kind in [Kind.service, .socket] where isMasked(kind) { throw Failure("\(name(kind)) is masked") }
         guard isInstalled(.service) else { throw Failure("\(url(.service).path) is not there") }
@@ -201,9 +204,9 @@ package struct UserUnits: Sendable {
 
     /// Starts the service at the given time, also after a reboot or a sleep, and whenever the clock or the time zone changes.
     ///
-    /// Cost: a few requests to the user manager. If the text of the timer has changed, also tens of milliseconds of the user manager, which
-    /// reads all its units again.
-    /// - Parameter instant: the time; `nil` to start the service only when the clock or the time zone changes.
+    /// Cost: a few requests to the user manager. If the text of the timer has changed, the user manager also needs tens of
+    /// milliseconds, because it reads all its units again.
+    /// - Parameter instant: the time, or `nil` to start the service only when the clock or the time zone changes.
     package func arm(at instant: Date?, displayName: String, now: Date = Date()) throws(Failure) {
         if isMasked(.timer) { throw Failure("\(name(.timer)) is masked") }
         let text = UnitText(directories: directories, environment: environment, displayName: displayName)
@@ -236,6 +239,6 @@ package struct UserUnits: Sendable {
 
     // MARK: Properties
 
-    /// Returns a property of a unit; `nil` if the user manager did not respond.
+    /// Returns a property of a unit, or `nil` if the user manager did not respond.
     package func property(_ property: String, of kind: Kind) -> String? { try? manager.property(property, of: name(kind)) }
 }

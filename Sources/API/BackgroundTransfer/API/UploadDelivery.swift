@@ -53,7 +53,7 @@ public struct UploadDelivery: Sendable, Equatable {
         Self(UploadWay(.resumable), fileName: fileName, contentType: contentType)
     }
 
-    /// Returns a delivery as an object of this name (or the next free name) in an S3 bucket. Files of 5 MiB or more are sent in
+    /// Returns a delivery as an object of this name (or the next free name) in an S3 bucket. Files larger than 5 MiB are sent in
     /// parts. A part that the server has is not sent again.
     public static func s3(fileName: String, contentType: String, access: S3Access) -> Self {
         Self(UploadWay(.s3, s3: access), fileName: fileName, contentType: contentType)
