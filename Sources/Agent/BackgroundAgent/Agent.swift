@@ -4,11 +4,12 @@ import BackgroundScheduling
 import Foundation
 import TransferMachines
 
-/// The coordinator: receives events, lets its parts record them and plan effects, commits, and then performs the effects.
+/// The coordinator of the agent. It receives events, lets its parts record them and plan effects, commits, and then performs the
+/// effects.
 ///
-/// The agent uses one thread and one loop. Everything that must survive the agent is in its database (ledger); the state of the parts can
-/// be derived again. The parts are values: if a commit fails, the parts keep their state and the events are handled again. Of repeated
-/// progress events only the latest is kept.
+/// The agent uses one thread and one loop. All data that must not be lost when the agent ends is in its database (ledger). The
+/// state of the parts can be derived from the ledger. The parts are values: if a commit fails, the parts keep their state and the
+/// events are handled again. If progress events are repeated, only the latest is kept.
 package final class Agent {
     private let ledger: Ledger
     private let launcher: any Launcher<ProcessIdentity>
@@ -27,8 +28,9 @@ package final class Agent {
     private var receivedEvents: [AgentEvent] = []
 
     /// - Parameters:
-    ///   - watchProcess: watches a process, whose end is sent as `.processEnded`; returns `false` if the process has already ended.
-    ///   - post: posts an event to the thread that runs this agent, which passes it to ``receive(_:)``.
+    ///   - watchProcess: watches a process. The end of the process is sent as `.processEnded`. Returns `false` if the process has
+    ///     already ended.
+    ///   - post: posts an event to the thread that runs this agent. This thread passes the event to ``receive(_:)``.
     ///   - random: returns a number from 0 up to 1.
     ///   - log: receives the log entries instead of the journal and standard error.
     package init(
@@ -50,11 +52,11 @@ package final class Agent {
     /// The files whose change ends a pause after failed launches, as the app specified them.
     package var watchedFiles: [String] { parts.passScope.settings.watchedFiles ?? [] }
 
-    /// Continues, because new work arrived after all work was complete.
+    /// Continues the agent, because new work arrived after all work was complete.
     package func continueWork() { parts.lifetime.continueWork() }
 
-    /// Arranges that the agent is started again, if it exits while work is left. Returns `false` if that is refused; then the agent
-    /// continues.
+    /// Requests the next start of the agent, if the agent exits while work is unfinished. Returns `false` if the request is
+    /// refused. In this case the agent continues.
     package func armActivation() -> Bool {
         guard case .finished(.away(_, let until)) = parts.lifetime, let activator = ports.activator else { return true }
         do throws(ActivationFailure) {
@@ -69,7 +71,7 @@ package final class Agent {
         }
     }
 
-    /// Returns `true` if no operation is running that another agent would have to continue in the middle.
+    /// Returns `true` if no operation is running that another agent would have to continue.
     package func isAtRest() throws(StoreError) -> Bool {
         guard parts.attempts.isEmpty, !parts.planner.isShowing else { return false }
         return try ledger.read { try $0.liveLaunches().isEmpty }
@@ -79,8 +81,8 @@ package final class Agent {
 
     package func receive(_ event: AgentEvent) { receivedEvents.append(event) }
 
-    /// Returns `true` if events were received, or another process committed since the last pass. The agent's own commits also cause change
-    /// notifications; with many small transfers most notifications come from them.
+    /// Returns `true` if events were received, or another process committed since the last pass. The agent's own commits also cause
+    /// change notifications, and with many small transfers most notifications are of this kind.
     package func hasNews() throws(StoreError) -> Bool {
         guard receivedEvents.isEmpty else { return true }
         return parts.passScope.isNews(try ledger.readAfterRing { try $0.foreignVersion() })
@@ -88,7 +90,7 @@ package final class Agent {
 
     // MARK: Turning
 
-    /// Takes over what an earlier agent left: adopts, reports or removes it. Called first by a new agent.
+    /// Adopts, reports or removes the unfinished operations of an earlier agent. A new agent calls this method first.
     package func reconcile(version: String) throws(StoreError) {
         let inheritance = try Inheritance.read(from: ledger, version: version, now: host.now())
         for effect in inheritance.effects { perform(effect) }
@@ -107,7 +109,7 @@ package final class Agent {
         perform(.removeOrphans)
     }
 
-    /// Handles the received events and all due work of the ledger. Returns the time of the next call at the latest.
+    /// Handles the received events and all due work of the ledger. Returns the latest time of the next call.
     ///
     /// - Throws: ``StoreError`` if the commit failed. The next turn handles the same events again.
     package func turn() throws(StoreError) -> Date? {

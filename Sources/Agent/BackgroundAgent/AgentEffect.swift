@@ -4,7 +4,8 @@ import BackgroundNotices
 import Foundation
 import TransferMachines
 
-/// An action to perform after a commit. Contains ids and values but no live handles: performing it late or twice does no harm.
+/// An action that is performed after a commit. An effect contains ids and values but no handles, so it does no harm if it is
+/// performed late or twice.
 enum AgentEffect: Equatable {
     case startLaunch(Int64)
     /// Watches the process of a launch that an earlier agent started.

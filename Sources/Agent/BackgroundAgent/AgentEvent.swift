@@ -10,14 +10,14 @@ package enum AgentEvent: Sendable {
     case transport(TransportEvent)
     case presenter(PresenterEvent)
     case conditions(DesktopConditions)
-    /// The clock was set: rules with wall-clock times are planned again, and times that have passed may have been missed.
+    /// The clock was set. Rules with wall-clock times are planned again. Times that the clock skipped may have been missed.
     case timeChanged
-    /// The time zone changed: rules with wall-clock times are planned again.
+    /// The time zone changed. Rules with wall-clock times are planned again.
     case zoneChanged
-    /// The host woke from sleep: rules are planned again as for ``timeChanged``, and the network may not be available yet.
+    /// The machine woke from sleep. Rules are planned again as for ``timeChanged``. The network may not be available yet.
     case resumed
     case sleepEvent(SleepEvent)
-    /// The alarm's time has come: the alarm may have woken the machine.
+    /// The alarm's time has come. The alarm may have woken the machine.
     case alarmRang
     case alarmRefused(WakeRefusal)
     /// The process of a launch is running.
@@ -26,21 +26,23 @@ package enum AgentEvent: Sendable {
     case launchFailed(Int64, reason: String)
     case launchEnded(Int64, ProcessEnd)
     case processEnded(ProcessIdentity)
-    /// A download continues at an offset, or all its received bytes are durable. Other processes should see this.
+    /// A download continues at an offset, or all its received bytes are on the disk. This is written to the ledger for other
+    /// processes.
     case attemptMoved(AttemptID)
-    /// A download's attempt ended. Its received bytes are durable, and a complete file is hashed.
+    /// An attempt at a download ended. Its received bytes are on the disk, and a complete file was hashed.
     case attemptFinished(AttemptID, WireEnd)
     /// The file to upload cannot be opened.
     case attemptWithoutSource(AttemptID, FileTrouble)
-    /// The agent stopped an attempt, and its part is durable.
+    /// The agent stopped an attempt, and its partial file is on the disk.
     case attemptStopped(AttemptID)
-    /// The result of a check of a file that an earlier agent had proven.
+    /// The result of the check of a file that an earlier agent had verified.
     case proofChecked(Int64, FileProof.Finding)
-    /// A complete file has its name, or cannot have it. `nil` if the file was not wanted any more and got no name.
+    /// A complete file was renamed to its final name, or could not be renamed. `nil` if the file was not needed any more and was
+    /// not renamed.
     case filePlaced(Int64, FileName.NamingResult?)
     /// The app's executable is missing.
     case appIsMissing(AppIsMissing)
-    /// A file that the app specified has changed, or another file in its folder.
+    /// A file that the app specified has changed, or another file in the same folder.
     case filesChanged
     /// The process received SIGTERM or SIGINT.
     case stopRequested

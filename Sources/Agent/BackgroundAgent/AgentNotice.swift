@@ -2,7 +2,7 @@ import BackgroundLedger
 import Foundation
 import TransferMachines
 
-/// A notification of the agent itself, for a problem that no running app could report. Shown at most once a day for each cause.
+/// A notification of the agent itself, for a problem that no app process can report. It is shown at most once a day for each cause.
 struct AgentNotice: Equatable {
     /// The name of the cause; a notification with the same cause is shown once.
     let cause: String
@@ -58,7 +58,7 @@ extension AgentNotice {
     }
 }
 
-/// The error that the app's executable is missing: deleted, moved, or on a disk that is not mounted.
+/// The error that is reported if the app's executable is missing, because it was deleted or moved, or its disk is not mounted.
 package struct AppIsMissing: Error, Equatable, CustomStringConvertible {
     let path: String
     /// The app's name for the user.

@@ -3,7 +3,7 @@ import BackgroundScheduling
 import Foundation
 import TransferMachines
 
-/// The agent's state in memory, each fact in one part, and the order in which the parts record and plan.
+/// The agent's state in memory. Each fact belongs to one part. This type has the order in which the parts record and plan.
 struct AgentParts {
     var time: TimeWatch
     var passScope = PassScope()

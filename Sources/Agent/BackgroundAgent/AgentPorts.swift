@@ -3,19 +3,19 @@ import BackgroundNotices
 import BackgroundScheduling
 import TransferMachines
 
-/// The interfaces through which the agent acts. The composition root connects them; tests use test doubles.
+/// The ports through which the agent acts. The composition root connects them to implementations. Tests use test doubles.
 package struct AgentPorts {
     package var transport: any Transport
     package var presenter: any Presenter
     package var conditions: any ConditionsSource
-    /// Starts the agent again after it exited. `nil` if this is impossible; then the agent runs as long as work is left.
+    /// Starts the agent again after its exit. `nil` if this is not possible. In this case the agent runs while work is unfinished.
     package var activator: (any AgentActivator)?
-    /// Wakes the machine; `nil` if the machine cannot be woken.
+    /// Wakes the machine. `nil` if the machine cannot be woken.
     package var wakeClock: (any WakeClock)?
-    /// Controls sleep; `nil` without a sleep manager.
+    /// Controls sleep. `nil` if the machine has no sleep manager.
     package var sleepManager: (any SleepManager)?
-    /// Called at the start and after each change, with the user's session as commands reported it. `nil` if no command has reported it
-    /// yet.
+    /// Called at the start and after each change, with the user's session that commands reported, or `nil` if no command has
+    /// reported a session yet.
     package var sessionChanged: @Sendable (SessionEnvironment?) -> Void
 
     package init(

@@ -4,7 +4,7 @@ import BackgroundScheduling
 import Foundation
 import TransferMachines
 
-/// The state that an earlier agent left, handled in one transaction. Every effect can be derived again from the ledger.
+/// Handles the unfinished operations of an earlier agent in one transaction. Every effect is derived again from the ledger.
 struct Inheritance {
     /// The launches whose processes may be alive, to be adopted.
     private(set) var launches: [LaunchRecord] = []

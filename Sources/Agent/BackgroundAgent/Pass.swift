@@ -3,7 +3,7 @@ import BackgroundLedger
 import BackgroundScheduling
 import Foundation
 
-/// The values of the host's clocks at one time.
+/// The values of the machine's clocks at one time.
 struct ClockReading {
     /// The wall clock.
     let now: Date
@@ -23,7 +23,8 @@ struct ClockReading {
     func date(atAwake seconds: Double) -> Date { now.addingTimeInterval(seconds - awake + 0.001) }
 }
 
-/// One pass over the ledger, inside its write transaction: the data for the parts' decisions, and the actions that follow the commit.
+/// One pass over the ledger, inside its write transaction. It has the data for the parts' decisions, and the actions after the
+/// commit.
 ///
 /// A pass does not touch files, processes or sockets, because apps wait for this transaction.
 struct Pass {

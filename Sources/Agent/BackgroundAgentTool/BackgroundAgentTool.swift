@@ -21,9 +21,9 @@ package enum BackgroundAgentTool {
 
     package static func run() -> Never { ProcessExit.end(main(Array(ThisProcess.arguments.dropFirst()))) }
 
-    /// Returns the exit code. 0: complete, or an agent already runs. 64: usage. 65: a damaged store. 69: a rehearsal without its simulated
-    /// host. 73 or 74: a store error. 75 or 76: a new start is needed and failed. 78: a store of a newer version, or a folder that cannot
-    /// be used.
+    /// Returns the exit code. 0: all work is complete, or an agent is already running. 64: wrong usage. 65: a damaged ledger. 69: a
+    /// rehearsal without its simulated machine. 73 or 74: an error of the ledger's files. 75 or 76: a new start was necessary and
+    /// failed. 78: a ledger of a newer version, or a folder that cannot be used.
     package static func main(_ arguments: [String]) -> Int32 {
         AgentProcess.blockSignals()
         // A file size limit of the terminal is an error of a transfer and must not end the agent.

@@ -3,8 +3,8 @@ import ProcessSupport
 import DesktopServices
 import Dispatch
 
-/// Reports an error that cannot be stored in the agent's database (ledger). Without this report, a damaged ledger would end all work
-/// without a message.
+/// Shows an error that cannot be stored in the agent's database (ledger). Without this report, all work would end without a message
+/// if the ledger is damaged.
 enum FatalErrorReport {
     /// The maximum number of seconds that a notification server may take to answer.
     private static let patience = 5.0

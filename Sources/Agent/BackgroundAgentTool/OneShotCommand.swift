@@ -1,6 +1,7 @@
 import BackgroundAgent
 
-/// Commands that other programs, and the agent itself, run with this program. A command prints one result and does not start an agent.
+/// The commands with which other programs and the agent itself call this program. A command prints one result and does not start an
+/// agent.
 enum OneShotCommand {
     /// Prints the result on standard output.
     ///

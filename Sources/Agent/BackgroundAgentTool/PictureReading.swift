@@ -4,7 +4,8 @@ import Foundation
 import Glibc
 import ProcessSupport
 
-/// Decodes pictures in a separate process. A file may come from an unknown source, and a crash of the decoder must not end the agent.
+/// Decodes pictures in a separate process, because a file may come from an unknown source and a crash of the decoder must not end
+/// the agent.
 enum PictureReading {
     static let option = "--picture"
 

@@ -7,8 +7,9 @@ import BackgroundScheduling
 import Foundation
 import Synchronization
 
-/// The simulated machine of a rehearsal. Clock, sleep, zone, network, power, notification server and disk come from the rehearsal's
-/// control socket. Created only if the environment names a socket, as in the temporary home of `rehearse`.
+/// The simulated machine of a rehearsal. The states of clock, sleep, time zone, network, power, notification server and disk come
+/// from the rehearsal's control socket. It is created only if an environment variable contains the name of a socket, as in the
+/// temporary home of `rehearse`.
 final class RehearsalDesk: ConditionsSource, Presenter {
     private struct State {
         var machine: RehearsedHost

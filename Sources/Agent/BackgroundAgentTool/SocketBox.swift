@@ -1,6 +1,6 @@
 import ProcessSupport
 
-/// A box that lets a closure own the socket.
+/// A class that owns the non-copyable socket, so that a closure can capture it.
 final class SocketBox: Sendable {
     let socket: LocalSocket
 

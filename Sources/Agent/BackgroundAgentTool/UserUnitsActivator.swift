@@ -4,7 +4,7 @@ import Foundation
 import ProcessSupport
 import UserUnits
 
-/// Starts the agent again through a systemd user manager: by the agent's socket, and by a timer for the next due time.
+/// Starts the agent again through a systemd user manager, with the agent's socket and with a timer for the next due time.
 struct UserUnitsActivator: AgentActivator {
     private let units: UserUnits
     /// The maximum number of seconds per reply. The call blocks all other work, and a failed call is repeated later.

@@ -1,6 +1,6 @@
 import Glibc
 
-/// Carries the loop's closure into its thread. Not a Foundation thread, because those cannot be joined.
+/// Passes the loop's closure to its thread. Foundation's `Thread` is not used, because the agent cannot wait for its end.
 final class Boot {
     private let body: @Sendable () -> Void
 

@@ -2,11 +2,11 @@ import CLibcurl
 import COpenSSL
 import Synchronization
 
-/// Records whether a server sent TLS's close_notify.
+/// Records whether a server sent the TLS alert close_notify.
 ///
-/// RFC 9112, 9.8: over TLS, a body without a length is complete only if close_notify arrived. If not, an attacker on the network could
-/// shorten a file unnoticed. libcurl before 8.14 ignores a missing close_notify, and has released the connection when it reports success.
-/// Therefore an OpenSSL callback records the alert.
+/// RFC 9112, 9.8: over TLS, a body without a length is complete only if close_notify arrived. Without this check, an attacker on
+/// the network could shorten a file. libcurl before 8.14 ignores a missing close_notify, and has released the connection when it
+/// reports success. For this reason, an OpenSSL callback records the alert.
 enum CloseNotify {
     /// A watch on a connection; ends when the object is released.
     final class Watch {

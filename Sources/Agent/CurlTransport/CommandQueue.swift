@@ -11,7 +11,7 @@ enum TransportCommand: Sendable {
     case continueWork(AttemptID)
 }
 
-/// The queue of commands to the transport's thread: a list under a lock, and a wake-up.
+/// The queue of commands to the transport's thread. A lock protects the list of commands, and each new command wakes the thread.
 final class CommandQueue: Sendable {
     private struct State {
         var commands: [TransportCommand] = []

@@ -1,17 +1,18 @@
 import Glibc
 import TransferMachines
 
-/// Transfers data with libcurl: one thread, one multi handle, any number of transfers at once.
+/// Transfers data with libcurl. It uses one thread and one multi handle for any number of transfers at once.
 ///
-/// The thread sleeps in one wait and does not wake up without running transfers. Memory use does not grow with the size of the data. The
-/// transport makes no decisions and logs nothing, because headers and addresses may contain secrets.
+/// The thread sleeps in one wait, and does not wake while no transfer is running. Memory use does not depend on the size of the
+/// data. The transport makes no decisions and logs nothing, because headers and addresses may contain secrets.
 package final class CurlTransport: Transport {
     private let handler: @Sendable (TransportEvent) -> Void
     private let queue: CommandQueue
     private let thread: pthread_t
 
     /// - Parameters:
-    ///   - handler: called on the transport's thread, in order; may call `start` and `cancel`, must not block.
+    ///   - handler: called on the transport's thread, in the order of the events. It may call `start` and `cancel`, and must not
+    ///     block.
     ///   - userAgent: the default `User-Agent`, for requests without this header.
     package convenience init(handler: @escaping @Sendable (TransportEvent) -> Void, userAgent: String) {
         self.init(handler: handler, userAgent: userAgent, certificateAuthorities: nil)
@@ -36,7 +37,7 @@ package final class CurlTransport: Transport {
 
     deinit { stop() }
 
-    /// Starts an attempt, see `Transport`. A running attempt is not started again. After `stop`, the attempt ends at once with
+    /// Starts an attempt. See `Transport`. A running attempt is not started again. After `stop`, the attempt ends at once with
     /// `.cancelled`, on the caller's thread.
     package func start(_ attempt: AttemptID, _ request: WireRequest, source: (any BodySource)?, sink: any BodySink) {
         if !queue.append(.start(attempt, request, source, sink)) {
@@ -44,7 +45,7 @@ package final class CurlTransport: Transport {
         }
     }
 
-    /// Cancels an attempt, see `Transport`.
+    /// Cancels an attempt. See `Transport`.
     package func cancel(_ attempt: AttemptID) {
         _ = queue.append(.cancel(attempt))
     }
@@ -54,8 +55,8 @@ package final class CurlTransport: Transport {
         _ = queue.append(.continueWork(attempt))
     }
 
-    /// Ends all attempts with `.cancelled`, then ends the thread, and waits for it. Inside the handler the call only requests the stop,
-    /// because a thread cannot wait for itself.
+    /// Ends all attempts with `.cancelled`, ends the thread, and waits for the thread's end. Inside the handler, the call only
+    /// requests the stop, because a thread cannot wait for itself.
     package func stop() {
         guard queue.stop() else { return }
         if pthread_equal(pthread_self(), thread) != 0 {

@@ -23,8 +23,8 @@ extension WireRequest {
     }
 }
 
-/// Sets the options of a clean easy handle for a request. Never sets RANGE or RESUME_FROM: libcurl does not check the response to them,
-/// the state machines do.
+/// Sets the options of a clean easy handle for a request. RANGE and RESUME_FROM are never set, because libcurl does not check the
+/// response to them. The machines of transfers check it.
 struct RequestOptions {
     let userAgent: String
     let certificateAuthorities: String?

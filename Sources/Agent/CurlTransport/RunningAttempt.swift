@@ -16,7 +16,7 @@ final class SharedRate {
     init(_ bucket: RateBucket<AttemptID>) { self.bucket = bucket }
 }
 
-/// An attempt while it runs. Used on the transport's thread only; libcurl calls back into this object.
+/// A running attempt. It is used only on the transport's thread. libcurl calls methods of this object.
 final class RunningAttempt {
     /// The number of seconds between two progress events of an attempt.
     private static let progressInterval = 0.25

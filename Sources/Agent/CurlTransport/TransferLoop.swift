@@ -2,7 +2,7 @@ import CLibcurl
 import Glibc
 import TransferMachines
 
-/// The transport's thread: takes commands, runs libcurl, and reports how attempts ended. Sleeps in one place.
+/// The transport's thread. It handles commands, runs libcurl, and reports the ends of attempts. It sleeps in one place of the code.
 final class TransferLoop {
     /// The maximum number of easy handles that are kept for the next transfers.
     private static let maximumSpares = 8

@@ -5,8 +5,9 @@ import Synchronization
 
 /// Wakes a thread that sleeps in `curl_multi_poll`.
 ///
-/// libcurl's own wake-up uses a pair of sockets that is created once, with the multi handle. If no descriptor were free at that moment,
-/// the thread would sleep for ever. This descriptor is created when one is free; until then the thread checks once a second.
+/// libcurl's own wake-up uses a pair of sockets that is created once, with the multi handle. If no descriptor were free at that
+/// moment, the thread would never wake. The descriptor of this type is created when a descriptor is free. Until then the thread
+/// checks once a second.
 final class Waker: Sendable {
     /// The number of milliseconds between two checks while the descriptor is missing.
     private static let pause: Int32 = 1_000

@@ -4,14 +4,14 @@ import Glibc
 import Synchronization
 import TransferMachines
 
-/// The events of a web socket, in order. The last event is the end, and it occurs once.
+/// The events of a web socket. The last event is the end, and it occurs once.
 package enum WebSocketEvent: Sendable {
     case opened(subprotocol: String?, ResponseHead)
-    /// A message arrived; it counts as untaken until ``WebSocketConnection/took(_:)``.
+    /// A message arrived. It counts as unread until ``WebSocketConnection/took(_:)`` is called.
     case message(WebSocketMachine.Message)
-    /// The system has accepted the complete message of this number.
+    /// The system has accepted the complete message with this number.
     case sent(Int, byteCount: Int)
-    /// The server answered the ping of this number.
+    /// The server responded to the ping with this number.
     case answered(ping: Int)
     case ended(WebSocketEnd)
 }
@@ -21,15 +21,16 @@ package enum WebSocketEnd: Equatable, Sendable {
     /// The app or the server closed the connection with a close frame.
     case closed(code: Int, reason: Data)
     case failed(WebSocketMachine.Failure)
-    /// The connection failed, or the server did not answer in time.
+    /// The connection failed, or the server did not respond in time.
     case noConnection(WireFailure)
     case cancelled
 }
 
-/// A connection that carries messages in both directions. libcurl makes the connection, with its proxies and TLS. A separate thread uses
-/// the WebSocket protocol on it, and sleeps while nothing is transferred.
+/// A connection that carries messages in both directions. libcurl makes the connection, with its support for proxies and TLS. A
+/// separate thread runs the WebSocket protocol on the connection, and sleeps while no data is transferred.
 ///
-/// Debian's libcurl has no `ws` protocol (in 7.88 it is experimental and not built), so the frames come from `WebSocketMachine`.
+/// The frames come from `WebSocketMachine`, because Debian's libcurl has no `ws` protocol (in 7.88 it is experimental and not
+/// built).
 package final class WebSocketConnection: Sendable {
     private let inbox: WebSocketInbox
     private let request: WireRequest
@@ -37,7 +38,8 @@ package final class WebSocketConnection: Sendable {
     private let options: RequestOptions
 
     /// - Parameters:
-    ///   - request: the address as http or https, and the time limits for connecting and for the response to the handshake.
+    ///   - request: the address with the scheme http or https, and the time limits for connecting and for the response to the
+    ///     handshake.
     ///   - handshake: the handshake for the same address.
     package convenience init(_ request: WireRequest, _ handshake: WebSocketHandshake, maximumMessageSize: Int) {
         self.init(request, handshake, maximumMessageSize: maximumMessageSize, certificateAuthorities: nil)
@@ -53,9 +55,9 @@ package final class WebSocketConnection: Sendable {
         options = RequestOptions(userAgent: "", certificateAuthorities: certificateAuthorities)
     }
 
-    /// Connects. Must be called once.
+    /// Opens the connection. Call it once.
     ///
-    /// - Parameter handler: called on the connection's thread, in order; must not block.
+    /// - Parameter handler: called on the connection's thread, in the order of the events. It must not block.
     package func begin(_ handler: @escaping @Sendable (WebSocketEvent) -> Void) {
         let thread = Boot.spawn(
             Boot { [inbox, request, handshake, options] in
@@ -66,19 +68,20 @@ package final class WebSocketConnection: Sendable {
 
     deinit { cancel() }
 
-    /// Sends messages in order after the connection is open. `sent` follows with the number, but not after the end.
+    /// Sends a message when the connection is open. Messages are sent in the order of the calls. The event `sent` follows with the
+    /// number, except after the end.
     package func send(_ message: WebSocketMachine.Message, _ number: Int) { inbox.append(.send(message, number)) }
 
     /// Sends a ping to the server.
     package func ping(_ number: Int) { inbox.append(.ping(number)) }
 
-    /// Closes the connection after the messages that were sent before. Before the connection is open, the call cancels it.
+    /// Closes the connection after all earlier messages. If the connection is not open yet, it is cancelled.
     package func close(code: Int, reason: Data) { inbox.append(.close(code: code, reason: reason)) }
 
     /// Ends the connection at once, without a close frame.
     package func cancel() { inbox.append(.cancel) }
 
-    /// Records that the reader has taken a message: a server that was made to wait may continue.
+    /// Records that the app has read a message. If the server had to wait, it may continue.
     package func took(_ message: WebSocketMachine.Message) { inbox.took(message) }
 
     /// Pauses or continues the reading.
@@ -87,7 +90,7 @@ package final class WebSocketConnection: Sendable {
     package func limit(messageSize: Int) { inbox.limit(messageSize: messageSize) }
 }
 
-/// The commands for the connection's thread, under a lock, with libcurl's wake-up.
+/// The queue of commands for the connection's thread. A lock protects it, and libcurl's wake-up function wakes the thread.
 final class WebSocketInbox: Sendable {
     enum Command: Sendable {
         case send(WebSocketMachine.Message, Int)

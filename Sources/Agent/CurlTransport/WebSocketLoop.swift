@@ -3,7 +3,7 @@ import Foundation
 import Glibc
 import TransferMachines
 
-/// The thread of one web socket: connects, runs the state machine, transfers data. Sleeps in one place.
+/// The thread of one web socket. It connects, runs the `WebSocketMachine` and transfers data. It sleeps in one place of the code.
 final class WebSocketLoop {
     /// The maximum number of seconds to wait for the server's close frame after the close was requested.
     private static let closeTimeout: Double = 10

@@ -1,20 +1,21 @@
 import CLibnotify
 
-/// A name on a bus, with queries to the bus about it. A query blocks until the bus answers.
+/// A name on a bus, with queries to the bus about it. A query blocks until the bus responds.
 package struct BusName {
     let name: String
     let connection: OpaquePointer
 
     package init(_ name: String, on connection: OpaquePointer) { (self.name, self.connection) = (name, connection) }
 
-    /// The connection that owns the name; `nil` if the name has no owner.
+    /// The connection that owns the name. `nil` if the name has no owner.
     package var owner: String? {
         guard let reply = query("GetNameOwner") else { return nil }
         defer { g_variant_unref(reply) }
         return GVariantReading.strings(reply, ofType: "(s)")?.first
     }
 
-    /// The owner and its bus. A bus never gives a connection name twice, and each bus has a unique id.
+    /// The identity of the owner: its connection name and the id of its bus. A bus never uses a connection name twice, and each bus
+    /// has a unique id.
     package var identity: String? {
         guard let owner, let bus = g_dbus_connection_get_guid(connection) else { return nil }
         return "\(String(cString: bus)) \(owner)"

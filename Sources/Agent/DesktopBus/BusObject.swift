@@ -11,12 +11,12 @@ package struct BusObject {
         (self.name, self.path, self.interface) = (name, path, interface)
     }
 
-    /// Calls a method and waits for the reply.
+    /// Calls a method of the object and waits for the reply.
     ///
     /// - Parameters:
     ///   - arguments: a tuple. The call takes ownership of it.
-    ///   - seconds: the limit for the reply.
-    ///   - read: called with the reply, which is released afterwards.
+    ///   - seconds: the time limit for the reply.
+    ///   - read: called with the reply. The reply is released afterwards.
     package func call<Value>(
         _ method: String, _ arguments: OpaquePointer?, on connection: OpaquePointer, seconds: gint,
         _ read: (OpaquePointer) -> Value

@@ -4,7 +4,7 @@ import CLibnotify
 package enum BusTrouble: Error {
     /// No address of a session bus is known.
     case noAddress
-    /// A connection or a call failed; contains GLib's text.
+    /// A connection or a call failed. The value is GLib's message.
     case failed(String)
 
     /// - Parameter error: the error to read; it is freed.

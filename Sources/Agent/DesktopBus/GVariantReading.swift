@@ -1,6 +1,6 @@
 import CLibnotify
 
-/// Reads GLib values that arrived over a bus. Another process may have sent any type.
+/// Reads GLib values that arrived over a bus. The type of a value is always checked, because another process may send any type.
 package enum GVariantReading {
     package static func type(of variant: OpaquePointer) -> String { String(cString: g_variant_get_type_string(variant)) }
 
@@ -19,7 +19,7 @@ package enum GVariantReading {
         }
     }
 
-    /// Returns a value of a dictionary, decoded with `read`; `nil` if it is missing or is not of `type`.
+    /// Returns a value of a dictionary, decoded with `read`. `nil` if the value is missing or its type is not `type`.
     package static func value<Value>(
         _ key: String, ofType type: String, in dictionary: OpaquePointer, _ read: (OpaquePointer) -> Value
     ) -> Value? {

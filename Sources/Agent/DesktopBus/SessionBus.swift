@@ -1,13 +1,14 @@
 import CLibnotify
 import Glibc
 
-/// The connection to the session bus, with a watch on one name. Used on one thread only, whose context runs the callbacks.
+/// The connection to the session bus, with a watch on one name. It is used only on one thread, and the GLib context of this thread
+/// runs the callbacks.
 ///
-/// libnotify always uses GLib's shared session connection (`g_bus_get`), which GLib finds through the environment. `SessionBus` holds the
-/// same connection. While it is held, libnotify cannot create another connection, which would end the process with the bus. GLib keeps the
-/// shared connection by a weak reference. When all references to an old connection are released (notifications, libnotify's proxy, the
-/// watch, this type), the next `open` reads the environment again and creates a new connection. Tested with GLib 2.74 and libnotify 0.8.1:
-/// one process can move to another bus.
+/// libnotify always uses GLib's shared session connection (`g_bus_get`), which GLib finds through the environment. `SessionBus`
+/// holds a reference to the same connection. So libnotify cannot create another connection, with which the process would end when
+/// the bus ends. GLib has only a weak reference to the shared connection. When all references to an old connection are released
+/// (notifications, libnotify's proxy, the watch, this type), the next `open` reads the environment again and creates a new
+/// connection. A process can change to another bus (tested with GLib 2.74 and libnotify 0.8.1).
 package final class SessionBus {
     package private(set) var connection: OpaquePointer?
     private var closedHandler: gulong = 0
@@ -29,8 +30,9 @@ package final class SessionBus {
 
     /// Connects, unless a connection is open.
     ///
-    /// The address must be written into the environment, because libnotify's own call reads it there. `setenv` while another thread reads
-    /// the environment is an accepted risk: it happens once per connection, and only if the address differs.
+    /// The address must be written into the environment, because libnotify's own call reads it there. `setenv` is a risk if another
+    /// thread reads the environment at the same time. This risk is accepted, because `setenv` is called once per connection, and
+    /// only if the address differs.
     package func open(busAddress: String? = nil) throws(BusTrouble) -> OpaquePointer {
         let told = busAddress.flatMap(SessionBusAddress.withoutAutolaunch)
         // The connection is closed and its signal has not arrived yet, or the user's session is on another bus and the shown notifications
@@ -101,10 +103,10 @@ package final class SessionBus {
     /// `true` if the connection is closed and its signal has not arrived yet.
     private var isDead: Bool { connection.map { g_dbus_connection_is_closed($0) != 0 } ?? false }
 
-    /// The identity of the present server; `nil` without a server or a connection.
+    /// The identity of the current server. `nil` if no server or no connection exists.
     package var servedIdentity: String? { connection.flatMap { BusName(served, on: $0).identity } }
 
-    /// The process id of the present server.
+    /// The process id of the current server.
     package var servedProcess: Int32? { connection.flatMap { BusName(served, on: $0).process } }
 
     /// Releases the connection. The caller must release its notifications and libnotify first.

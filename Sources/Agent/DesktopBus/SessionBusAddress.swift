@@ -1,11 +1,11 @@
-/// Decides which addresses of the session bus to try. Has no side effects.
+/// Decides which addresses of the session bus are tried. Has no side effects.
 package enum SessionBusAddress {
-    /// Returns the addresses to try, in this order. If the list is empty, do not connect: GLib without an address would start another bus
-    /// through X11 ("autolaunch"), which no other program uses.
+    /// Returns the addresses to try, in this order. If the list is empty, do not connect, because without an address GLib would
+    /// start another bus through X11 ("autolaunch"), and no other program uses that bus.
     ///
     /// - Parameters:
-    ///   - known: the address from the caller, the address of the connection before, and the address from this process's start
-    ///     environment. The first may belong to a bus that existed for one command.
+    ///   - known: the address from the caller, the address of the previous connection, and the address in the environment at the
+    ///     start of this process. The caller's address may belong to a bus that existed only for one command.
     ///   - runtimeDirectory: the process's XDG_RUNTIME_DIR.
     ///   - isSocket: returns `true` if a path is a socket.
     package static func candidates(known: [String?], runtimeDirectory: String?, isSocket: (String) -> Bool) -> [String] {
@@ -17,15 +17,15 @@ package enum SessionBusAddress {
         return addresses.filter { seen.insert($0).inserted }
     }
 
-    /// Returns the address without "autolaunch:" entries; an address is a list of alternatives. `nil` if no entry is left.
+    /// Returns the address without "autolaunch:" entries, or `nil` if it has no other entry. An address is a list of alternatives.
     package static func withoutAutolaunch(_ address: String) -> String? {
         let entries = address.split(separator: ";").filter { !$0.hasPrefix("autolaunch:") }
         return entries.isEmpty ? nil : entries.joined(separator: ";")
     }
 
-    /// Returns `true` if two addresses belong to the same bus. An address may contain the bus's id or leave it out.
+    /// Returns `true` if two addresses belong to the same bus. An address may contain the id of the bus.
     ///
-    /// - Parameter guid: the id of the bus that the second address leads to; `nil` if it is unknown.
+    /// - Parameter guid: the id of the bus at the second address, or `nil` if it is unknown.
     package static func isSame(_ one: String, _ other: String, guid: String?) -> Bool {
         func parts(_ address: String) -> [[Substring]] {
             address.split(separator: ";").map { $0.split(separator: ",").filter { !$0.hasPrefix("guid=") } }

@@ -2,21 +2,21 @@ import BackgroundScheduling
 import CLibnotify
 import Foundation
 
-/// An event of the machine that matters to the scheduler.
+/// An event of the machine that the scheduler needs.
 package enum DesktopSignal: Sendable, Equatable {
     /// The machine is about to sleep.
     case falling
     /// The machine woke from sleep.
     case resumed
-    /// The system's time zone changed. May be sent twice for one change: by the file watch and by the service.
+    /// The system's time zone changed. One change may be reported twice, by the file watch and by the service.
     case timeZoneChanged
 }
 
 /// Watches network, power, sleep and time zone of this machine without polling.
 ///
-/// The network comes from GIO's monitor, which uses NetworkManager if NetworkManager runs. Power comes from UPower, or from the kernel's
-/// list if UPower is absent. Sleep comes from logind. Any service may be absent, and the system bus also. A service that does not respond
-/// is used as soon as it answers. Until then the kernel's state is used.
+/// The network comes from GIO's monitor, which uses NetworkManager if NetworkManager runs. Power comes from UPower, or from the
+/// kernel if UPower is missing. Sleep comes from logind. Each service and the system bus may be missing. If a service does not
+/// respond, the kernel's state is used until the service responds.
 package final class DesktopConditionsMonitor: ConditionsSource {
     private let loop: GLibLoop
     private let latest: LatestConditions
@@ -26,10 +26,10 @@ package final class DesktopConditionsMonitor: ConditionsSource {
     ///
     /// - Parameters:
     ///   - powerSupplies: the kernel's class directory of power supplies.
-    ///   - localTime: the link that names the system's time zone.
-    ///   - handler: called on the loop's thread with the conditions at the start (when the services have answered, or 3 s
-    ///     have passed), and after each change; also after a change to another network that has the same properties.
-    ///   - onSignal: called on the loop's thread.
+    ///   - localTime: the path of the link to the system's time zone file.
+    ///   - handler: called on the loop's thread with the conditions at the start (when the services have responded, or after 3 s),
+    ///     and after each change. It is also called after a change to another network with the same properties.
+    ///   - onSignal: called on the loop's thread with each event.
     package init(
         loop: GLibLoop, powerSupplies: String = "/sys/class/power_supply", localTime: String = "/etc/localtime",
         handler: @escaping @Sendable (DesktopConditions) -> Void,
@@ -58,7 +58,7 @@ package final class DesktopConditionsMonitor: ConditionsSource {
         stop()
     }
 
-    /// The conditions that were seen last. Can be read from any thread.
+    /// The last observed conditions. They can be read on any thread.
     package var current: DesktopConditions { latest.value }
 
     /// Reads the conditions again, for example if no service reports changes of the charger (a machine without UPower). The handler is
@@ -67,7 +67,7 @@ package final class DesktopConditionsMonitor: ConditionsSource {
         loop.perform { [desk] in desk.publishChanges() }
     }
 
-    /// `true` if the system bus exists and does not answer. Connects to the bus and waits for it.
+    /// `true` if the system bus exists but does not respond. Connects to the bus and waits for a response.
     package static var isSystemBusSilent: Bool {
         switch SystemBusConnection.open() {
         case .open(let connection):
@@ -81,7 +81,8 @@ package final class DesktopConditionsMonitor: ConditionsSource {
     /// `true` if a service (logind) reports sleep. If not, an agent detects a sleep by comparing clocks.
     package static var hearsOfSleep: Bool { SystemBus.hasOwner("org.freedesktop.login1") }
 
-    /// `true` if the user chose the power-saver profile. Queries the daemon, because ``current`` may not contain the change yet.
+    /// `true` if the user chose the power-saver profile. The value is queried from the service, because ``current`` may not contain
+    /// the latest change yet.
     package static var isPowerSaved: Bool { SystemBus.powerProfile() == "power-saver" }
 
     /// Ends the watch.

@@ -2,12 +2,12 @@ import BackgroundNotices
 
 /// Shows notifications on the desktop of the session bus, through libnotify.
 ///
-/// Every call only posts work to the loop's thread and returns. Every response arrives on that thread as an event. libnotify has one state
-/// per process, so only one presenter may exist at a time: call `stop()` before you create the next one.
+/// Every call only posts work to the loop's thread and returns. Every response arrives on that thread as an event. libnotify has
+/// one state per process, so only one presenter may exist at a time. Call `stop()` before you create another presenter.
 ///
-/// When the bus is lost, `connect(busAddress:)` with a new address works in the same process. `busLost` may follow a `serverVanished`, or
-/// arrive alone. After either event no notification is on screen and all server ids are invalid. If a server runs already,
-/// `serverAppeared` follows soon after the connection, possibly after the first `presented`.
+/// When the bus is lost, `connect(busAddress:)` with a new address works in the same process. `busLost` may follow a
+/// `serverVanished`, or arrive alone. After one of these events, no notification is on the screen and all server ids are invalid.
+/// If a server runs already, `serverAppeared` follows soon after the connection, possibly after the first `presented`.
 package final class DesktopPresenter: Presenter {
     private let loop: GLibLoop
     private let desk: LibnotifyDesk
@@ -30,8 +30,8 @@ package final class DesktopPresenter: Presenter {
         stop()
     }
 
-    /// Connects to the session bus, unless the presenter is connected. Without a `busAddress`, the address comes from the environment, or
-    /// the bus in `XDG_RUNTIME_DIR` is used if its socket exists. No bus is ever started.
+    /// Connects to the session bus, unless the presenter is connected. If `busAddress` is `nil`, the address comes from the
+    /// environment, or the bus in `XDG_RUNTIME_DIR` is used if its socket exists. A bus is never started.
     ///
     /// A given address is written into the environment of the process, because libnotify reads the address there. `reply` is called on the
     /// loop's thread, with `nil` if the connection succeeded. If a server runs already, `serverAppeared` follows.
@@ -44,7 +44,8 @@ package final class DesktopPresenter: Presenter {
         }
     }
 
-    /// Shows a notification. A notification with the same identifier updates the one on screen; `serverID` is not needed then.
+    /// Shows a notification. If a notification with the same identifier is on the screen, it is updated, and `serverID` is not
+    /// needed.
     package func present(_ notice: Notice, replacing serverID: UInt32?, of server: String?) {
         loop.perform { [desk] in desk.present(notice, replacing: serverID, of: server) }
     }
@@ -67,17 +68,18 @@ package final class DesktopPresenter: Presenter {
         loop.perform { [desk] in desk.query() }
     }
 
-    /// Queries the notification server; starts the server if the bus can do that.
+    /// Queries the notification server. If the server is not running, the bus starts it if possible.
     package func describeServer(_ reply: @escaping @Sendable (Result<PresenterServer, PresenterFailure>) -> Void) {
         loop.perform { [desk] in desk.describeServer(reply) }
     }
 
-    /// Returns the process id of the notification server, as the bus reports it. Returns `nil` without a server or a bus.
+    /// Passes the process id of the notification server, as the bus reports it, to the handler. Passes `nil` if no server or no bus
+    /// exists.
     package func findServerProcess(_ reply: @escaping @Sendable (Int32?) -> Void) {
         loop.perform { [desk] in reply(desk.serverProcess()) }
     }
 
-    /// Disconnects from the bus; notifications stay on screen. No events follow the work that was posted before.
+    /// Disconnects from the bus. Notifications stay on the screen. Work that was posted before reports no more events.
     package func stop() {
         loop.perform { [desk] in desk.release() }
     }

@@ -1,9 +1,9 @@
 import CLibnotify
 
-/// Watches whether the notification server suppresses notifications because the user asked for quiet. Used on the loop's thread only.
+/// Watches whether the user switched on the do-not-disturb mode of the notification server. It is used only on the loop's thread.
 ///
-/// Uses a property of servers with the capability "inhibitions"; no version of the specification has it. Plasma keeps notifications that
-/// arrive in that state in its history.
+/// It reads a property of servers with the capability "inhibitions". No version of the specification contains this property. Plasma
+/// stores notifications that arrive in this mode in its history.
 final class DoNotDisturb {
     private static let property = "Inhibited"
     private static let properties = "org.freedesktop.DBus.Properties"

@@ -4,19 +4,19 @@ import Synchronization
 
 /// A thread that owns a private GMainContext and runs it.
 ///
-/// GLib delivers signals to the context that is the *thread default* where a connection or proxy was created. If the context were not
-/// pushed before the first libnotify call, button presses would go to the global context and be lost. An agent on Swift's executors does
-/// not run the global context.
+/// GLib delivers signals to the context that was the *thread default* when a connection or proxy was created. If the context were
+/// not set before the first libnotify call, button presses would be delivered to the global context and be lost, because an agent
+/// does not run the global context.
 ///
-/// An idle loop sleeps in one `poll` without a timeout: no wakeups. Use one loop per process: GIO's network monitor is a singleton that
-/// stays bound to the thread that requested it first.
+/// An idle loop sleeps in one `poll` without a timeout, so it never wakes. Use one loop per process, because GIO's network monitor
+/// is a singleton that stays on the thread that requested it first.
 package final class GLibLoop: Sendable {
     // GMainContext and GMainLoop can be used from any thread; Swift cannot see that.
     nonisolated(unsafe) private let context: OpaquePointer
     nonisolated(unsafe) private let loop: OpaquePointer
     private let ended = DispatchSemaphore(value: 0)
 
-    /// Starts the thread. Debuggers show `name`, at most 15 bytes.
+    /// Starts the thread. Debuggers show `name` (at most 15 bytes).
     package init(name: String = "glib") {
         context = g_main_context_new()
         loop = g_main_loop_new(context, 0)
@@ -41,8 +41,8 @@ package final class GLibLoop: Sendable {
     /// sanitizer.
     private static let handOver = Mutex(())
 
-    /// Runs `work` on the loop's thread, in the order of the calls. Never runs `work` inline, so that a caller inside a callback is not
-    /// re-entered. After `stop()` work is dropped.
+    /// Runs `work` on the loop's thread, in the order of the calls. `work` never runs inside this call, so that a callback that
+    /// calls this method is not interrupted. After `stop()`, work is ignored.
     package func perform(_ work: @escaping @Sendable () -> Void) {
         let posted = Unmanaged.passRetained(PostedWork(body: work)).toOpaque()
         Self.handOver.withLock { _ in }
@@ -67,7 +67,7 @@ package final class GLibLoop: Sendable {
     /// The maximum number of seconds that the thread may take to end. A thread that waits for a silent bus would wait for ever.
     private static let patience = 5.0
 
-    /// Ends the loop after the work posted so far, and waits at most 5 s for its thread. On the loop's own thread `stop()` only posts the
+    /// Ends the loop after all posted work, and waits at most 5 s for its thread. On the loop's own thread, `stop()` only posts the
     /// request.
     package func stop() {
         postQuit()

@@ -2,8 +2,8 @@ import BackgroundNotices
 import CLibnotify
 import DesktopBus
 
-/// Shows notifications by libnotify, on the loop's thread. The library's use of the notification portal is switched off, because the
-/// portal reports neither a closing nor a press to a later process.
+/// Shows notifications with libnotify, on the loop's thread. libnotify's use of the notification portal is switched off, because
+/// the portal does not report closed or pressed notifications to a later process.
 final class LibnotifyDesk: @unchecked Sendable {  // because it is used on the loop's thread only
     private let appName: String
     private let pictures: @Sendable (String) -> NoticePixels?

@@ -3,8 +3,7 @@ import CLibnotify
 import DesktopBus
 import Foundation
 
-/// Controls sleep through logind, and reads the battery's charge from UPower. No query is sent and no connection is made before the
-/// machine has to be woken.
+/// Controls sleep through logind, and reads the battery's charge from UPower. It makes no connection before an alarm is needed.
 package final class LogindSleep: SleepManager {
     private let loop: GLibLoop
     private let desk: SleepDesk
@@ -24,7 +23,7 @@ package final class LogindSleep: SleepManager {
     package func allowSleep() { loop.perform { [desk] in desk.allowSleep() } }
     package func suspend() { loop.perform { [desk] in desk.suspend() } }
 
-    /// Returns the machine's present state, for a caller that needs it once. Waits for the response, which takes some seconds at most.
+    /// Returns the machine's current state, for a caller that needs it once. Waits for the response, at most some seconds.
     package static func query(on loop: GLibLoop) -> MachineState? {
         let answered = DispatchSemaphore(value: 0)
         nonisolated(unsafe) var seen: MachineState?
@@ -186,7 +185,7 @@ private final class SleepDesk: @unchecked Sendable {  // because every member bu
     }
 }
 
-/// A D-Bus call whose reply may carry a file descriptor.
+/// A D-Bus call whose reply may contain a file descriptor.
 private final class SleepCall {
     struct Reply {
         /// The reply's value; valid only while the callback runs.

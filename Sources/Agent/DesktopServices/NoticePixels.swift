@@ -1,16 +1,16 @@
 import CLibnotify
 import Foundation
 
-/// A picture in the form that notification servers accept: plain pixels, so that no server has to read a file or decode its format.
+/// A picture as plain pixels, in the form that notification servers accept. So a server does not have to read and decode a file.
 package struct NoticePixels: Sendable, Equatable {
     package let width: Int
     package let height: Int
-    /// The bytes of a pixel: 3, or 4 with alpha.
+    /// The number of bytes of a pixel: 3, or 4 with alpha.
     package let channels: Int
     /// The pixels, row after row, without gaps.
     package let bytes: [UInt8]
 
-    /// The maximum width and height, in pixels; servers draw the picture smaller.
+    /// The maximum width and height in pixels. Servers show the picture smaller.
     package static let maximumSide = 256
     /// The maximum width and height of a file that is decoded, because a decoder needs memory for all pixels.
     private static let maximumFileSide: gint = 12_000
@@ -24,8 +24,8 @@ package struct NoticePixels: Sendable, Equatable {
 
     /// Decodes a file and rotates the picture to the camera's orientation. `nil` if the file is not a picture, or is too large.
     ///
-    /// Uses gdk-pixbuf, which libnotify depends on. A file from an unknown source may crash a decoder, so an agent decodes in another
-    /// process.
+    /// It uses gdk-pixbuf, because libnotify also needs this library. A file from an unknown source may crash a decoder, so an
+    /// agent decodes pictures in another process.
     package init?(file: String) {
         var (width, height): (gint, gint) = (0, 0)
         guard gdk_pixbuf_get_file_info(file, &width, &height) != nil, (1...Self.maximumFileSide).contains(width),
@@ -51,7 +51,7 @@ package struct NoticePixels: Sendable, Equatable {
     /// The picture as one line of text, for another process.
     package var line: String { "\(width) \(height) \(channels) \(Data(bytes).base64EncodedString())" }
 
-    /// Creates a picture from a ``line``; `nil` if the line is invalid.
+    /// Creates a picture from a ``line``. Returns `nil` if the line is invalid.
     package init?(line: String) {
         let parts = line.split(separator: " ")
         guard parts.count == 4, let width = Int(parts[0]), let height = Int(parts[1]), let channels = Int(parts[2]),

@@ -7,9 +7,9 @@ package struct PresenterServer: Sendable, Equatable {
     package var name: String
     package var vendor: String
     package var version: String
-    /// The version of the Desktop Notifications specification that the server claims, such as "1.2".
+    /// The version of the Desktop Notifications specification that the server reports, for example "1.2".
     package var specificationVersion: String
-    /// The server's capabilities, such as "actions", "body-markup", "persistence".
+    /// The server's capabilities, for example "actions", "body-markup" and "persistence".
     package var capabilities: Set<String>
 
     package init(

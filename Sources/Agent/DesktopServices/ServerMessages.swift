@@ -4,11 +4,11 @@ import Synchronization
 
 /// Records the messages of a notification server in the order of their arrival, with a filter on the connection.
 ///
-/// libnotify waits for the reply to `Notify`, and the reply overtakes the signals that arrived before it. Such signals are about the
-/// content that is replaced, under the same number.
+/// The order is necessary because libnotify waits for the reply to `Notify`, and reports the reply before signals that arrived
+/// earlier. Such signals are about the replaced content with the same number.
 ///
-/// A server that froze still has the notification in its queue and shows it when the server continues. A second call would show the
-/// notification twice. GLib drops a late reply, but the filter still sees the reply and the number of its call.
+/// A server that hangs still has the notification in its queue and shows it when the server continues. A second call would show the
+/// notification twice. GLib ignores a late reply, but the filter receives the reply and the number of its call.
 final class ServerMessages: Sendable {
     enum Answer: Equatable {
         case shown(UInt32)

@@ -39,8 +39,8 @@ extension ServerSignal {
     }
 }
 
-/// A subscription to the signals that a notification server broadcasts; ends when the object is released. ``ServerMessages`` reads the
-/// signals. Used on the loop's thread only.
+/// A subscription to the signals that a notification server broadcasts. It ends when the object is released. ``ServerMessages``
+/// reads the signals. It is used only on the loop's thread.
 final class ServerSignals {
     private let connection: OpaquePointer
     private let subscription: guint

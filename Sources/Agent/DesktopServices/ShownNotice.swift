@@ -1,10 +1,10 @@
 import BackgroundNotices
 import CLibnotify
 
-/// A notification object that is, or is about to be, on screen. Used on the loop's thread only.
+/// A libnotify object of a notification that is on the screen or will be shown. It is used only on the loop's thread.
 ///
-/// libnotify's own signals are not used, because libnotify reports a signal that arrived before the reply as a signal of the new content.
-/// libnotify's object also reports at most one closing. ``LibnotifyDesk`` reads the server's signals in their order.
+/// libnotify's own signals are not used, because libnotify reports a signal that arrived before the reply as a signal of the new
+/// content. Its object also reports only one close. ``LibnotifyDesk`` reads the server's signals in their order.
 final class ShownNotice {
     let identifier: String
     let notification: UnsafeMutablePointer<NotifyNotification>

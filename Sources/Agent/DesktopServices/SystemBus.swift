@@ -1,8 +1,9 @@
 import CLibnotify
 
-/// Reports power, network, sleep and time zone from the system bus. Any service may be absent. Used on the loop's thread only.
+/// Reports power, network, sleep and time zone from the system bus. Each service may be missing. It is used only on the loop's
+/// thread.
 ///
-/// If the bus ends (a system that restarts it), no reports follow: desktops do not survive that either.
+/// If the bus ends or is restarted, no reports follow. In this case the desktop itself also ends.
 final class SystemBus {
     private let connection: OpaquePointer
     private var subscriptions: [guint] = []

@@ -2,8 +2,8 @@ import CLibnotify
 import DesktopBus
 import Foundation
 
-/// GLib's shared connection to the system bus, for every thread. No other code may get the connection from GLib directly: GLib waits
-/// without a limit for a bus that does not respond, and blocks all other threads.
+/// GLib's shared connection to the system bus, for all threads. Other code must not get the connection from GLib directly, because
+/// GLib waits without a limit for a bus that does not respond, and blocks all other threads.
 enum SystemBusConnection {
     enum Outcome {
         /// The connection is open. The caller releases it.
@@ -16,7 +16,7 @@ enum SystemBusConnection {
     /// The maximum number of seconds that the bus may take to answer.
     private static let patience = 3
 
-    /// Opens the connection. Waits for a bus that does not respond, and for another thread that already waits for it.
+    /// Opens the connection. Waits for a limited time if the bus does not respond, or if another thread already waits for the bus.
     static func open() -> Outcome {
         var error: UnsafeMutablePointer<GError>?
         defer { g_clear_error(&error) }

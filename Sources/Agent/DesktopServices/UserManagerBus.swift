@@ -3,9 +3,10 @@ import DesktopBus
 import Foundation
 import Glibc
 
-/// Controls a systemd user manager through its own socket, as `systemctl` does. Needs no message bus, and no process for each call.
+/// Controls a systemd user manager through the manager's socket, like `systemctl`. It needs no message bus, and no process for each
+/// call.
 ///
-/// Every call blocks, on any thread.
+/// Every call blocks its thread.
 package struct UserManagerBus: Sendable {
     package struct Trouble: Error {
         package let words: String
@@ -23,7 +24,7 @@ package struct UserManagerBus: Sendable {
 
     /// - Parameters:
     ///   - socket: the path of `systemd/private` in the runtime folder.
-    ///   - patience: the number of seconds to wait for the greeting and for each reply of a manager that does not respond.
+    ///   - patience: the maximum number of seconds to wait for the manager's greeting and for each reply.
     package init(socket: String, patience: Int) {
         let escaped = g_dbus_address_escape_value(socket)
         defer { g_free(escaped) }
@@ -31,7 +32,7 @@ package struct UserManagerBus: Sendable {
         self.patience = patience
     }
 
-    /// Makes the manager read all unit files again.
+    /// Requests that the manager reads all unit files again.
     package func reload() throws(Trouble) {
         try connected { connection throws(Trouble) in
             try g_variant_unref(connection.call(Connection.root, Connection.manager, "Reload", []))
@@ -65,7 +66,7 @@ package struct UserManagerBus: Sendable {
         try connected { connection throws(Trouble) in try connection.text(name, connection.path(of: unit)) }
     }
 
-    /// Returns the paths that a unit was read from: its file and its drop-in files.
+    /// Returns the paths of a unit's file and of its drop-in files.
     package func files(of unit: String) throws(Trouble) -> [String] {
         try connected { connection throws(Trouble) in
             let path = try connection.path(of: unit)
@@ -85,7 +86,7 @@ package struct UserManagerBus: Sendable {
         }
     }
 
-    /// Returns the calendar time that a timer waits for; `nil` if there is none.
+    /// Returns the next calendar time of a timer, or `nil` if the timer has no next time.
     package func nextElapse(of timer: String) throws(Trouble) -> Date? {
         try connected { connection throws(Trouble) in
             let path = try connection.path(of: timer)

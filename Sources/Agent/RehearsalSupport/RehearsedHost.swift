@@ -2,8 +2,8 @@ import BackgroundScheduling
 import Foundation
 import ProcessSupport
 
-/// A host state that a rehearsal simulates, in place of the real host. The rehearsal sends it line by line through a socket to the agents
-/// of its temporary home. No other process uses it.
+/// The state of the simulated machine of a rehearsal. The rehearsal sends each state as a line through a socket to the agents of
+/// its temporary home. No other process uses it.
 package struct RehearsedHost: Codable, Sendable, Equatable {
     /// The simulated wall clock minus the real wall clock, in seconds.
     package var clockOffset: Double = 0
@@ -16,11 +16,11 @@ package struct RehearsedHost: Codable, Sendable, Equatable {
     package var isDiskFull = false
     /// `true` if the agent cannot open files of a transfer.
     package var hasNoDescriptors = false
-    /// The number of the change; a confirmation contains this number.
+    /// The number of the change. A confirmation contains this number.
     package var number = 0
 
     package init(zone: String) { self.zone = zone }
 
-    /// The environment variables for processes on this simulated host.
+    /// The environment variables for processes on this simulated machine.
     package var environment: [String: String] { [RehearsalHome.clockVariable: String(clockOffset), "TZ": zone] }
 }

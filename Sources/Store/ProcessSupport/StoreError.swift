@@ -36,8 +36,8 @@ package enum StoreError: Error, Sendable, Equatable, CustomStringConvertible {
         }
     }
 
-    /// Returns the error for a failed call of inotify or epoll. Their error for too many watches is the same as for a full disk, so
-    /// it is translated.
+    /// Returns the error for a failed call of inotify or epoll. Their error number for too many watches is the number of a full
+    /// disk, so this error is never reported as a full disk.
     package static func notWatched(_ path: String, _ number: Int32, _ what: String) -> StoreError {
         let reason = what + String(cString: strerror(number))
         return FileFault(number).isPassing ? .troubled(path: path, reason: reason) : .failed(path: path, reason: reason)

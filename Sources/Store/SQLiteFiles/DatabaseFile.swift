@@ -63,7 +63,7 @@ package struct DatabaseFile: Sendable {
 
     // MARK: Reading
 
-    /// Opens a read-only connection that creates no files.
+    /// Opens a read-only connection.
     package func openToRead() throws -> DatabaseQueue {
         Self.forgetEarlierFault()
         var information = stat()

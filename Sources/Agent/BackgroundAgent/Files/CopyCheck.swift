@@ -4,10 +4,11 @@ import Spool
 import Synchronization
 import TransferMachines
 
-/// The digest of a complete queued copy, for the request that carries the last part of the copy.
+/// Computes the digest of a complete queued copy, for the request that sends the last part of the copy.
 ///
-/// Earlier requests sent the other parts, possibly from an earlier agent. Since the copy was queued, it was never read completely. Without
-/// this digest the server would accept a copy that was damaged in the meantime. The disk worker computes it while the part is sent.
+/// Earlier requests, possibly of an earlier agent, have sent the other parts, so the copy was not read completely after it was
+/// queued. Without this digest, the server would accept a copy that was damaged later. The disk worker computes the digest while
+/// the last part is sent.
 final class CopyCheck: DiskWork {
     private struct State {
         var hashed: Int64 = 0

@@ -8,8 +8,8 @@ protocol DiskWork: AnyObject, Sendable {
     func work() -> DiskWorker.Rest
 }
 
-/// A thread that hashes and syncs files. These operations would block the transport's or the agent's thread and so all transfers. Sleeps
-/// while no work is left.
+/// A thread that hashes and syncs files. On the transport's or the agent's thread, these operations would block all transfers. The
+/// thread sleeps while it has no work.
 package final class DiskWorker: @unchecked Sendable {  // because the condition's lock guards the queue
     package static let shared = DiskWorker()
 
@@ -20,10 +20,10 @@ package final class DiskWorker: @unchecked Sendable {  // because the condition'
     /// The number of unhashed bytes up to which the owner of an ended attempt waits for the hash.
     let waitedFor: Int64
 
-    /// The calls on the files of this worker, and on all other files of transfers.
+    /// The system calls for the files of this worker, and for all other files of transfers.
     package let calls: FileCalls
 
-    /// - Parameter waitedFor: the number of unhashed bytes up to which an owner waits; if negative, an owner never waits.
+    /// - Parameter waitedFor: the number of unhashed bytes up to which an owner waits. If it is negative, an owner never waits.
     package init(hasThread: Bool = true, waitedFor: Int64 = 16 << 20, calls: FileCalls = FileCalls()) {
         (self.hasThread, self.waitedFor, self.calls) = (hasThread, waitedFor, calls)
     }

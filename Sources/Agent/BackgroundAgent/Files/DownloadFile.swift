@@ -4,11 +4,12 @@ import Foundation
 import Synchronization
 import TransferMachines
 
-/// The part file of one download attempt: stores bytes on the transport's thread, as its state machine decides.
+/// The partial file of one download attempt. It stores bytes on the transport's thread, as the download's machine decides.
 ///
-/// The order of writing ensures that after a crash one version's validator is never stored with another version's bytes. While the ledger
-/// refers to bytes in a part, a new version begins in another file. The agent commits the new file's name together with the new validator.
-/// Bytes that the ledger calls durable were synced before. The disk worker hashes and syncs behind the written bytes.
+/// After a crash, the validator of one version is never stored with the bytes of another version. To ensure this, a new version is
+/// written to another file while the ledger refers to the old bytes. The agent commits the new file's name together with the new
+/// validator. Bytes that count as stored in the ledger were synced before. The disk worker hashes and syncs bytes after they were
+/// written.
 final class DownloadFile: BodySink, DiskWork {
     /// A lock held only briefly: the agent's loop reads the state in its transaction, which must not wait for a disk.
     private let state: Mutex<DownloadFileState>

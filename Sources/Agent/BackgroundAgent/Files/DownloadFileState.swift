@@ -1,7 +1,7 @@
 import BackgroundLedger
 import TransferMachines
 
-/// The state of a download's file: shared by the transport's thread, the disk worker's thread and the agent's loop.
+/// The state of a download's file. The transport's thread, the disk worker's thread and the agent's loop share it.
 struct DownloadFileState {
     /// The handling of bytes that arrive.
     enum Intake {

@@ -3,7 +3,8 @@ import Foundation
 import ProcessSupport
 import Synchronization
 
-/// The agent's system calls on the files of its transfers. A test can make any call fail, as on a machine without a free descriptor.
+/// The agent's system calls on the files of its transfers. A test can make each call fail, for example to simulate a machine
+/// without free descriptors.
 package final class FileCalls: Sendable {
     /// The kind of a system call.
     package enum Call: CaseIterable, Sendable {
@@ -13,18 +14,18 @@ package final class FileCalls: Sendable {
         case write
         case truncate
         case sync
-        /// A file gets another name, or a second name.
+        /// A file is renamed, or gets a second name (hard link).
         case name
     }
 
-    /// Returns the error number that a call fails with; `nil` if the call is made.
+    /// Returns the error number with which a call fails, or `nil` if the real call is made.
     package typealias Fault = @Sendable (Call) -> Int32?
 
     private let fault = Mutex<Fault?>(nil)
 
     package init() {}
 
-    /// Makes calls fail from now on; `nil` ends this.
+    /// Makes calls fail from now on. With `nil`, the real calls are made again.
     package func fail(by fault: Fault?) { self.fault.withLock { $0 = fault } }
 
     private func fails(_ call: Call) -> Bool {

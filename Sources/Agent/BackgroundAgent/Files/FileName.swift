@@ -50,7 +50,7 @@ package struct FileTrouble: Error, Equatable {
     }
 }
 
-/// Operations on file names: checks a part, and gives a complete file its name.
+/// Checks a partial file, and renames a complete file to its final name.
 package enum FileName {
     /// Returns the number of bytes of an open file; `nil` if it is not a regular file.
     static func size(of descriptor: Int32, at path: String, _ calls: FileCalls) throws(FileTrouble) -> Int64? {
@@ -72,13 +72,13 @@ package enum FileName {
         }
     }
 
-    /// The result of giving a file its name.
+    /// The result of renaming a file to its final name.
     package enum NamingResult: Sendable, Equatable {
-        /// The file has the name. The name is durable when the folder is synced.
+        /// The file has the name. The name is on the disk when the folder is synced.
         case given
-        /// Another file has that name and is not replaced; the name `free` is unused.
+        /// Another file has the name and is not replaced. The name `free` is unused.
         case taken(free: URL)
-        /// The file for this name is not the proven file, or does not exist.
+        /// The file to rename is not the verified file, or does not exist.
         case changed
         case failed(FileTrouble)
     }

@@ -4,7 +4,7 @@ import ProcessSupport
 import Foundation
 import Synchronization
 
-/// Finds a file after an agent died between the proof that the file is complete and the commit that the file has its name.
+/// Finds a complete file after an agent was killed between the verification of the file and the commit of its final name.
 package final class FileProof: DiskWork {
     /// The file to find, and its place.
     struct Expectation: Equatable, Sendable {
@@ -22,9 +22,9 @@ package final class FileProof: DiskWork {
     }
 
     package enum Finding: Sendable, Equatable {
-        /// The part exists and is complete; its name is missing.
+        /// The partial file exists and is complete, but does not have its final name.
         case partIsWhole(FileVersion)
-        /// The file has its name already.
+        /// The file already has its final name.
         case isPlaced
         case isGone
         /// The file cannot be checked now.

@@ -1,6 +1,6 @@
 import Foundation
 
-/// The state of a file at one time. Another file under the same name, or a change by another program, has a different value.
+/// The state of a file at one time. If the file was replaced, or changed by another program, the state differs.
 package struct FileVersion: Equatable, Sendable {
     let byteCount: Int64
     private let isRegular: Bool
@@ -28,7 +28,7 @@ package struct FileVersion: Equatable, Sendable {
         Int64(time.tv_sec).multipliedReportingOverflow(by: 1_000_000_000).partialValue &+ Int64(time.tv_nsec)
     }
 
-    /// Returns the state of an open file; `nil`, with `errno`, if the call fails.
+    /// Returns the state of an open file, or `nil` (with `errno` set) if the call fails.
     static func open(_ descriptor: Int32, _ calls: FileCalls) -> FileVersion? {
         var found = stat()
         return calls.status(descriptor, &found) == 0 ? FileVersion(found) : nil

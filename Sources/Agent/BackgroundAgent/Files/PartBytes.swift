@@ -1,6 +1,6 @@
 import TransferMachines
 
-/// The progress of a part file's bytes: written, hashed, durable.
+/// The numbers of bytes of a partial file that were written, hashed and synced.
 struct PartBytes {
     /// The maximum number of bytes, and of seconds, between syncs. A crash loses at most this much.
     private static let syncInterval: Int64 = 8 << 20

@@ -167,7 +167,7 @@ final class DataSource: BodySource {
     }
 }
 
-/// The response body of an upload: stored up to a limit; the rest is read and dropped.
+/// Stores the response body of an upload up to a limit. The rest of the body is read and discarded.
 final class AnswerSink: BodySink {
     private let kept = Mutex(Data())
 

@@ -2,24 +2,25 @@ import ProcessSupport
 import BackgroundLedger
 import Foundation
 
-/// The loop around one agent, without the waiting. A process, a simulated host and the tests wait in their own ways, and call ``turn()``
-/// when an event may have occurred.
+/// The loop around one agent, without the wait for events. A process, a simulated machine and the tests wait in different ways, and
+/// call ``turn()`` when an event may have occurred.
 package final class AgentHost {
     package let agent: Agent
     package let now: () -> Date
-    /// The time at which the agent must be called at the latest; `nil` if no call is needed because of time.
+    /// The latest time of the next call of ``turn()``. `nil` if only an event makes a call necessary.
     package private(set) var wake: Date? = .distantPast
 
     package init(_ agent: Agent, now: @escaping () -> Date) { (self.agent, self.now) = (agent, now) }
 
-    /// `true` if no work is left and the agent may be released.
+    /// `true` if all work is complete and the agent may be released.
     package var hasFinished: Bool { agent.lifetime.hasEnded }
 
-    /// Continues after the agent had finished: the next call of ``turn()`` runs at any time.
+    /// Continues after the agent had finished. The next call of ``turn()`` runs at once.
     package func continueWork() { wake = .distantPast }
 
-    /// Runs a turn of the agent if its time has come, an event was received, or another process wrote. Otherwise the call is cheap, for
-    /// example after a change notification of the agent's own commit, or after a timer that fired slightly early.
+    /// Runs a turn of the agent if its time has come, an event was received, or another process wrote to the ledger. Otherwise the
+    /// call takes little time, for example after a change notification of the agent's own commit, or after a timer that fired
+    /// slightly early.
     ///
     /// - Returns: `true` if the agent ran a turn.
     @discardableResult

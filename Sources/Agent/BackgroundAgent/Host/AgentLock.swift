@@ -2,7 +2,7 @@ import BackgroundLedger
 import Foundation
 import ProcessSupport
 
-/// Holds the agent's lock for the lifetime of the process, and writes into the lock file what the agent waits for.
+/// Holds the agent's lock until the process ends, and writes into the lock file why the agent waits.
 final class AgentLock {
     private let directories: AppDirectories
     private var held: FileLock?

@@ -2,7 +2,8 @@ import CLinux
 import Foundation
 import ProcessSupport
 
-/// The log of the agent's actions: to the journal with fields if standard error leads there, otherwise as lines.
+/// The log of the agent's actions. If standard error is connected to the journal, entries with fields are written there. Otherwise
+/// lines are written to standard error.
 struct AgentLog {
     /// The approximate maximum size of the log file, in bytes. Then a new file begins, and one earlier file is kept.
     private static let limit = 2 << 20

@@ -5,7 +5,7 @@ import CLinux
 import Foundation
 import TransferMachines
 
-/// The agent as a process: lock, ledger, loop, signals. The composition root provides its ports.
+/// The process of an agent: its lock, ledger, loop and signals. The composition root provides the ports.
 package final class AgentProcess {
     private let ledger: Ledger
     private let loop: EventLoop
@@ -18,14 +18,14 @@ package final class AgentProcess {
     private var program: ProgramFile
     private var log: AgentLog { AgentLog(ledger.directories) }
 
-    /// Opens the agent's database (ledger). If that fails temporarily (no space, a broken disk, too many open files), it is tried again,
-    /// because no other process would wake the app.
+    /// Opens the agent's database (ledger). If this fails temporarily (no space, a disk error, too many open files), the call tries
+    /// again, because no other process would launch the app.
     ///
-    /// `nil` if an agent of this app runs already, possibly from another runtime folder, because the lock is next to the ledger. In that
-    /// case the service manager's agent waits instead. It takes over if the other agent ends, for example because it was killed, and work
-    /// is left.
-    /// - Throws: Errors that waiting cannot fix. Also, after minutes, a lock that cannot be acquired or a missing right to write. Also a
-    ///   temporary error if the process is asked to stop.
+    /// Returns `nil` if an agent of this app is already running. This agent may use another runtime folder, because the lock is
+    /// next to the ledger. But an agent that the service manager started waits, and continues if the other agent ends while work is
+    /// unfinished.
+    /// - Throws: Errors that are not temporary. Also, after some minutes, an error if the lock cannot be acquired or the ledger
+    ///   cannot be written. Also a temporary error if the process has to stop.
     package init?(appIdentifier: String) throws(StoreError) {
         let directories = AppDirectories(appIdentifier: appIdentifier)
         let lock = AgentLock(directories)
@@ -92,13 +92,14 @@ package final class AgentProcess {
         }
     }
 
-    /// Posts events to the agent's loop, from any thread. Valid while ``run(version:ports:)`` runs.
+    /// Posts events to the agent's loop, from any thread. It is valid while ``run(version:ports:)`` is running.
     package var inbox: @Sendable (AgentEvent) -> Void {
         let post = loop.poster
         return { event in post { Self.current?.receive(event) } }
     }
 
-    /// Returns the activator that starts this agent again after it exited. `nil` if the service manager passed no socket to this process.
+    /// Returns the activator that starts this agent again after its exit, or `nil` if the service manager passed no socket to this
+    /// process.
     ///
     /// - Parameter make: receives the directories of the app, and a function that returns the app's name for the user.
     package func activation(
@@ -127,16 +128,17 @@ package final class AgentProcess {
     /// The agent of this process; used on the loop's thread only, where posted calls run.
     nonisolated(unsafe) private static var current: Agent?
 
-    /// The exit code of a run that ended because of an error that may pass, for example a lost lock: start again a little later.
+    /// The exit code of a run that ended because of a temporary error, for example a lost lock. The agent must be started again a
+    /// little later.
     ///
-    /// The state in memory does not match the state on disk; a new process derives it again.
+    /// The state in memory differs from the state on the disk. A new process derives the state again.
     package static let tryAgain: Int32 = 75
 
     /// The exit code of a run that ended because a newer version changed the ledger or replaced the program, or because a file of the
     /// ledger was replaced. Another agent must continue at once.
     package static let superseded: Int32 = 76
 
-    /// Runs until no work is left or the process is asked to stop. Returns the exit code.
+    /// Runs until all work is complete or the process has to stop. Returns the exit code.
     package func run(version: String, ports: AgentPorts, host: HostEnvironment = .real) throws(StoreError) -> Int32 {
         let launcher = ProcessLauncher(ledger: ledger, loop: loop, environment: host.environment)
         let watch = ProcessWatch(loop: loop, directories: ledger.directories)
@@ -344,14 +346,15 @@ package final class AgentProcess {
         return set
     }
 
-    /// Blocks signals. Must be called before any thread is created: a thread that does not block SIGTERM would receive it, and the process
-    /// would end.
+    /// Blocks signals. Call it before any thread is created, because a thread that does not block SIGTERM would receive it, and the
+    /// process would end.
     package static func blockSignals() {
         var signals = signalSet([SIGTERM, SIGINT] + ignoredSignals)
         pthread_sigmask(SIG_BLOCK, &signals, nil)
     }
 
-    /// Waits for a stop signal without a loop. A blocked signal does not end other kinds of waits.
+    /// Waits for a stop signal, at most the given number of seconds. Use it if no loop is running, because a blocked signal does
+    /// not end other kinds of waits.
     package static func isAskedToStop(within seconds: Int) -> Bool {
         var (signals, pause) = (stopSignals, timespec(tv_sec: seconds, tv_nsec: 0))
         return sigtimedwait(&signals, nil, &pause) > 0

@@ -6,7 +6,8 @@ import Synchronization
 
 /// The kernel's alarm that wakes a sleeping machine: a timer on `CLOCK_BOOTTIME_ALARM` in the agent's loop.
 ///
-/// Not `CLOCK_REALTIME_ALARM`: if the clock is set, the agent decides when the alarm rings, and sets the alarm again.
+/// `CLOCK_REALTIME_ALARM` is not used, because the agent decides when the alarm rings after the clock was set, and sets the alarm
+/// again.
 final class AlarmTimer: WakeClock {
     /// The clock's number. Glibc's headers define it, but Swift does not import it.
     private static let clock: Int32 = 9

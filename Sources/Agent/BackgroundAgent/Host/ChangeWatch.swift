@@ -4,7 +4,8 @@ import ProcessSupport
 
 /// Detects commits of other processes to the ledger, and changes of files that an app specified.
 ///
-/// If the system has no free inotify instance or watch (other programs use them up), the agent checks at intervals and reports that.
+/// If the system has no free inotify instance or watch, because other programs use all of them, the agent checks at intervals and
+/// reports this.
 final class ChangeWatch {
     private let ledger: Ledger
     private let loop: EventLoop

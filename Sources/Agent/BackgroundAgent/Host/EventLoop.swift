@@ -3,9 +3,10 @@ import Foundation
 import ProcessSupport
 import Synchronization
 
-/// One thread's wait for all events: descriptors, a point in time, and calls from other threads. Nothing else wakes the thread.
+/// The loop in which one thread waits for all events: descriptors, a point in time, and calls from other threads. The thread does
+/// not wake for other reasons.
 ///
-/// Not libdispatch: any use of its global pool wakes the process once a second for ever.
+/// libdispatch is not used, because after the first use of its global pool the process wakes once a second until it ends.
 final class EventLoop {
     private let epoll: Int32
     private let timer: Int32

@@ -2,15 +2,15 @@ import ProcessSupport
 import BackgroundLedger
 import Foundation
 
-/// The functions of the host that an agent uses, in addition to its ports. Real, except in a rehearsal and in tests.
+/// The functions of the machine that an agent uses in addition to its ports. A rehearsal and tests replace them.
 package struct HostEnvironment: Sendable {
     /// Returns the time of the wall clock.
     package var now: @Sendable () -> Date
-    /// Returns the seconds that the host has been awake.
+    /// Returns the number of seconds that the machine has been awake.
     package var monotonic: @Sendable () -> Double
-    /// Returns the seconds that the host has slept.
+    /// Returns the number of seconds that the machine has slept.
     package var slept: @Sendable () -> Double
-    /// Returns the present time zone; called again after a change.
+    /// Returns the current time zone. It is called again after a change.
     package var zone: @Sendable () -> TimeZone
     /// Returns additional environment variables for launched processes.
     package var environment: @Sendable () -> [String: String]

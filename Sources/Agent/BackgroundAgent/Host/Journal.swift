@@ -1,7 +1,8 @@
 import Foundation
 import ProcessSupport
 
-/// The journal of systemd, if this process's standard error leads there. An entry has fields, by which `journalctl` finds it.
+/// The journal of systemd, if standard error of this process is connected to it. `journalctl` can search for the fields of an
+/// entry.
 ///
 /// Source: <https://systemd.io/JOURNAL_NATIVE_PROTOCOL/>.
 final class Journal: Sendable {

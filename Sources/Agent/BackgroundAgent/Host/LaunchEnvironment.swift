@@ -1,8 +1,8 @@
 import BackgroundLedger
 import ProcessSupport
 
-/// The variables that a launch inherits from its agent. The agent has every variable of the terminal or the login that started it, and
-/// some of them contain secrets.
+/// The environment variables that a launch inherits from its agent. A launch does not inherit all variables, because the agent has
+/// the variables of the terminal or the login that started it, and some of them contain secrets.
 enum LaunchEnvironment {
     /// The names of variables. A `*` at the end matches the rest of a name. `WithoutSystemd.md` lists them.
     static let names: [String] = [

@@ -1,4 +1,4 @@
-/// The messages of the agent's log. The text of a message is constant; values that differ are stored in fields.
+/// The messages of the agent's log. The text of a message is constant. Variable values are stored in fields.
 package enum LogMessage: String, CaseIterable, Sendable {
     // The agent.
     case agentStarted = "agent-started"
@@ -131,7 +131,7 @@ package enum LogMessage: String, CaseIterable, Sendable {
         }
     }
 
-    /// The priority, as in syslog: 3 error, 4 warning, 5 notable, 6 information.
+    /// The priority with the numbers of syslog: 3 error, 4 warning, 5 notice, 6 information.
     package var priority: Int {
         switch self {
         case .agentStoppedInTrouble, .agentStartsAfresh, .ledgerNotSaved, .ledgerTroubled, .lockLost, .launchFailed: 3
@@ -151,7 +151,7 @@ package enum LogMessage: String, CaseIterable, Sendable {
     }
 }
 
-/// The fields of log messages. Headers, queries, bodies and passwords are never logged, and have no field.
+/// The fields of log messages. Headers, queries, bodies and passwords are never logged, so they have no fields.
 package enum LogField: String, CaseIterable, Sendable {
     case action, bytes, count, file, generation, host, identifier, instant, kind, launch, notification, outcome, pid, reason,
         seconds, transfer, tries, until, zone
@@ -186,7 +186,7 @@ package struct LogEntry: Sendable, Equatable {
     package let message: LogMessage
     package let values: [(field: LogField, value: String)]
 
-    /// - Parameter values: the values of the message's fields, in the fields' order.
+    /// - Parameter values: the values of the message's fields, in the order of the fields.
     package init(_ message: LogMessage, _ values: [(LogField, any CustomStringConvertible)] = []) {
         self.message = message
         self.values = values.map { ($0, "\($1)") }

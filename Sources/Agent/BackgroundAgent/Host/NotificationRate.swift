@@ -1,5 +1,5 @@
-/// A limit for the rate of change notifications. An agent that checks after each of a thousand commits delays the writers: each check
-/// waits for a writer, and a writer waits for each check.
+/// A limit for the rate at which change notifications are handled. If an agent read the ledger after each of a thousand commits, it
+/// would delay the writers, because reads and writes wait for each other.
 ///
 /// Times are in seconds awake.
 struct NotificationRate {

@@ -5,7 +5,7 @@ import CLinux
 import Foundation
 import Glibc
 
-/// Starts app processes by posix_spawn, and detects their end through process descriptors.
+/// Starts app processes with posix_spawn, and detects their end with process descriptors.
 final class ProcessLauncher: Launcher {
     private struct Held {
         var pid: Int32
@@ -154,7 +154,7 @@ final class ProcessLauncher: Launcher {
     }
 }
 
-/// Detects the end of processes that are not launches: processes that wait for a transfer or have a session's delegate.
+/// Detects the end of processes that are not launches: processes that await a transfer or have a session with a delegate.
 final class ProcessWatch {
     private let loop: EventLoop
     private let directories: AppDirectories

@@ -11,7 +11,8 @@ package struct ProgramFile {
     private let appIdentifier: String
     private var nextTry = ContinuousClock.now
 
-    /// Runs `--check --app ID` in the program that would replace another one: checks if it supports the ledger. Returns the exit code.
+    /// Checks whether this program supports the ledger of an app, and returns the exit code. A running agent starts its new program
+    /// with `--check --app ID` before the new program replaces it.
     package static func check(appIdentifier: String) -> Int32 {
         guard (try? Ledger.check(AppDirectories(appIdentifier: appIdentifier))) != nil else { return 78 }
         print(answer)

@@ -2,12 +2,12 @@ import Foundation
 import Glibc
 import ProcessSupport
 
-/// The service manager that started this process: the data that it passes, and the notifications that it receives.
+/// The service manager that started this process: the data that the manager passes, and the notifications that it receives.
 ///
 /// Source: sd_listen_fds(3) and sd_notify(3), which describe both as a stable protocol.
 package enum ServiceManager {
-    /// The socket for the apps' change notifications, if the manager passed one. A later notification makes the manager start the agent
-    /// again.
+    /// The socket for the apps' change notifications, if the manager passed a socket. A change notification after the agent's exit
+    /// makes the manager start the agent again.
     package static let bell: Int32? = passedSocket(ProcessInfo.processInfo.environment, isSocket: isDatagramSocket)
 
     private static let first: Int32 = 3

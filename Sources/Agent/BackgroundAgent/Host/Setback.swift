@@ -2,7 +2,7 @@ import BackgroundLedger
 import Foundation
 import ProcessSupport
 
-/// Counts temporary failures in a row, and computes the time of the next try.
+/// Counts consecutive temporary failures, and computes the time of the next try.
 package struct Setback {
     private(set) var count = 0
     private(set) var nextTry = Date.distantPast
@@ -11,7 +11,7 @@ package struct Setback {
     /// The number of seconds until the next try.
     var pause: Double { Self.pause(after: count) }
 
-    /// Returns the pause in seconds: at most a minute, so that a recovery is detected soon.
+    /// Returns the pause in seconds. It is at most a minute, so that the end of the problem is detected soon.
     package static func pause(after failures: Int) -> Double { min(pow(2, Double(failures - 1)), 60) }
 
     mutating func count(_ error: StoreError, now: Date) -> AgentTrouble {

@@ -2,7 +2,7 @@ import BackgroundLedger
 import BackgroundScheduling
 import Foundation
 
-/// Decides if the agent may exit although work is left, because the service manager starts it again in time.
+/// Decides whether the agent may exit although work is unfinished, because the service manager starts it again in time.
 struct Activation {
     private enum State {
         /// The agent would not be started again.

@@ -4,7 +4,8 @@ import BackgroundLedger
 import Foundation
 import TransferMachines
 
-/// Decides how a transfer continues after an attempt: complete, retry, another step, or failure. Has no state.
+/// Decides what follows the end of an attempt: the transfer is complete, is retried, continues with another step, or fails. Has no
+/// state.
 struct AttemptEnding {
     /// The action that follows the change of the row.
     enum Next {

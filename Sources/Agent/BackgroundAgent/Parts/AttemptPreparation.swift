@@ -3,7 +3,8 @@ import BackgroundLedger
 import Foundation
 import TransferMachines
 
-/// Creates an attempt from a row: the request, the bytes that exist already, and the place of the response. Has no state, opens no file.
+/// Creates an attempt from the transfer's row: the request, the stored bytes, and the place of the response. Has no state and opens
+/// no file.
 enum AttemptPreparation {
     enum Result {
         case attempt(PreparedAttempt)

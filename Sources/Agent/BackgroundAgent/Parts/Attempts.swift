@@ -4,7 +4,8 @@ import BackgroundScheduling
 import Foundation
 import TransferMachines
 
-/// The attempts at transfers: started when due, supervised, evaluated at their end, and stopped when they are not wanted any more.
+/// The attempts at transfers. This part starts due attempts, supervises them, evaluates their ends, and stops attempts that are not
+/// needed any more.
 struct Attempts {
     private var entries: [Int64: Entry] = [:]
     /// The host that was served last.

@@ -3,8 +3,8 @@ import BackgroundLedger
 import Foundation
 import TransferMachines
 
-/// Removes data that is not needed any more: transfers without a waiting process, delivered responses, unused parts, old rows, and files
-/// without a row.
+/// Removes data that is not needed any more: transfers without a waiting process, delivered responses, unused partial files, old
+/// rows, and files without a row.
 struct Cleanup {
     /// The number of transfers that may end before the number of old ended transfers is checked.
     private static let endsPerPruning = 100

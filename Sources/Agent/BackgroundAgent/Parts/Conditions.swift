@@ -2,7 +2,7 @@ import BackgroundLedger
 import BackgroundScheduling
 import Foundation
 
-/// The conditions of the desktop, since when they are true, and whether they are known or guessed.
+/// The conditions of the desktop, the times since which they have their values, and whether the values are known or assumed.
 struct Conditions {
     /// The number of seconds after which the present conditions are used, even if no service has reported them.
     private static let patience: Double = 10

@@ -2,7 +2,8 @@ import BackgroundLedger
 import BackgroundScheduling
 import Foundation
 
-/// Work that the user started: it runs in the process that requested it, and the agent decides when there is room. Has no state.
+/// Continued processing: work that the user started and that runs in the process that requested it. The agent decides when it may
+/// run. Has no state.
 enum ContinuedWork {
     /// Removes waiting requests whose process has ended, because their handler ended with it.
     static func dropOrphans(_ pass: Pass, _ watchedProcesses: WatchedProcesses) throws {

@@ -2,7 +2,7 @@ import BackgroundLedger
 import BackgroundScheduling
 import Foundation
 
-/// Turns due requests into launches. Skips missed requests that no agent could run in time, if they ask for that. Has no state.
+/// Begins launches for due requests. If a request with the policy `skip` was missed, the occurrence is skipped. Has no state.
 enum DueRequests {
     static func plan(_ pass: inout Pass, _ conditions: Conditions, _ time: TimeWatch) throws {
         try skipMissed(&pass, time)

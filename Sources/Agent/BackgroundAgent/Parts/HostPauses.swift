@@ -3,8 +3,8 @@ import BackgroundScheduling
 import Foundation
 import TransferMachines
 
-/// The pauses of hosts that could not be reached. One attempt at a time probes such a host for all transfers that wait, with growing
-/// pauses: a thousand photos for a server that is off must not cause a thousand attempts.
+/// The pauses of hosts that could not be reached. One attempt at a time probes such a host for all waiting transfers, after growing
+/// pauses. So a thousand photos for a server that is off do not cause a thousand attempts.
 struct HostPauses: Equatable {
     private struct Pause: Equatable {
         /// The end of the pause, in seconds awake.

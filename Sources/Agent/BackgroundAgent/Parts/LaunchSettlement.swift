@@ -2,7 +2,7 @@ import BackgroundLedger
 import BackgroundScheduling
 import Foundation
 
-/// Ends a launch. The outcome decides about its request and about the events that it delivered. Has no state.
+/// Ends a launch. The outcome decides what happens to the request and to the events of the launch. Has no state.
 enum LaunchSettlement {
     /// - Returns: the launch as it ended.
     static func end(

@@ -3,7 +3,7 @@ import BackgroundLedger
 import BackgroundScheduling
 import Foundation
 
-/// The running launches: adopted, watched against their time budgets and conditions, warned, killed, ended.
+/// The running launches. This part adopts launches, checks their time budgets and conditions, and warns, kills and ends them.
 struct Launches {
     /// The reason why only the lock shows if the process of a launch is alive.
     private enum Unwatched {

@@ -3,26 +3,26 @@ import Foundation
 
 /// The state that decides how long this agent runs.
 package enum Lifetime: Equatable {
-    /// Work may be running. `idleSince` is the time since when no work is left.
+    /// Work may be running. `idleSince` is the time since which no work is unfinished.
     case working(idleSince: Date?)
-    /// A newer version has taken over the ledger: running work may finish, no new work begins, and another agent follows.
+    /// A newer version uses the ledger. Running work may end, no new work begins, and another agent follows.
     case draining
-    /// Everything is being stopped, and the agent waits for that.
+    /// All work is being stopped, and the agent waits for its end.
     case quitting(Quit)
     case finished(Ending)
 
     package enum Ending: Equatable {
-        /// No work is left.
+        /// All work is complete.
         case idle(since: Date)
-        /// No work needs the agent before a known time, and it is started again by then, or when work arrives.
+        /// No work needs the agent before a known time. The agent is started again at this time, or when work arrives.
         ///
-        /// `since` is the time since when no work needs the agent. `until` is `nil` if time alone makes no work due.
+        /// `since` is the time since which no work needs the agent. `until` is `nil` if no work becomes due at a known time.
         case away(since: Date, until: Date?)
         case superseded
         case quit(Quit)
     }
 
-    /// The way in which everything is stopped.
+    /// The way in which all work is stopped.
     package struct Quit: Equatable {
         /// `true` if requests that handlers submit while they are stopped are also removed.
         var forGood: Bool

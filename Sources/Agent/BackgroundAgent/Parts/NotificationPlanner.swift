@@ -4,7 +4,8 @@ import BackgroundNotices
 import BackgroundScheduling
 import Foundation
 
-/// The notifications: shown when they are due and a server runs, replaced, withdrawn; their buttons become responses.
+/// The notifications. This part shows due notifications if a server is running, replaces and withdraws them, and stores presses of
+/// their buttons as responses.
 struct NotificationPlanner {
     private var calls = ServerCalls()
     private var summaries = Summaries()

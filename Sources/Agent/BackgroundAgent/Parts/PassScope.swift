@@ -1,7 +1,7 @@
 import BackgroundLedger
 import Foundation
 
-/// The part of the ledger that a pass has to check: with many small transfers, most passes concern only transfers.
+/// The part of the ledger that a pass has to check. With many small transfers, most passes check only transfers.
 struct PassScope {
     /// The scope of a pass.
     enum Extent {

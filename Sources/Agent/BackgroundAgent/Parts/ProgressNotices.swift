@@ -3,7 +3,8 @@ import BackgroundNotices
 import BackgroundScheduling
 import Foundation
 
-/// Shows the progress of continued processing as notifications with a button that ends it. A part of ``NotificationPlanner``.
+/// Shows the progress of continued processing as notifications. A button in each notification ends the work. A part of
+/// ``NotificationPlanner``.
 struct ProgressNotices {
     /// The state of a progress notification.
     private struct Shown: Equatable {

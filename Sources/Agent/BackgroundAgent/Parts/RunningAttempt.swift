@@ -4,7 +4,7 @@ import BackgroundScheduling
 import Foundation
 import TransferMachines
 
-/// The properties of a transfer that other code needs while an attempt runs.
+/// The properties of a transfer that other code needs while an attempt is running.
 struct AttemptTraits {
     let session: String
     let host: String
@@ -17,8 +17,8 @@ struct AttemptTraits {
     }
 }
 
-/// The name that an upload wants on its server. Uploads with the same name run one after the other. At the same time both would find the
-/// name free, and a server without conditional requests would keep only the second file.
+/// The name that an upload requests on its server. Uploads with the same name run one after the other. If they ran at the same
+/// time, both would find that the name is free, and a server without conditional requests would keep only the second file.
 struct UploadTarget: Hashable {
     private let folder: String
     private let name: String
@@ -32,7 +32,7 @@ struct UploadTarget: Hashable {
     }
 }
 
-/// A planned attempt: only values, no open file.
+/// A planned attempt. It has only values and no open file.
 struct PreparedAttempt {
     enum Work {
         case download(DownloadMachine, PartPlace, body: Source?)

@@ -1,10 +1,10 @@
 import BackgroundNotices
 import Foundation
 
-/// The calls to a notification server and their replies: decides which notification may be sent to the server, and when. A part of
-/// ``NotificationPlanner``.
+/// The calls to a notification server and their replies. This part decides which notification may be sent to the server, and when.
+/// A part of ``NotificationPlanner``.
 ///
-/// Times are in seconds awake, so that a set clock does not lengthen a wait.
+/// Times are in seconds awake, so that a wait does not become longer if the clock is set.
 struct ServerCalls {
     /// The number of seconds that a withdrawn notification, or an agent that exits, waits for the server's reply to a notification.
     private static let patience: Double = 5

@@ -2,7 +2,8 @@ import BackgroundLedger
 import BackgroundNotices
 import Foundation
 
-/// Summaries of many notifications: of those from quiet hours, and of more than the user can read. A part of ``NotificationPlanner``.
+/// Summaries of notifications: of notifications from quiet hours, and of too many notifications at once. A part of
+/// ``NotificationPlanner``.
 struct Summaries {
     private var flow = NoticeFlow()
 

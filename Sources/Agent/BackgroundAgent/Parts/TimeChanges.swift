@@ -2,7 +2,7 @@ import BackgroundLedger
 import BackgroundScheduling
 import Foundation
 
-/// Launches apps that ask for it after a change of the day, the clocks or the time zone. Has no state.
+/// Launches an app that handles time changes after a change of the day, the clock or the time zone. Has no state.
 enum TimeChanges {
     static func plan(_ pass: inout Pass) throws {
         guard let reported = try pass.transaction.fact(.significantTime) else { return }

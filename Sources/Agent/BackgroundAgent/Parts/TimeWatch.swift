@@ -3,7 +3,7 @@ import BackgroundScheduling
 import Foundation
 import TransferMachines
 
-/// Distinguishes the passing of time from a set clock, a changed zone and a sleep.
+/// Detects whether the clock was set, the time zone was changed, or the machine has slept.
 struct TimeWatch {
     /// The present time zone.
     private(set) var zone: TimeZone

@@ -2,7 +2,7 @@ import ProcessSupport
 import BackgroundLedger
 import Foundation
 
-/// The processes that wait for this agent's work, and the user's session.
+/// The processes that wait for results of this agent, and the user's session.
 struct WatchedProcesses {
     /// The processes whose end is reported.
     private var watched: Set<ProcessIdentity> = []
