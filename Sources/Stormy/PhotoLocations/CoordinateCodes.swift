@@ -1,4 +1,4 @@
-/// Places that are written as a code: plus codes, what3words, geohashes, locators, and grid references.
+/// Finds locations that are written as a code: plus codes, what3words, geohashes, locators, and grid references.
 ///
 /// Source of the rule: the specification of Open Location Code, the help of what3words, NGA.SIG.0012 (UTM and MGRS).
 extension CoordinateText {
@@ -132,7 +132,7 @@ extension CoordinateText {
     }
 }
 
-/// Addresses of maps in which numbers have no name, or a name with other meanings.
+/// Finds locations in addresses of maps in which numbers have no name, or a name with other meanings.
 extension CoordinateText {
     private static let maps: Set<String> = [
         "windy", "mapy", "zoom", "ventusky", "lightningmaps", "blitzortung", "rainviewer", "flightradar24", "suncalc",
@@ -172,7 +172,7 @@ extension CoordinateText {
     }
 }
 
-/// The beginnings of everything that `CoordinateText` finds.
+/// The first characters of all forms that `CoordinateText` finds.
 extension CoordinateText {
     private static let sentences = ["$GPRMC", "$GPGGA", "$GNRMC", "$GNGGA", "$GPGLL", "$GNGLL", "$GLGGA", "$GPSINFO"]
     /// The beginnings of names.

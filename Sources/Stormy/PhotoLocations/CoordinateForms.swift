@@ -1,4 +1,4 @@
-/// Forms of coordinates that need no name: places of ISO 6709, sentences of GPS receivers, and numbers with hemispheres.
+/// Finds coordinates whose form needs no name: ISO 6709 text, NMEA sentences of GPS receivers, and numbers with hemispheres.
 extension CoordinateText {
     /// Finds a place of ISO 6709, for example "+48.1373+011.5755/".
     ///

@@ -1,4 +1,4 @@
-/// The meaning of a name before numbers: "lat", "geo:lon", "GPSLatitude", "coordinates", "center".
+/// The meaning of a name before numbers, for example "lat", "geo:lon", "GPSLatitude", "coordinates" or "center".
 ///
 /// Source of the rule: RFC 5870 (geo URIs), RFC 7946 (GeoJSON), GeoRSS, GML, KML, machine tags of Flickr, links of map services.
 enum CoordinateName: Equatable {

@@ -1,6 +1,7 @@
-/// Finds names and numbers of a location in a text: JSON, tags, links of maps, subtitles, sentences of a GPS receiver.
+/// Finds the names and numbers of a location in a text: JSON, tags, map links, subtitles, and NMEA sentences of a GPS receiver.
 ///
-/// Pure. A number counts only with a name, with a hemisphere, or in the form of a link, so that prices, dates and exposures are kept.
+/// Pure. A number is a coordinate only with a name, with a hemisphere, or in a map link, so that prices, dates and exposures are
+/// not changed.
 struct CoordinateText {
     struct Find: Equatable {
         /// Letters that become spaces.

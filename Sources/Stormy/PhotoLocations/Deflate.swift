@@ -1,6 +1,6 @@
 import CZlib
 
-/// Inflates and deflates metadata (RFC 1950).
+/// Decompresses and compresses metadata with zlib (RFC 1950).
 enum Deflate {
     /// - Parameter limit: The maximum number of returned bytes.
     /// - Returns: `nil` if the bytes are not a complete stream within the limit.

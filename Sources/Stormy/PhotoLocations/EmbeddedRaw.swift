@@ -1,7 +1,8 @@
-/// A camera's raw file inside a DNG file (DNG 1.7, OriginalRawFileData), in up to eight parts. A part is four letters, or a fork of the
-/// original file. A fork is deflated in blocks of 65,536 bytes.
+/// A camera's raw file inside a DNG file (DNG 1.7, OriginalRawFileData), in up to eight parts. A part is a code of four letters, or
+/// a fork of the original file. A fork is compressed in blocks of 65,536 bytes.
 ///
-/// A block with a location is deflated again into its old bytes. The MD5 of the data is updated if the DNG file has one.
+/// A block with a location is compressed again and written over its old bytes. If the DNG file has an MD5 of the data, the MD5 is
+/// updated.
 struct EmbeddedRaw {
     private let view: ByteView
     private let digest: ByteView?

@@ -1,4 +1,4 @@
-/// The digits of base64.
+/// The alphabet of base64.
 enum Base64 {
     private static let digits = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
     private static let values: [UInt8] = {
@@ -12,7 +12,7 @@ enum Base64 {
     static func digit(_ value: UInt8) -> UInt8 { digits[Int(value & 63)] }
 }
 
-/// Bytes that are written as base64 or hexadecimal digits inside a text. The decoded bytes are searched like a file, and the digits are
+/// Bytes that are encoded as base64 or hexadecimal digits in a text. The decoded bytes are searched like a file, and the digits are
 /// overwritten.
 struct EncodedBytes {
     private let view: ByteView

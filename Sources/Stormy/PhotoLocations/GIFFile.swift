@@ -1,4 +1,4 @@
-/// A GIF file. A comment is in sub-blocks of at most 255 bytes, which are searched as one text.
+/// A GIF file. A comment consists of sub-blocks of at most 255 bytes. They are searched as one text.
 struct GIFFile {
     private let view: ByteView
     private let block: String

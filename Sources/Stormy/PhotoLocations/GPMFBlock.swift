@@ -1,5 +1,5 @@
-/// Telemetry of GoPro cameras (GPMF): a name, a type, the size of a value, the number of values, and the values. Values of positions become
-/// FREE, which readers skip.
+/// Telemetry of GoPro cameras (GPMF): a name, a type, the size of a value, the number of values, and the values. The name of
+/// position data is replaced by FREE, which readers ignore.
 struct GPMFBlock {
     private let view: ByteView
     private let block: String

@@ -1,4 +1,4 @@
-/// The items of a picture in boxes (ISO 23008-12): Exif, XMP, and embedded JPEG.
+/// The items of a HEIF picture (ISO 23008-12): Exif, XMP, and embedded JPEG.
 struct HEIFItems {
     private struct Item {
         var type: String

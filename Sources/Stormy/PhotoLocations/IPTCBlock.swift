@@ -1,5 +1,5 @@
-/// A block of IPTC datasets (IPTC-IIM 4.2 §1.5). A dataset about a location becomes dataset 2:255, which has no meaning, with spaces. Other
-/// datasets are searched as text, for example keywords and the caption.
+/// A block of IPTC datasets (IPTC-IIM 4.2 §1.5). A dataset about a location is replaced by dataset 2:255, which has no meaning, and
+/// its text by spaces. Other datasets, for example keywords and the caption, are searched as text.
 struct IPTCBlock {
     private let view: ByteView
     private let block: String

@@ -1,5 +1,5 @@
-/// The box `jbrd` of JPEG XL, which contains the data for restoring the original JPEG file. Markers that JPEG XL does not know are
-/// compressed in the box with Brotli, and may contain a location, for example in IPTC.
+/// The box `jbrd` of JPEG XL, which contains the data for restoring the original JPEG file. The box contains markers that JPEG XL
+/// does not support, compressed with Brotli. They may contain a location, for example in IPTC.
 struct JPEGReconstruction {
     private let bytes: [UInt8]
     private var position = 0

@@ -1,5 +1,5 @@
-/// The layers of Photoshop in a TIFF file (tag 37724): a name, followed by blocks with a mark, a key and a size. The channels of layers are
-/// pixels.
+/// The layers of Photoshop in a TIFF file (tag 37724): a name, followed by blocks with a signature, a key and a size. The channels
+/// of the layers are pixels.
 struct LayerPixels {
     private let view: ByteView
 

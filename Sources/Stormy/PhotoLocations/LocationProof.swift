@@ -1,10 +1,10 @@
 import CZlib
 import Glibc
 
-/// Finds known places in bytes of any format. The forms are rationals, doubles, floats and integers in both byte orders, decimal text,
-/// degrees and minutes, UTF-16, hexadecimal digits, and deflated streams.
+/// Searches bytes of any format for known locations. It finds rationals, doubles, floats and integers in both byte orders, decimal
+/// text, degrees and minutes, UTF-16, hexadecimal digits, and compressed streams.
 ///
-/// Only the places are known here. No code is shared with the parsers, so that an error of a parser is not repeated.
+/// The search shares no code with the parsers, so that it does not repeat an error of a parser. It receives only the locations.
 struct LocationProof {
     /// The number of bytes after a piece that are given with the piece. A deflated block of 65,536 bytes ends within them.
     static let overlap = 1 << 17

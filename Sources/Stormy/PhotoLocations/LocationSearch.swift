@@ -1,24 +1,24 @@
 import Glibc
 
-/// A place that the parsers found. The proof searches for it in the result.
+/// A location that the parsers found. ``LocationProof`` searches for it in the result.
 package struct FoundPlace: Sendable, Hashable {
-    /// Degrees. South is negative.
+    /// The latitude in degrees. South is negative.
     package var latitude: Double?
-    /// Degrees. West is negative.
+    /// The longitude in degrees. West is negative.
     package var longitude: Double?
-    /// The bytes of a number as they were in the file, if they are unusual enough for a search.
+    /// The bytes of a number in the file, if such bytes rarely occur by chance, so that a search for them is useful.
     package var raw: [UInt8] = []
 }
 
 /// The reason why a photo cannot be cleaned.
 package enum LocationFailure: Error, Sendable, Equatable, CustomStringConvertible {
-    /// The file cannot be read, or changed while it was read.
+    /// The file cannot be read, or it changed while it was read.
     case unreadable
-    /// Searching the file exceeds the limits for a photo.
+    /// The search of the file exceeds the limits for a photo.
     case tooExpensive(String)
-    /// A block may contain a location, and cannot be changed in place.
+    /// A block may contain a location, and cannot be overwritten without a change of its size.
     case unproven(block: String)
-    /// No parser knows the format. The file is unchanged.
+    /// No parser supports the format. The file is unchanged.
     case unknownFormat
 
     package var description: String {
@@ -31,9 +31,9 @@ package enum LocationFailure: Error, Sendable, Equatable, CustomStringConvertibl
     }
 }
 
-/// A search for locations, with the reader and the results. All parsers of a file share the search.
+/// A search for locations in a file: the reader and the results. All parsers of the file share it.
 ///
-/// After a failure every read returns `nil`, so that every parser ends soon.
+/// After a failure every read returns `nil`, so that all parsers end soon.
 final class LocationSearch {
     /// The limits for one photo: calls of the reader, overwrites, nested containers.
     static let (maximumReads, maximumOverwrites, maximumDepth) = (30_000_000, 100_000, 24)

@@ -1,4 +1,4 @@
-/// Text in a block of an unknown format, in ASCII, UTF-8 or UTF-16. Finds of `CoordinateText` are overwritten.
+/// Text in a block of an unknown format, in ASCII, UTF-8 or UTF-16. Locations that `CoordinateText` finds are overwritten.
 struct LooseText {
     private let view: ByteView
     private let block: String

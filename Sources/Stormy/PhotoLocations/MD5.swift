@@ -1,6 +1,6 @@
 import Glibc
 
-/// The MD5 digest (RFC 1321), with which extended XMP and Photoshop detect changes.
+/// The MD5 digest (RFC 1321). Extended XMP and Photoshop use it to detect changes.
 struct MD5 {
     private static let shifts: [UInt32] = [7, 12, 17, 22, 5, 9, 14, 20, 4, 11, 16, 23, 6, 10, 15, 21]
     private static let sines: [UInt32] = (1...64).map { UInt32(abs(sin(Double($0))) * 4_294_967_296) }

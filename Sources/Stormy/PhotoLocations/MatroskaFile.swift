@@ -1,7 +1,7 @@
 /// A film of Matroska or WebM (RFC 9559): elements with an identifier, a size, and a content. Tags and other texts are searched for a
 /// location.
 ///
-/// Checksums and cues depend on the bytes, so a film with a location is held.
+/// Checksums and cues depend on the bytes, so a film with a location cannot be cleaned and is not uploaded.
 struct MatroskaFile {
     /// The first element, which is the header of EBML.
     static let start: [UInt8] = [0x1A, 0x45, 0xDF, 0xA3]

@@ -1,4 +1,4 @@
-/// Metadata about a complete film: boxes of locations, keys with values, and a maker's list.
+/// Metadata about a complete film: boxes with locations, keys with values, and a list of the camera's maker.
 struct MovieMetadata {
     private let box: Box
     private let name: String

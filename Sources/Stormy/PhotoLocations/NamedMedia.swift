@@ -1,6 +1,6 @@
-/// The media data of a film that a table names: the samples of its tracks and fragments, and the items of a picture.
+/// The media data that a table of the file describes: the samples of a film's tracks and fragments, and the items of a picture.
 ///
-/// All other bytes of a box `mdat` may be any data, as in free space.
+/// The other bytes of a box `mdat` may be any data, so they are searched like free space.
 struct NamedMedia {
     private let film: Film
     private var ranges = ProtectedRanges()

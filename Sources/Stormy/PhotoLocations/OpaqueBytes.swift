@@ -1,5 +1,5 @@
-/// Bytes of a format that is not parsed here: unknown blocks, trailers, makers' notes. Blocks of known formats inside are found by their
-/// first bytes.
+/// Bytes of a format without a parser: unknown blocks, trailers and makers' notes. Blocks of known formats inside these bytes are
+/// found by their first bytes.
 struct OpaqueBytes {
     private let view: ByteView
     private let block: String

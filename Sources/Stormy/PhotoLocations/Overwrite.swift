@@ -2,7 +2,7 @@
 package struct Overwrite: Sendable, Equatable {
     package enum Content: Sendable, Equatable {
         case bytes([UInt8])
-        /// A repeated byte.
+        /// Every byte is replaced by this byte.
         case fill(UInt8)
     }
 
@@ -23,7 +23,8 @@ package struct Overwrite: Sendable, Equatable {
     }
 }
 
-/// Overwrites in the order of the file, without overlaps. A later overwrite replaces an earlier one.
+/// A list of overwrites in the order of the file, without overlaps. If a new overwrite overlaps an earlier overwrite, it replaces
+/// the earlier one.
 struct OverwriteList {
     private(set) var all: [Overwrite] = []
 

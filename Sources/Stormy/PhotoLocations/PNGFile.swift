@@ -1,7 +1,7 @@
 /// A PNG file: chunks with checksums. The checksum of a changed chunk is updated.
 ///
-/// Deflated text that holds a location is deflated again without the location, with the same length. A chunk that would be longer becomes
-/// plain text of spaces.
+/// Compressed text with a location is compressed again without the location, to the same length. If the chunk would be longer, it
+/// is replaced by uncompressed text of spaces.
 struct PNGFile {
     static let signature: [UInt8] = [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]
     /// Chunks of pixels, of colours, and of the structure.

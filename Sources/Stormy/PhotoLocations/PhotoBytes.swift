@@ -2,7 +2,7 @@ import Glibc
 
 /// The bytes of a photo, read piece by piece.
 package protocol PhotoBytes: AnyObject {
-    /// The number of bytes, which does not change during a search.
+    /// The number of bytes. It does not change during a search.
     var count: Int { get }
 
     /// Fills the buffer with the bytes from an offset.
@@ -36,7 +36,7 @@ package final class FileBytes: PhotoBytes {
     }
 }
 
-/// Bytes in memory: decoded metadata, and the inputs of tests.
+/// Bytes in memory, for decoded metadata and for tests.
 package final class MemoryBytes: PhotoBytes {
     private let bytes: [UInt8]
     package var count: Int { bytes.count }

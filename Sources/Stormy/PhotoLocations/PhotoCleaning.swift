@@ -1,6 +1,6 @@
 import Glibc
 
-/// Overwrites the location of a photo in its file.
+/// Overwrites the location data in the file of a photo.
 package enum PhotoCleaning {
     package struct Report: Sendable, Equatable {
         /// The blocks that contained a location. Empty if the file is unchanged.
@@ -11,10 +11,11 @@ package enum PhotoCleaning {
 
     /// Cleans a file that is open for reading and writing.
     ///
-    /// Before anything is written, a second search looks for the places in the result. Afterwards the file is read again. The file then
-    /// differs from the original only in the reported ranges.
+    /// Before the file is written, a second search (``LocationProof``) checks that the result does not contain the locations. After
+    /// the write, the file is read again. It differs from the original only in the reported ranges.
     ///
-    /// - Throws: An error if the file cannot be proved to be without a location. The file is unchanged then, unless writing failed.
+    /// - Throws: An error if it cannot be proved that the result contains no location. In this case the file is unchanged, unless
+    ///   the write failed.
     package static func clean(descriptor: Int32) throws(LocationFailure) -> Report {
         guard let file = FileBytes(descriptor: descriptor) else { throw .unreadable }
         return try clean(file, descriptor: descriptor)
@@ -36,11 +37,11 @@ package enum PhotoCleaning {
         return report
     }
 
-    /// Cleans a file. Returns the fields of `photo-cleaner`'s response: "clean" and the names of the overwritten blocks, or one of the
-    /// following words with a reason. "unreadable" means that the format is unknown, "failed" that cleaning failed, and "fault" that the
-    /// system failed.
+    /// Cleans a file. Returns the fields of `photo-cleaner`'s response: "clean" and the names of the overwritten blocks, or one of
+    /// these words with a reason: "unreadable" if the format is unknown, "failed" if the cleaning failed, or "fault" if a system
+    /// call failed.
     ///
-    /// - Parameter path: Any bytes, because file names need not be UTF-8.
+    /// - Parameter path: The path as bytes, because file names need not be UTF-8.
     package static func response(about path: UnsafePointer<CChar>) -> [String] {
         // The photo is a regular file. Without O_NONBLOCK, opening a named pipe waits for a writer.
         let descriptor = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)

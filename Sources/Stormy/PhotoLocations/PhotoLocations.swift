@@ -1,18 +1,18 @@
 /// The ranges of a photo or film that contain its location, and the bytes that replace them. Sizes and offsets do not change.
 ///
-/// Pure: reads through `PhotoBytes` and writes nothing.
+/// Pure: it reads through `PhotoBytes` and does not write.
 package struct PhotoLocations {
     /// The overwrites in the order of the file, without overlaps.
     package let overwrites: [Overwrite]
-    /// The places that were found, for the proof.
+    /// The locations that were found. The proof searches for them.
     package let places: [FoundPlace]
-    /// Content credentials that are removed, because they sign the old bytes.
+    /// The content credentials that are removed, because they contain a signature of the old bytes.
     package let credentials: [String]
-    /// `true` if a parser knows the format. Bytes of other formats are searched like a trailer.
+    /// `true` if a parser supports the format. Bytes of other formats are searched like a trailer.
     package let isKnownFormat: Bool
     private let search: LocationSearch
 
-    /// Searches all bytes.
+    /// Searches all bytes of a file for locations.
     ///
     /// - Throws: An error if the file cannot be read, exceeds the limits, or has a location in a block that cannot be changed in place.
     package init(searching source: PhotoBytes) throws(LocationFailure) {
@@ -37,7 +37,7 @@ package struct PhotoLocations {
         return name(at: overwrite.range.lowerBound) ?? LocationSearch.unnamed
     }
 
-    /// Returns bytes of the result.
+    /// Returns a range of bytes of the result.
     package func cleanedBytes(_ range: Range<Int>) -> [UInt8]? { search.bytes(range) }
 
     /// Returns the name of the block that contains an offset, for messages.
@@ -50,10 +50,10 @@ package struct PhotoLocations {
         search.blocks.last { $0.range.contains(offset) && !$0.name.hasSuffix(LocationSearch.unnamed) }?.name
     }
 
-    /// Searches for the places in the result, with code that shares nothing with the parsers.
+    /// Searches for the locations in the result, with code that the parsers do not use.
     ///
-    /// - Parameter observe: Receives the bytes of the result in order.
-    /// - Throws: An error if a place is found, or if the file cannot be read.
+    /// - Parameter observe: Receives the bytes of the result in their order.
+    /// - Throws: An error if a location is found, or if the file cannot be read.
     package func prove(observe: ([UInt8]) -> Void = { _ in }) throws(LocationFailure) {
         var proof = LocationProof(places)
         let step = 1 << 20

@@ -1,4 +1,4 @@
-/// A list of Photoshop's image resources: a mark, a number, a name, a size, and the content.
+/// A list of Photoshop's image resources. Each resource has a signature, a number, a name, a size, and the content.
 struct PhotoshopResources {
     private let view: ByteView
     private let block: String

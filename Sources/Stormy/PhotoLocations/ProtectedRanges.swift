@@ -1,4 +1,4 @@
-/// Ranges that must not be overwritten.
+/// The ranges of a file that must not be overwritten.
 struct ProtectedRanges {
     private var ranges: [Range<Int>] = []
 

@@ -1,5 +1,5 @@
-/// A raw file that is not TIFF: Fujifilm, Minolta, Sigma and older Canon cameras. The sensor data counts as pixels, and other bytes are
-/// searched for blocks with known marks.
+/// A raw file that is not TIFF: Fujifilm, Minolta, Sigma and older Canon cameras. The sensor data is treated as pixels. Other bytes
+/// are searched for blocks of known formats.
 struct RawFile {
     private enum Format { case fujifilm, minolta, sigma, canon }
 

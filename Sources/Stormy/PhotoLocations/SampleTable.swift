@@ -1,4 +1,4 @@
-/// A film or a picture that consists of boxes. A file may contain several, one after the other.
+/// A film or a picture that consists of boxes. A file may contain several films or pictures, one after the other.
 struct Film {
     /// The bytes up to the next film.
     let view: ByteView

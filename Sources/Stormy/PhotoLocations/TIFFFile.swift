@@ -1,6 +1,6 @@
 /// A TIFF structure: a TIFF file, a camera's raw file, or the Exif block of another container.
 ///
-/// All directories are visited before anything is overwritten, so that no overwrite reaches pixels or directories.
+/// All directories are read before bytes are overwritten, so that pixels and directories are never overwritten.
 struct TIFFFile {
     private enum Kind { case image, gps, other }
 

@@ -1,4 +1,4 @@
-/// The strips, tiles and pictures of a directory, which are not metadata.
+/// The strips, tiles and pictures of a directory. They are not metadata.
 struct TIFFPixels {
     let directory: TIFFDirectory
     let view: ByteView

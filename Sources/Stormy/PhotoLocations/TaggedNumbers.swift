@@ -1,7 +1,8 @@
 /// A latitude and a longitude in bytes of an unknown format, each after its name: attributes of OpenEXR and NetCDF, values of FLV, BSON,
 /// CBOR and MessagePack, and text after its size.
 ///
-/// Many files contain the names. Therefore both numbers must have the same form, and the same distance from their names.
+/// Many files contain these names by chance. For this reason, both numbers must have the same form, and the same distance from
+/// their names.
 struct TaggedNumbers {
     private let view: ByteView
     private let block: String

@@ -1,9 +1,9 @@
-/// Decides whether a find in bytes of an unknown format is text. Sensor data and compressed data contain the letters of a coordinate by
-/// chance.
+/// Decides whether a location that was found in bytes of an unknown format is text. Sensor data and compressed data can contain the
+/// letters of a coordinate by chance.
 ///
-/// The letters of the find, the text around it, and its bounds are rated in bits. The required bits allow less than one chance find in 10
-/// TiB. Noise of a sensor may consist of digits and signs. A find with few letters therefore also needs words, zeros as bounds, or the name
-/// of a tag before it.
+/// The found letters, the text around them, and the bytes at their ends are rated in bits. With the required number of bits, less
+/// than one wrong result is expected in 10 TiB. The noise of a sensor may consist of digits and signs. So a result with few letters
+/// also needs words, zeros at its ends, or the name of a tag before it.
 struct TextEvidence {
     /// The letters, one for each code unit. Code units beyond Latin-1 are 1, which is not text.
     let letters: [UInt8]

@@ -1,4 +1,5 @@
-/// A track of metadata that changes over time: positions of telemetry, of Apple's and Google's phones, of cameras, and of subtitles.
+/// A track of metadata that changes over time: positions in telemetry, from Apple's and Google's phones, from cameras, and in
+/// subtitles.
 struct TimedMetadata {
     private let track: Box
     private let film: Film

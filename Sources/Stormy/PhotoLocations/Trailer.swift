@@ -1,4 +1,5 @@
-/// The data after a picture in a file: other pictures (MPF), a film, and blocks of phones and cameras that are found from their end.
+/// The data after a picture in a file: other pictures (MPF), a film, and blocks of phones and cameras that are found by their last
+/// bytes.
 struct Trailer {
     private let view: ByteView
 

@@ -1,5 +1,5 @@
-/// Values whose names are values as well: Sony's `<Item name="Latitude" value="47:22:12.3"/>`, and
-/// `<key>latitude</key><value>47.37</value>`.
+/// Finds locations in formats in which the name of a field is the value of an attribute or element: Sony's `<Item name="Latitude"
+/// value="47:22:12.3"/>`, and `<key>latitude</key><value>47.37</value>`.
 extension XMPScanner {
     private static let names: Set<String> = ["name", "key", "label"]
     /// Returns whether a value is a name for the location of a picture, or for a coordinate.

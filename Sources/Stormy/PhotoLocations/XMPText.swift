@@ -1,7 +1,7 @@
-/// An XMP packet in UTF-8, UTF-16 or UTF-32. Properties about a location become spaces, including their names. Other values are searched
-/// like any text.
+/// An XMP packet in UTF-8, UTF-16 or UTF-32. Properties about a location are replaced by spaces, including their names. Other
+/// values are searched like any text.
 ///
-/// Namespaces may have any prefix, so only the local name decides. Vocabularies of places are recognized by their namespaces.
+/// Namespaces may have any prefix, so only the local name is compared. Vocabularies of places are recognized by their namespaces.
 struct XMPText {
     private let view: ByteView
     private let block: String

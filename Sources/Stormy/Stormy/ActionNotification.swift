@@ -6,11 +6,11 @@ import UserNotifications
 
 /// A notification that responds to an action of the user.
 package enum ActionNotification {
-    /// `true` if a notification can be shown: there is a session bus here, or the agent knows of one. Elsewhere a notification would wait
-    /// for ever, and the agent with it.
+    /// `true` if a notification can be shown, because this process or the agent has a session bus. Without a session bus, a
+    /// notification would wait without an end, and the agent would not exit.
     package static var hasDesktop: Bool { AppRuntime.shared.knowsDesktop || isOnDesktop }
 
-    /// `true` if there is a session bus here.
+    /// `true` if this process has a session bus.
     package static var isOnDesktop: Bool {
         let environment = ThisProcess.environment
         if environment["DBUS_SESSION_BUS_ADDRESS"]?.isEmpty == false { return true }
@@ -19,7 +19,7 @@ package enum ActionNotification {
 
     /// Shows a notification through the agent, or directly on the desktop if the agent is not installed or does not respond.
     ///
-    /// - Throws: the error of the agent if the notification cannot be shown directly either.
+    /// - Throws: the error of the agent, if the notification also cannot be shown directly.
     package static func show(_ title: String, _ body: String) async throws {
         if case .failure = AgentStarter.findAgent(environment: ThisProcess.environment), showDirectly(title, body) {
             return
@@ -48,13 +48,13 @@ package enum ActionNotification {
 }
 
 extension WeatherUnits {
-    /// The units of the user who runs this process.
+    /// The weather units of the user who runs this process.
     package static var ofPerson: WeatherUnits { WeatherUnits(region: UserLocale.measurementRegion()) }
 }
 
 /// Photos that the user chooses in the desktop's file chooser.
 package enum PhotoChoice {
-    /// The reason why no choice could be made. Cancelling is not a failure.
+    /// The reason why the user could not choose. A cancelled choice is not a failure.
     package enum Failure: Error, CustomStringConvertible {
         case noChooser
         case tooLate

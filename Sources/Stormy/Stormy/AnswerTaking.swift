@@ -2,7 +2,7 @@ import BackgroundTasks
 import Foundation
 import StormyWeather
 
-/// Judges responses of weather services, and stores them.
+/// Decides whether responses of weather services contain a storm, and stores the responses.
 struct AnswerTaking {
     /// An error of a response that has no usable hours, for example a forecast of another day. Such a response never counts as calm, and
     /// does not replace the stored forecast.

@@ -2,10 +2,10 @@ import CCairo
 import Foundation
 import StormyWeather
 
-/// Draws pictures as PNGs with Debian's cairo.
+/// Draws pictures as PNG with Debian's library cairo.
 ///
-/// The library is loaded when a PNG is requested. A linked library would cost some milliseconds at every start, and every build would need
-/// its package.
+/// The library is loaded when a PNG is requested. If it were linked, every start would take some milliseconds longer, and every
+/// build would need its package.
 package enum CairoPicture {
     /// The reason why a PNG cannot be drawn.
     package struct Failure: Error, CustomStringConvertible {

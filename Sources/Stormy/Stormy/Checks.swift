@@ -2,7 +2,7 @@ import Foundation
 import GRDB
 import StormyWeather
 
-/// The last forecast of a place, as fetched.
+/// The last forecast of a place, as the service sent it.
 struct ForecastRecord: StoreRecord {
     static let databaseTableName = "forecast"
     var place: Int64
@@ -23,9 +23,9 @@ struct ForecastRecord: StoreRecord {
 package struct CheckRecord: Codable, Sendable, Equatable {
     package var place: Int64
     package var at: Date
-    /// The judgement. `nil` if nothing could be judged.
+    /// The assessment. `nil` if the check had no forecast to assess.
     package var assessment: Assessment?
-    /// The reason why the service could not be asked, or why its response could not be used.
+    /// The reason why the service could not be requested, or why its response could not be used.
     package var trouble: String?
     package var source: String
     package var fetchedAt: Date?
@@ -37,19 +37,19 @@ extension CheckRecord: StoreRecord {
     package static let databaseTableName = "checkResult"
 }
 
-/// The result of a check: the judgement, the age of its data, and the problems of the check.
+/// The result of a check: the assessment, the age of its data, and the problems of the check.
 package struct CheckOutcome: Sendable {
     package var place: Place
     package var assessment: Assessment?
     package var fetchedAt: Date?
-    /// The reason why the stored copy was used, or why there is no forecast.
+    /// The reason why the stored forecast was used, or why the check has no forecast.
     package var trouble: String?
-    /// `true` if a refresh failed just now, or if the data is too old to rely on.
+    /// `true` if this check could not refresh the forecast, or if the data is too old.
     package var isStale: Bool
     package var source: String
-    /// Services that were asked without success, each with the reason.
+    /// The services whose requests failed, each with the reason.
     package var notAnswered: [String] = []
-    /// The forecast that was judged. `nil` if there is none.
+    /// The forecast that was assessed. `nil` if the check has no forecast.
     package var forecast: Forecast?
 }
 

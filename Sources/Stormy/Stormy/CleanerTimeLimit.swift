@@ -1,7 +1,7 @@
-/// Decides when to stop waiting for `photo-cleaner`. Pure.
+/// Decides when the wait for `photo-cleaner` ends. Pure.
 ///
-/// On a busy machine the program waits for a processor, so the limit applies to its processor time. A program that uses no processor time
-/// is stopped, or waits for a disk that does not respond.
+/// On a busy machine the program waits for a processor, so the limit applies to its processor time. A second limit applies to a
+/// program that uses no processor time, because it is stopped or waits for a disk that does not respond.
 struct CleanerTimeLimit {
     /// Seconds of processor time for one file: 60 seconds, and a second for each MB. At most ten minutes.
     static func processorTime(forBytes count: Int64) -> Double { min(600, 60 + Double(max(0, count)) / 1_000_000) }

@@ -1,14 +1,15 @@
 extension StormyStore {
     private static let cleared = "clearedTransfers"
 
-    /// The ended transfers that the user removed from the list.
+    /// Returns the ended transfers that the user removed from the list.
     package func clearedTransfers() throws -> Set<String> {
         Set(try setting(Self.cleared)?.split(separator: " ").map(String.init) ?? [])
     }
 
     /// Removes ended transfers from the list. Their records, receipts and files are kept.
     ///
-    /// - Parameter ended: All transfers that have ended now. Earlier ones, which have no record any more, are forgotten.
+    /// - Parameter ended: All transfers that have ended. Removed transfers that are not in this array are deleted from the store,
+    ///   because they have no record any more.
     /// - Returns: The number of transfers that were in the list before.
     package func clearTransfers(_ ended: [String]) throws -> Int {
         let before = try clearedTransfers()
@@ -16,9 +17,9 @@ extension StormyStore {
         return ended.count { !before.contains($0) }
     }
 
-    /// Shows transfers in the list again, because they continue.
+    /// Shows removed transfers in the list again, because they continue.
     ///
-    /// - Parameter ids: `nil` for all.
+    /// - Parameter ids: The ids of the transfers, or `nil` for all transfers.
     package func listAgain(_ ids: [String]?) throws {
         guard let ids else { return try removeSetting(Self.cleared) }
         let left = try clearedTransfers().subtracting(ids)

@@ -16,7 +16,7 @@ package struct DailyCheck: Codable, Sendable, Equatable {
     /// public service at noon sharp.
     private var spread = Double.random(in: 0..<1)
 
-    /// The time of day.
+    /// The time of day of the check.
     package internal(set) var time: WallClockTime {
         get { WallClockTime(parsing: at) ?? .noon }
         set { at = newValue.description }

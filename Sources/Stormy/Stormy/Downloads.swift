@@ -5,7 +5,7 @@ import UserNotifications
 /// Files that a user downloads with `stormy download`.
 package enum Downloads {
     package static let sessionIdentifier = "StormyDownloads"
-    /// The category of the notifications that report how a download ended.
+    /// The category of the notifications about the ends of downloads.
     package static let category = "stormy.downloads"
 
     package static func configuration() -> URLSessionConfiguration {
@@ -19,8 +19,8 @@ package enum Downloads {
     ///
     /// - Parameters:
     ///   - sha256: the expected digest, 64 hexadecimal digits.
-    ///   - replacing: `true` to replace any file at `file` when the download is complete, `false` to replace none. `nil` to replace the
-    ///     file that is there now, and no file that appears later.
+    ///   - replacing: `true` to replace any file at `file` when the download is complete, `false` to replace no file. `nil` to
+    ///     replace only a file that exists now.
     package static func task(
         from url: URL, to file: URL, replacing: Bool?, sha256: String?, in session: URLSession
     ) -> URLSessionDownloadTask {
@@ -34,13 +34,13 @@ package enum Downloads {
         return task
     }
 
-    /// Removes the notifications of downloads that are retried, so that their next result is shown even if its text is the same.
+    /// Removes the notifications of downloads that are retried, so that their next result is shown, also if its text is the same.
     package static func removeResultNotifications(_ downloads: [BackgroundTransferStatus]) {
         UNUserNotificationCenter.current().removeDeliveredNotifications(
             withIdentifiers: downloads.map { notification($0.taskIdentifier) })
     }
 
-    /// Shows a notification about the end of a download that no terminal follows.
+    /// Shows a notification about the end of a download, if no command in a terminal waits for the download.
     ///
     /// - Parameter trouble: `nil` if the download succeeded.
     package static func show(
@@ -60,7 +60,7 @@ package enum Downloads {
     fileprivate static func notification(_ taskIdentifier: Int) -> String { "download-\(taskIdentifier)" }
 }
 
-/// Notifies the user of downloads that ended while no terminal followed them.
+/// Notifies the user of downloads that ended while no command in a terminal waited for them.
 final class DownloadDelivery: URLSessionDownloadDelegate, EventDelivery {
     let lastEvent = LastEvent()
     let trouble = FirstError()

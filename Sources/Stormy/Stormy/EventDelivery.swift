@@ -2,11 +2,11 @@ import BackgroundTransfer
 import Foundation
 import Synchronization
 
-/// A delegate that receives the events of a background session that occurred while the app was not running. The launch lasts until all
-/// events are delivered.
+/// A delegate that receives the events of a background session that occurred while the app was not running. The launch does not end
+/// before all events are delivered.
 package protocol EventDelivery: URLSessionTaskDelegate {
     var lastEvent: LastEvent { get }
-    /// The first error of the delivery. Events count as delivered only if there is no error.
+    /// The first error of the delivery. Events are acknowledged as delivered only if no error occurred.
     var trouble: FirstError { get }
 }
 

@@ -5,8 +5,9 @@ import Foundation
 import StormyWeather
 import TransferMachines
 
-/// Official warnings of MeteoAlarm and of the feeds in the configuration, for all places. A request that is incomplete when the time is up
-/// does not continue in the agent. The next check repeats it, and until then the trouble is reported.
+/// Official warnings of MeteoAlarm and of the feeds in the configuration, for all places. A request that is incomplete when the
+/// time of the launch ends does not continue in the agent. The next check repeats the request, and until then the problem is
+/// reported.
 struct FeedWarnings: Sendable {
     /// The maximum number of bytes of one feed's documents in one check. No further document is fetched after that.
     private static let mostBytes = 16 << 20

@@ -4,7 +4,7 @@ import Foundation
 import ProcessSupport
 import Synchronization
 
-/// Shows a file chooser to the user: the chooser of the desktop's portal, or an installed program if there is no portal.
+/// Shows a file chooser to the user: the chooser of the desktop's portal, or an installed program if the desktop has no portal.
 enum FileChooser {
     enum Choice: Sendable, Equatable {
         case chosen([URL])

@@ -4,7 +4,8 @@ import Foundation
 import StormyWeather
 import Synchronization
 
-/// Stores the responses of requests that continued in the agent, one by one. Each response is reported to the user at once.
+/// Stores the responses of weather requests that continued in the agent. Each response is stored, and shown to the user, as soon as
+/// it is delivered.
 final class HandedOverWeather: URLSessionDownloadDelegate, EventDelivery {
     private let question: StormQuery
     let lastEvent = LastEvent()

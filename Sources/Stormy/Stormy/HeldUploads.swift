@@ -3,8 +3,9 @@ import BackgroundTransfer
 import Foundation
 import Synchronization
 
-/// Uploads that wait for external power and an unmetered network. The uploads are queued as held, and a processing task releases them, as
-/// in Zashi's sync. The request demands external power and a network. The task itself checks whether the network is metered.
+/// Uploads that wait for external power and an unmetered network. The uploads are queued as suspended, and a processing task
+/// resumes them, as in Zashi's sync. The request of this task requires external power and a network. The task itself checks whether
+/// the network is metered.
 package struct HeldUploads: Sendable {
     package static let identifier = "StormyUploads"
 
@@ -15,7 +16,7 @@ package struct HeldUploads: Sendable {
 
     package init(store: StormyStore) { self.store = store }
 
-    /// Requests the processing task. One request is enough for any number of photos.
+    /// Submits the request of the processing task. One request is sufficient for any number of photos.
     package static func submit(after delay: Double = 0) throws {
         let request = BGProcessingTaskRequest(identifier: identifier)
         request.requiresNetworkConnectivity = true
@@ -59,7 +60,7 @@ package struct HeldUploads: Sendable {
     }
 }
 
-/// Records photos whose upload ended, and keeps the released uploads that are not complete yet.
+/// Records photos whose upload ended, and has the list of resumed uploads that are not complete yet.
 private final class ReleasedUploads: PhotoDelivery, @unchecked Sendable {  // because the lock guards what it adds
     private let onTheirWay = Mutex<[Int: URLSessionTask]>([:])
     private let end = LastEvent()

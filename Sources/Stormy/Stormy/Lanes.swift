@@ -1,7 +1,8 @@
 import BackgroundRuntime
 
-/// Calls a function for each element, a few at a time. A call that takes long does not block the others: its lane starts the next element
-/// while the call continues. If the awaiting task is cancelled, all remaining calls begin at once and can observe the cancellation.
+/// Calls a function for each element, with a limited number of calls at the same time. If a call takes long, its lane starts the
+/// next element while the call continues, so other calls do not wait. If the awaiting task is cancelled, all remaining calls begin
+/// at once and can observe the cancellation.
 struct Lanes: Sendable {
     /// The number of calls that begin at once.
     var count = 16

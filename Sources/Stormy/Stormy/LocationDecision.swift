@@ -1,13 +1,13 @@
-/// The decision whether photos are sent with their location, and the setting that decides.
+/// The decision whether photos are sent with their location, and the setting that it came from.
 ///
-/// The first of these settings decides: an option of the command, the destination's `location`, `keep_location`. Without these settings the
-/// location is removed.
+/// The first of these settings that is set decides: an option of the command, the destination's `location`, `keep_location`. If no
+/// setting is set, the location is removed.
 package struct LocationDecision: Sendable, Equatable {
-    /// The setting that decides.
+    /// The settings that can decide.
     package enum Source: String, Sendable, CaseIterable {
         case option
         case destination
-        /// `keep_location`, which holds for all destinations.
+        /// `keep_location`, which applies to all destinations.
         case configuration
         case `default`
     }
@@ -17,9 +17,9 @@ package struct LocationDecision: Sendable, Equatable {
     private let destination: String
 
     /// - Parameters:
-    ///   - option: The choice of `--keep-location` or `--remove-location`. `nil` without both.
-    ///   - destination: The destination, with its choice.
-    ///   - configuration: The choice of `keep_location`. `nil` without the line.
+    ///   - option: The choice of `--keep-location` or `--remove-location`. `nil` if the command has neither option.
+    ///   - destination: The destination, with its setting `location`.
+    ///   - configuration: The value of `keep_location`. `nil` if the configuration has no such line.
     package init(option: Bool?, destination: PhotoDestination, configuration: Bool?) {
         self.destination = destination.name
         switch (option, destination.keepsLocation, configuration) {
@@ -33,7 +33,7 @@ package struct LocationDecision: Sendable, Equatable {
     /// The choice of the command's option. `nil` if another setting decides.
     package var option: Bool? { source == .option ? keeps : nil }
 
-    /// A line for the user.
+    /// A sentence for the user.
     package var sentence: String {
         let reason =
             switch source {

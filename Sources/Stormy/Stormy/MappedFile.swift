@@ -1,6 +1,6 @@
 import Foundation
 
-/// A memory-mapped file of any size. Released ranges no longer count as memory of this process.
+/// A memory-mapped file of any size. Released ranges are not counted as memory of this process any more.
 final class MappedFile {
     private let base: UnsafeMutableRawPointer?
     let count: Int

@@ -1,7 +1,7 @@
 import BackgroundTasks
 import Foundation
 
-/// The daily check: a rule in wall-clock time, which is correct on days when clocks change.
+/// The schedule of the daily check. It is a rule in wall-clock time, so it is also correct on days on which clocks change.
 package struct NoonSchedule: Sendable {
     package static let identifier = "StormyNoon"
 
@@ -13,13 +13,13 @@ package struct NoonSchedule: Sendable {
         self.settings = settings
     }
 
-    /// The check as it was chosen last: off and at noon if it was never turned on.
+    /// The user's last settings of the daily check. If the check was never turned on, it is off and its time is noon.
     package var check: DailyCheck { get throws { try store.dailyCheck() ?? DailyCheck() } }
 
     package var isEnabled: Bool { get throws { try check.isOn } }
 
-    /// The pending check: its time, the time when this installation wakes for it, and the delay between both in seconds. `nil` if no check
-    /// is pending. The retry of a manual launch has no scheduled time, so its time is now.
+    /// The pending check: its time, the time at which this installation begins it, and the delay between both in seconds. `nil` if
+    /// no check is pending. The retry of a manual launch has no scheduled time, so its time is now.
     package var pending: (next: Date?, wakeAt: Date?, spread: Double)? {
         get throws {
             try BGTaskScheduler.shared.pendingTaskRequest(withIdentifier: Self.identifier)
@@ -27,9 +27,9 @@ package struct NoonSchedule: Sendable {
         }
     }
 
-    /// Turns the daily check on. Messages about the schedule are printed afterwards, so that they show the accepted request.
+    /// Turns the daily check on. Print messages about the schedule after this call, so that they show the accepted request.
     ///
-    /// - Parameter wakesSystem: `nil` to keep the last choice.
+    /// - Parameter wakesSystem: `true` if a sleeping machine is woken for the check. `nil` to keep the last setting.
     package func turnOn(at chosen: WallClockTime?, exact: Bool, wakesSystem: Bool? = nil) throws {
         // The row is written before the request, because a check that begins now schedules the next check according to the row. A check
         // that ends because the row was off reads the row again after it removed the request. If the process dies in between, the request
@@ -52,7 +52,7 @@ package struct NoonSchedule: Sendable {
         try store.changeDailyCheck { $0.isOn = isEnabled }
     }
 
-    /// - Throws: an error if the request could not be removed. The check is then still on.
+    /// - Throws: an error if the request could not be removed. In this case the check is still on.
     package func turnOff() throws {
         // The check is off before the request is removed. Otherwise another process could restore the request, because it looks lost.
         let change = try store.changeDailyCheck { $0.isOn = false }
@@ -71,7 +71,8 @@ package struct NoonSchedule: Sendable {
         if try isEnabled { try submitNext() }
     }
 
-    /// Schedules the check again if it is on and the ledger has no request, because the ledger was moved away or comes from a backup.
+    /// Schedules the check again if it is on and the ledger has no request, because the ledger was moved to another folder or
+    /// restored from a backup.
     ///
     /// - Returns: `true` if the request was missing.
     package func restoreIfLost() throws -> Bool {

@@ -2,8 +2,8 @@ import BackgroundRuntime
 import Foundation
 import ProcessSupport
 
-/// The folders of this app's configuration, passwords, database and copies, which contain no photos of the user. No file is opened for the
-/// comparison, because closing a file of a database releases the locks that this process has on it.
+/// The folders of this app's configuration, passwords, database and copies, which contain no photos of the user. The comparison
+/// opens no file, because closing the file of a database would release this process's locks on it.
 package struct OwnFiles: Sendable {
     private let folders: [PathName]
     /// The identities of the files in the folders. They detect other names of the same file: hard links, and folders that are mounted
@@ -12,7 +12,7 @@ package struct OwnFiles: Sendable {
     /// The reason why the list of files may be incomplete.
     private let trouble: String?
 
-    /// The file system did not answer, so a file may be one of the app's own.
+    /// The file system did not respond, so it is unknown whether a file belongs to the app.
     package struct Unknown: Error {
         package let reason: String
     }
@@ -52,7 +52,8 @@ package struct OwnFiles: Sendable {
         (self.files, self.trouble) = (files, trouble)
     }
 
-    /// Returns whether a path leads to one of the files, also through links. Cost: one look at each folder of the path.
+    /// Returns whether a path is the path of one of the files, also through links. Cost: one `stat` call for each folder of the
+    /// path.
     ///
     /// - Throws: ``Unknown``.
     package func contain(_ path: String) throws(Unknown) -> Bool {

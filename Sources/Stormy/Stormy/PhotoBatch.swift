@@ -3,8 +3,8 @@ import Foundation
 import GRDB
 import UserNotifications
 
-/// The photos that a user gave without waiting for them, as the desktop shows them. A notification counts the photos, and a second one with
-/// the result replaces it.
+/// The photos that a user added without waiting for their uploads. A notification shows the number of photos. A second notification
+/// with the result replaces it.
 package struct PhotoBatch: Codable, Equatable {
     var uploaded: [String] = []
     /// Identifiers of the uploaded photos: the photo's number, and the time when it was given. `nil` if an earlier version stored the
@@ -91,7 +91,7 @@ package struct PhotoBatch: Codable, Equatable {
 
     private static func photo(ofGiving giving: String) -> Int64? { giving.split(separator: " ").first.flatMap { Int64($0) } }
 
-    /// Removes notifications about failed photos if all of these photos were retried by the user.
+    /// Removes notifications about failed photos if the user has retried all of these photos.
     package static func withdrawFailureNotifications(_ store: StormyStore) async throws {
         let center = UNUserNotificationCenter.current()
         let requests = await center.deliveredNotifications().map(\.request) + center.pendingNotificationRequests()
@@ -115,8 +115,8 @@ package struct PhotoBatch: Codable, Equatable {
 
     private static let failedPhotos = "failed"
 
-    /// Shows the progress of the batch. The batch stays open until its last notification is accepted, so that another process reports it
-    /// after a crash.
+    /// Shows the progress of the batch. The batch stays open until its last notification is accepted, so that another process can
+    /// show the result after a crash.
     package static func showProgress(_ store: StormyStore) async throws {
         var isBatchClosed = false
         try await joinUnseen(store)

@@ -3,8 +3,9 @@ import Foundation
 import ProcessSupport
 import Synchronization
 
-/// Removes the location from photos with the separate program `photo-cleaner`, so that a parser error on a damaged file cannot crash the
-/// app. The program continues to run for the next photo, and ends with this process. It can read one folder, which contains only the photo.
+/// Removes the location from photos with the separate program `photo-cleaner`, so that a parser error on a damaged file cannot
+/// crash the app. The program keeps running for the next photo, and ends when this process ends. It can read only one folder, which
+/// contains only the photo.
 final class PhotoCleaner: Sendable {
     enum Verdict: Sendable, Equatable {
         /// The file is proved to be without a location. The value contains the names of the overwritten blocks.

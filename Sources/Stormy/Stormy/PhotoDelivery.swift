@@ -65,7 +65,7 @@ package class PhotoDelivery: EventDelivery, @unchecked Sendable {  // because th
         try trouble.check()
     }
 
-    /// Returns what happened to the photos, for the history. `nil` if no upload ended.
+    /// Returns a text for the history about the ended uploads. `nil` if no upload ended.
     ///
     /// For example "66 photos uploaded to home; two.jpg not uploaded: The server refused the file (403)."
     package static func summary(of photos: [PhotoRecord]) -> String? {
@@ -94,8 +94,8 @@ package class PhotoDelivery: EventDelivery, @unchecked Sendable {  // because th
     }
 }
 
-/// A delivery for a terminal that waits and prints each end. Ends that the terminal cannot print, because it was closed, are shown as a
-/// notification.
+/// A delivery for a command that waits in a terminal and prints each end. If an end cannot be printed, because the terminal was
+/// closed, a notification shows it.
 package final class FollowedPhotos: PhotoDelivery, @unchecked Sendable {  // because what it adds does not change
     private let notifies: Bool
     /// Transfers whose end is reported by a notification.
@@ -104,8 +104,8 @@ package final class FollowedPhotos: PhotoDelivery, @unchecked Sendable {  // bec
 
     /// - Parameters:
     ///   - notifies: `true` if notifications can be shown.
-    ///   - onEnd: called with each end and the number of its transfer, before the end counts as reported. Returns `false` if it could not
-    ///     be printed.
+    ///   - onEnd: called with each end and the number of its transfer, before the end is recorded as reported. Returns `false` if
+    ///     the end could not be printed.
     package init(_ store: StormyStore, notifies: Bool, onEnd: @escaping @Sendable (PhotoRecord, Int64) -> Bool) {
         (self.notifies, self.onEnd) = (notifies, onEnd)
         super.init(store)
@@ -120,7 +120,7 @@ package final class FollowedPhotos: PhotoDelivery, @unchecked Sendable {  // bec
         reportBatch()
     }
 
-    /// Reports completed transfers by notification, because the terminal could not print them.
+    /// Shows completed transfers in a notification, because the terminal could not print them.
     package func show(completed transfers: [Int64]) async throws {
         guard notifies else { return }
         let told = notifiedTransfers.withLock { $0 }

@@ -1,13 +1,13 @@
 import Foundation
 
-/// The format of a picture, detected by the first bytes of its file and never by its name.
+/// The format of a picture. It is detected by the first bytes of the file and never by the file's name.
 package enum PhotoFormat: String, Sendable, CaseIterable {
     case jpeg, png, webp, heic, avif, jxl, tiff, raw
 
     /// The number of bytes that are enough to detect the format.
     static let signatureLength = 64
 
-    /// `nil` if the bytes are not a picture of a known format.
+    /// Detects the format from the first bytes of a file. Returns `nil` if the bytes are not a picture of a known format.
     package init?(firstBytes bytes: Data) {
         let bytes = [UInt8](bytes.prefix(Self.signatureLength))
         func has(_ text: String, at offset: Int) -> Bool { bytes.dropFirst(offset).starts(with: text.utf8) }
@@ -48,12 +48,12 @@ package enum PhotoFormat: String, Sendable, CaseIterable {
         }
     }
 
-    /// The kind of a file, by its first bytes.
+    /// The kind of a file, detected by its first bytes.
     package enum DetectedKind: Sendable, Equatable {
         case photo(PhotoFormat)
         /// A file of another kind, or not a regular file.
         case other
-        /// The value of `errno`.
+        /// The file cannot be read. The value is `errno`.
         case unreadable(Int32)
     }
 
@@ -78,13 +78,13 @@ package enum PhotoFormat: String, Sendable, CaseIterable {
         return PhotoFormat(firstBytes: Data(bytes.prefix(filled))).map(DetectedKind.photo) ?? .other
     }
 
-    /// `nil` if the file is not a picture, or cannot be read.
+    /// Detects the format of a file. Returns `nil` if the file is not a picture, or cannot be read.
     package init?(of file: URL) {
         guard case .photo(let format) = Self.detect(at: file) else { return nil }
         self = format
     }
 
-    /// Media type, as servers know it.
+    /// The media type that is sent to servers.
     package var contentType: String {
         switch self {
         case .jpeg: "image/jpeg"

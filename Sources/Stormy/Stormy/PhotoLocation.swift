@@ -2,8 +2,8 @@ import Foundation
 
 /// Detects whether a photo contains a location. Pure: the input is bytes, and the result is a verdict.
 ///
-/// Checks every TIFF structure in the file, in any container (JPEG's APP1, PNG's eXIf, WebP's EXIF, HEIC's items, TIFF and raw files). Also
-/// searches for XMP's GPS properties. A doubtful file counts as a file with a location.
+/// Checks every TIFF structure in the file, in any container (JPEG's APP1, PNG's eXIf, WebP's EXIF, HEIC's items, TIFF and raw
+/// files). Also searches for XMP's GPS properties. If a file cannot be read with certainty, the result is `true`.
 package enum PhotoLocation {
     /// The number of bytes that are searched for every pattern before the next bytes are searched.
     static let window = 16 << 20

@@ -2,8 +2,8 @@ import Foundation
 
 /// The decision whether a photo may be sent, after the cleaner tried to remove its location. Pure.
 ///
-/// A photo or film is sent if the cleaner proved that it has no location. A file of an unknown format is sent if nothing in it looks like a
-/// location, with a note that promises nothing. All other files are held.
+/// A photo or film is sent if the cleaner proved that it has no location. A file of an unknown format is sent if it contains
+/// nothing that looks like a location, with a note that this is not certain. All other files are not sent.
 enum PhotoPrivacy: Equatable {
     /// - Parameter note: A text for the user.
     case send(removed: [String], note: String?)

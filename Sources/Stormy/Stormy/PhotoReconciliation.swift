@@ -5,7 +5,7 @@ import ProcessSupport
 import TransferMachines
 import UserNotifications
 
-/// Matches photos with their transfers after the ledger or this store was moved away, lost, or restored from a backup.
+/// Matches photos with their transfers after the ledger or Stormy's store was moved, lost, or restored from a backup.
 package struct PhotoReconciliation {
     let store: StormyStore
     let settings: StormySettings
@@ -14,20 +14,20 @@ package struct PhotoReconciliation {
 
     /// The result of a reconciliation.
     package struct Outcome: Equatable, Sendable {
-        /// The number of photos that were queued again, because the agent did not know them.
+        /// The number of photos that were queued again, because the ledger did not contain their transfers.
         package var queuedAgain = 0
-        /// The number of photos that this store did not know, and whose upload continues.
+        /// The number of photos that were missing in the store, and whose uploads continue.
         package var adopted = 0
-        /// Sentences about failed uploads whose end this store had not recorded.
+        /// Sentences about failed uploads whose end was not recorded in the store.
         package var failed: [String] = []
-        /// The number of photos that wait until their destination is configured, by the destination's name. Another destination might show
-        /// the photos to other people than the user chose.
+        /// The number of photos that wait until their destination is configured. The keys are the names of the destinations. The
+        /// photos are not sent to another destination, because other people could see them there.
         package var waiting: [String: Int] = [:]
-        /// Paths of photos that cannot be read now, for example because their drive is not connected.
+        /// The paths of photos that cannot be read now, for example because their drive is not connected.
         package var away: [String] = []
-        /// Paths of photos that are lost: the file and its copy are gone.
+        /// The paths of lost photos: the file and the queued copy are missing.
         package var lost: [String] = []
-        /// Paths that now belong to another file.
+        /// The paths of photos at which another file exists now.
         package var replaced: [String] = []
         package var isNothing: Bool { self == Outcome() }
 
@@ -61,7 +61,8 @@ package struct PhotoReconciliation {
         private func them(_ number: Int) -> String { number == 1 ? "it" : "them" }
     }
 
-    /// Reconciles photos and transfers. Cost if nothing is wrong: two rows of the ledger, and the state of each queued photo.
+    /// Reconciles photos and transfers. Cost if nothing has to be changed: reads two rows of the ledger and the state of each
+    /// queued photo.
     @discardableResult
     package func run() throws -> Outcome {
         var outcome = Outcome()

@@ -24,13 +24,14 @@ package enum PhotoUploadError: Error, CustomStringConvertible {
 /// A file that the user wants to send.
 package struct PhotoFile: Sendable, Equatable {
     package let path: String
-    /// `true` if the file was found in a folder or a list. Such a file is sent only if it is a photo of a known kind.
+    /// `true` if the file was found in a folder or a list. Such a file is sent only if it is a photo of a known format.
     package let isKnownPhotoOnly: Bool
 
     package init(path: String, isKnownPhotoOnly: Bool) { (self.path, self.isKnownPhotoOnly) = (path, isKnownPhotoOnly) }
 }
 
-/// Uploads of photos. Each photo is copied when it is queued, and the agent sends the copy, independently of this process and the original.
+/// Uploads of photos. Each photo is copied when it is queued, and the agent sends the copy. So this process may end, and the
+/// original may be changed.
 package struct PhotoUploads: Sendable {
     package static let sessionIdentifier = "StormyPhotos"
     /// The category of the notifications about the ends of uploads.
@@ -38,11 +39,11 @@ package struct PhotoUploads: Sendable {
 
     package enum Result: Sendable, Equatable {
         /// - Parameters:
-        ///   - removed: The blocks that held a location, and the content credentials that were removed with it.
+        ///   - removed: The blocks that contained a location, and the content credentials that were also removed.
         ///   - note: information for the user.
         ///   - isContinued: `true` if the transfer failed before.
         case queued(photo: Int64, transfer: Int64, removed: [String] = [], note: String? = nil, isContinued: Bool = false)
-        /// The photo was not queued, because it contains a location, or may contain one.
+        /// The photo was not queued, because it contains or may contain a location.
         case held(photo: Int64, reason: String)
         /// The same photo was uploaded or queued before.
         case known(photo: Int64, transfer: Int64?, url: String?)
@@ -70,15 +71,15 @@ package struct PhotoUploads: Sendable {
     package struct BatchOptions: Sendable {
         package var destination: PhotoDestination
         package var location: LocationDecision
-        /// The storm of the photo. `nil` to fulfil the oldest photo request that waits.
+        /// The storm that the photo belongs to. `nil` to use the oldest waiting photo request.
         package var storm: Int64?
-        /// `true` to show a notification at the end, unless ``follower`` reports it.
+        /// `true` to show a notification at the end of the upload, unless ``follower`` reports the end.
         package var tells: Bool
-        /// `true` if the photos wait for ``HeldUploads``, which the caller requests.
+        /// `true` if the photos wait for ``HeldUploads``. The caller submits the request of ``HeldUploads``.
         package var isHeld: Bool
-        /// `true` to send photos again that were sent before.
+        /// `true` to also send photos that were sent before.
         package var isAgain: Bool
-        /// Receives the ends of the photos while this process runs. No other notification is then shown.
+        /// Receives the ends of the uploads while this process is running. In this case no other notification is shown.
         package var follower: FollowedPhotos?
 
         package init(
@@ -114,18 +115,18 @@ package struct PhotoUploads: Sendable {
         }
     }
 
-    /// Queues a photo and fulfils a photo request: the request of the storm, or the oldest one.
+    /// Queues a photo for a photo request: the request of the storm, or the oldest request.
     ///
-    /// The photo is stored durably when this method returns. Cost: one copy of the file (shared blocks if the file system supports them),
-    /// its hash, a few commits.
+    /// The photo is stored on the disk when this method returns. Cost: one copy of the file (with shared blocks if the file system
+    /// supports this), its hash, and a few commits.
     /// - Throws: ``PhotoUploadError``, or an error of the snapshot if the file is unreadable, empty or changing.
     package func add(_ file: URL, _ order: BatchOptions) throws -> Result {
         try queue([try prepare(PhotoFile(path: file.path, isKnownPhotoOnly: false), order)], order)[0].get()
     }
 
-    /// Copies a photo and removes its location from the copy. The copy that was checked is the one that is sent.
+    /// Copies a photo and removes the location from the copy. Exactly this checked copy is sent.
     ///
-    /// - Throws: ``PhotoUploadError/isOwnFile(path:)`` for files of the app, for example its password, also through links.
+    /// - Throws: ``PhotoUploadError/isOwnFile(path:)`` for files of the app, for example a password file, also through links.
     package func prepare(_ photo: PhotoFile, _ order: BatchOptions) throws -> Prepared {
         let (file, path) = (URL(exactPath: photo.path), photo.path)
         try refuseOwnFile(path) { () throws(OwnFiles.Unknown) in try ownFiles.contain(path) }
@@ -206,7 +207,7 @@ package struct PhotoUploads: Sendable {
         return results.withLock { results in files.indices.map { results[$0]! } }
     }
 
-    /// Queues photos in a few commits, because a durable commit takes most of the time.
+    /// Queues photos in a few commits, because each commit takes more time than the other work.
     ///
     /// - Returns: the results in the order of the photos.
     package func queue(_ photos: [Prepared], _ order: BatchOptions) throws -> [Swift.Result<Result, any Error>] {
@@ -296,7 +297,7 @@ package struct PhotoUploads: Sendable {
         return .known(photo: record.id!, transfer: try Self.transfers(of: [record]).values.first?.id, url: record.remoteURL)
     }
 
-    /// Returns the transfers of photos, by their submission keys.
+    /// Returns the transfers of photos. The keys of the dictionary are the submission keys.
     package static func transfers(of photos: [PhotoRecord]) throws -> [String: BackgroundTransferStatus] {
         try BackgroundTransfers.statuses(ofKeys: photos.compactMap(\.submission), session: sessionIdentifier)
     }

@@ -6,16 +6,16 @@ import GRDB
 /// A photo that is uploaded, or a storm's request for a photo.
 package struct PhotoRecord: Codable, Sendable, Equatable, Identifiable {
     package enum State: String, Codable, Sendable {
-        /// A storm was shown, and the user has not given a photo of it yet.
+        /// A storm was shown, and the user has not added a photo of it yet.
         case awaitingPhoto
-        /// Not sent, because the photo contains a location.
+        /// The photo is not sent, because it contains a location.
         case held
-        /// The agent's ledger has the state of its transfer, which has the key ``PhotoRecord/submission``.
+        /// The photo was queued. The ledger has the state of its transfer, which has the key ``PhotoRecord/submission``.
         case queued
         case completed
         case failed
         case cancelled
-        /// The photo had arrived. The server no longer has it, or it is sent again.
+        /// The photo was uploaded, but the server does not have it any more, or it is sent again.
         case lost
     }
 
@@ -23,32 +23,33 @@ package struct PhotoRecord: Codable, Sendable, Equatable, Identifiable {
     package var storm: Int64?
     package var state: State
     package var path: String?
-    /// The stored submission key of the photo's transfer. Each photo has a different key, even after the store was made again. `nil` if the
-    /// photo was never given to the agent, or if an earlier version gave it and its key is not known yet.
+    /// The stored submission key of the photo's transfer. Each photo has a different key, also after the store was created again.
+    /// `nil` if the photo was never queued, or if an earlier version queued it and its key is not known yet.
     package var submission: String?
     package var message: String?
-    /// The SHA-256 of the copy that was queued, as hexadecimal digits.
+    /// The SHA-256 of the queued copy, as hexadecimal digits.
     package var digest: String?
     package var createdAt: Date
     package var changedAt: Date
-    /// The destination: its name and its address, because either can change.
+    /// The destination: its name and its address. Both are stored because each can change.
     package var destination: String?
     /// The address of the photo on the server.
     package var remoteURL: String?
-    /// `true` if a notification reports the end, unless a waiting terminal reports it.
+    /// `true` if a notification reports the end of the upload, unless a command in a terminal reports it.
     package var tells = false
-    /// `true` if the photo waits for a good moment (``HeldUploads``). The state of its transfer shows whether it still waits.
+    /// `true` if the photo waited for external power and an unmetered network (``HeldUploads``). The state of its transfer shows
+    /// whether it still waits.
     package var isForLater = false
-    /// The choice of the option with which the photo was given. `nil` if no option was given.
+    /// The choice of the command's option about the location. `nil` if the command had no such option.
     package var keepsLocation: Bool?
 
-    /// Returns whether the destination with this name gets the photo. `nil` if that was not written down.
+    /// Returns whether the photo is for the destination with this name. `nil` if the destination was not recorded.
     package func isForDestination(_ name: String) -> Bool? { destination.map { $0.hasPrefix(name + " ") } }
 
     /// The name of the file, for the user.
     var fileName: String { path.map { URL(fileURLWithPath: $0).lastPathComponent } ?? "a photo" }
 
-    /// "1 photo", "66 photos".
+    /// Returns a text such as "1 photo" or "66 photos".
     package static func count(_ number: Int) -> String { number == 1 ? "1 photo" : "\(number) photos" }
 }
 
@@ -59,7 +60,7 @@ extension PhotoRecord: StoreRecord {
 }
 
 extension [PhotoRecord] {
-    /// The photos that were given to the agent, by their submission keys.
+    /// The photos that were queued. The keys of the dictionary are the submission keys.
     package var bySubmission: [String: PhotoRecord] {
         Dictionary(compactMap { photo in photo.submission.map { ($0, photo) } }) { one, _ in one }
     }
@@ -70,7 +71,7 @@ extension StormyStore {
         try queue.read { try PhotoRecord.fetchAll($0, sql: "SELECT * FROM photo ORDER BY id") }
     }
 
-    /// The photos that belong to storms, requests without a photo included. They are few beside all photos.
+    /// Returns the photos of storms, including requests without a photo. Their number is small compared with all photos.
     package func photosOfStorms() throws -> [PhotoRecord] {
         try queue.read { try PhotoRecord.fetchAll($0, sql: "SELECT * FROM photo WHERE storm IS NOT NULL ORDER BY id") }
     }
@@ -253,12 +254,13 @@ extension StormyStore {
         }
     }
 
-    /// Queues a photo again whose failed transfer is retried, unless the photo was given again since.
+    /// Queues a photo again because its failed transfer is retried, unless the user has added the photo again.
     ///
     /// - Parameters:
     ///   - submission: The stored submission key of the transfer.
-    ///   - isForOneFile: returns whether the destination with an identity takes one file.
-    /// - Returns: the reason why the transfer must not be retried: the photo would be sent twice, or would replace another.
+    ///   - isForOneFile: returns whether the destination with this identity accepts only one file.
+    /// - Returns: the reason why the transfer must not be retried (the photo would be sent twice, or would replace another photo),
+    ///   or `nil`.
     package func retryPhoto(_ submission: String?, isForOneFile: (String?) -> Bool = { _ in false }) throws -> RetryObstacle? {
         try queue.write { database in
             guard var photo = try Self.photo(submittedAs: submission, in: database) else { return nil }
@@ -279,8 +281,8 @@ extension StormyStore {
         }
     }
 
-    /// Marks a photo as lost that the server no longer has. It may be given again. An end of its transfer that is delivered later does not
-    /// count.
+    /// Marks a photo as lost, because the server does not have it any more. The user may add the photo again. If an end of its
+    /// transfer is delivered later, the end is ignored.
     package func photoWasLost(_ submission: String?, message: String) throws {
         try queue.write { database in
             guard var photo = try Self.photo(submittedAs: submission, in: database) else { return }

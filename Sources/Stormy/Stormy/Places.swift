@@ -3,18 +3,18 @@ import Foundation
 import GRDB
 import StormyWeather
 
-/// A place that is watched.
+/// A place whose weather is checked.
 package struct Place: Codable, Sendable, Equatable, Identifiable {
     package var id: Int64?
     package var name: String
     package var latitude: Double
     package var longitude: Double
-    /// The time zone. `nil` until the first forecast.
+    /// The time zone of the place. `nil` until the first forecast.
     package var timeZone: String?
-    /// The service that is asked first. `nil` for the service of the configuration.
+    /// The service that is requested first. `nil` for the service of the configuration.
     package var provider: WeatherProvider?
 
-    /// `nil` for a damaged row.
+    /// The coordinates of the place. `nil` if the row is damaged.
     package var coordinates: Coordinates? { try? Coordinates(latitude: latitude, longitude: longitude) }
     package var zone: TimeZone { timeZone.flatMap(TimeZone.init(identifier:)) ?? .current }
 }
@@ -42,7 +42,7 @@ extension StormyStore {
         try queue.read { try Place.fetchAll($0, sql: "SELECT * FROM place ORDER BY id") }
     }
 
-    /// Returns the place with a name, compared without case.
+    /// Returns the place with a name. Upper and lower case are not distinguished.
     package func place(named name: String) throws -> Place {
         let name = name.precomposedStringWithCanonicalMapping
         guard let place = try queue.read({ try Place.filter(Column("name") == name).fetchOne($0) }) else {
@@ -62,7 +62,7 @@ extension StormyStore {
         }
     }
 
-    /// Renames a place, which keeps its forecast and its storms.
+    /// Renames a place. Its forecast and its storms are kept.
     package func renamePlace(_ name: String, to newName: String) throws {
         var place = try place(named: name)
         try queue.write { database in
@@ -73,8 +73,8 @@ extension StormyStore {
         }
     }
 
-    /// Moves a place. Its storms are kept, so that no storm is shown twice. Its forecast and warnings are deleted, because they belong to
-    /// the old coordinates.
+    /// Changes the coordinates of a place. Its storms are kept, so that no storm is shown twice. Its forecast and warnings are
+    /// deleted, because they are for the old coordinates.
     package func movePlace(_ name: String, to coordinates: Coordinates) throws -> Place {
         var place = try place(named: name)
         try queue.write { database in

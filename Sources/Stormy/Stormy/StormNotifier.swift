@@ -4,7 +4,7 @@ import Foundation
 import StormyWeather
 import UserNotifications
 
-/// Carries out what ``StormLife`` decides: one notification for each storm.
+/// Carries out the commands of ``StormLife``. Each storm has one notification.
 package struct StormNotifier: Sendable {
     package static let category = "stormy.storm"
     package static let calledOffCategory = "stormy.called-off"
@@ -29,13 +29,13 @@ package struct StormNotifier: Sendable {
     /// The storms that may alert.
     package enum Alerting {
         case all
-        /// Storms with an official warning, because the forecast is still awaited.
+        /// Only storms with an official warning alert, because the forecast has not arrived yet.
         case warnedOf
-        /// No storm alerts. Storms that are over or no longer expected are withdrawn or called off.
+        /// No storm alerts. Storms that have ended are withdrawn, and storms that are no longer expected are called off.
         case none
     }
 
-    /// Shows the storms of a place as they are known now.
+    /// Shows the storms of a place with the current data.
     package func show(_ place: Place, _ alerting: Alerting = .all) throws {
         // The response that showed the storm also named the place's time zone.
         guard let place = try store.places().first(where: { $0.id == place.id }) else { return }
@@ -58,7 +58,7 @@ package struct StormNotifier: Sendable {
         }
     }
 
-    /// Removes everything of these storms that is, or will be, on the screen.
+    /// Removes all notifications of these storms that are, or will be, on the screen.
     package static func withdraw(_ storms: [StormRecord]) {
         remove(storms.map(identifier).flatMap { [$0, $0 + snoozed, $0 + calledOff] })
     }

@@ -4,7 +4,7 @@ import Foundation
 import StormyWeather
 import UserNotifications
 
-/// The picture in the notification of a storm. Its file exists as long as this object.
+/// The picture in the notification of a storm. Its file is removed when this object is released.
 final class StormPicture {
     let attachment: UNNotificationAttachment
     private let file: URL

@@ -2,7 +2,7 @@ import Foundation
 import GRDB
 import StormyWeather
 
-/// The row of a storm. ``StormLife`` owns its content.
+/// The row of a storm in the store. Only ``StormLife`` changes its content.
 package struct StormRecord: Codable, Sendable, Equatable, Identifiable {
     /// The part of a life that has no column.
     struct Parts: Codable, Sendable, Equatable {
@@ -36,7 +36,7 @@ package struct StormRecord: Codable, Sendable, Equatable, Identifiable {
         }
     }
 
-    /// `true` if a warning without an end determines ``ends``, which is assumed.
+    /// `true` if ``ends`` is assumed, because it comes from a warning without an end.
     package var hasOpenEnd: Bool { parts.outlook == .expected && reasons.contains { $0.hasOpenEnd == true && $0.until >= ends } }
 }
 
@@ -77,7 +77,7 @@ extension StormRecord: StoreRecord {
 }
 
 extension StormyStore {
-    /// Returns all storms, the newest last.
+    /// Returns all storms, the newest storm last.
     package func storms() throws -> [StormRecord] {
         try queue.read { try StormRecord.order(Column("id")).fetchReadable($0) }
     }
