@@ -4,29 +4,29 @@ import Foundation
 import StormyWeather
 import Synchronization
 
-/// Settings that are not in the store. The tool reads them from the configuration.
+/// The settings that are not in the store. The command `stormy` reads them from the configuration.
 package struct StormySettings: Sendable, Equatable {
     /// The folder of the store.
     package var dataFolder: URL
-    /// An address whose scheme, host and port replace those of the weather service.
+    /// An address whose scheme, host and port replace the scheme, host and port of the weather service.
     package var weatherBaseURL: String?
-    /// The provider that is asked first for places without a chosen provider.
+    /// The service that is requested first for places without a chosen service.
     package var weatherProvider = WeatherProvider.openMeteo
     /// `true` if the User-Agent contains a contact. Some services refuse requests without a contact.
     package var hasContact = false
-    /// Feeds of official warnings.
+    /// The addresses of feeds of official warnings.
     package var warningFeeds: [String] = []
     package var geocodingBaseURL: String?
     package var userAgent: String
     package var rule: StormRule
-    /// The maximum number of seconds between the scheduled time and the check of this installation.
+    /// The maximum delay in seconds between the scheduled time and the beginning of the check on this installation.
     package var spreadSeconds: Double
     package var skipsMissedChecks: Bool
     /// The value of `keep_location`. `nil` if the configuration does not set it.
     package var keepsLocation: Bool?
-    /// The destination of photos. `nil` if none is configured.
+    /// The default destination of photos. `nil` if no destination is configured.
     package var destination: PhotoDestination?
-    /// The reason why the destination that is configured cannot be used now, for example a password file that cannot be read.
+    /// The reason why the configured destination cannot be used now, for example because a password file cannot be read.
     package var destinationTrouble: String?
     /// All configured destinations.
     package var destinations: [PhotoDestination] = []
@@ -36,7 +36,7 @@ package struct StormySettings: Sendable, Equatable {
         let names = Set(destinations.map(\.name))
         return destinations.first { $0.isMeant(by: identity, among: names) }
     }
-    /// Paths of the files with their passwords and keys.
+    /// The paths of the files with the passwords and keys of the destinations.
     package var secretFiles: [String] = []
 
     package init(dataFolder: URL) {
@@ -73,7 +73,7 @@ package struct StormySettings: Sendable, Equatable {
     }
 }
 
-/// A server that takes photos.
+/// A server to which photos are uploaded.
 package struct PhotoDestination: Sendable, Equatable {
     /// A header that authorizes requests.
     package struct Credential: Sendable, Equatable {
@@ -100,7 +100,7 @@ package struct PhotoDestination: Sendable, Equatable {
         named(place(query: isForOneFile ? PresignedQuery.digest(url).map { "?" + $0 } ?? "" : ""))
     }
 
-    /// The identity that the first versions stored.
+    /// The form of the identity that the first versions stored.
     package var place: String { place(query: "") }
 
     private func place(query: String) -> String {
@@ -110,10 +110,10 @@ package struct PhotoDestination: Sendable, Equatable {
 
     private func named(_ place: String) -> String { "\(place) \(way.kind.rawValue)" + (account.map { " as \($0)" } ?? "") }
 
-    /// Returns whether a photo with this identity belongs to the destination. Its table in the configuration may have another name by now.
+    /// Returns whether a photo with this identity belongs to the destination. Its table in the configuration may have been renamed.
     ///
-    /// - Parameter names: The names of all destinations. A photo of another destination in this list does not belong to this one, even at
-    ///   the same address.
+    /// - Parameter names: The names of all destinations. A photo of another destination in this list does not belong to this
+    ///   destination, also if both have the same address.
     package func isMeant(by identity: String, among names: Set<String>) -> Bool {
         // Earlier versions stored the identity without the query.
         let own = [self.identity, place, named(place)]
@@ -130,7 +130,7 @@ package struct PhotoDestination: Sendable, Equatable {
         return (String(identity[..<space]), identity[identity.index(after: space)...])
     }
 
-    /// `true` for a presigned address, because a second photo would replace the first.
+    /// `true` for a presigned address, because a second photo would replace the first photo.
     package var isForOneFile: Bool { way.kind == .put && url.query != nil }
 
     /// Returns an identity without the user and the password in its address.
@@ -145,7 +145,7 @@ package struct PhotoDestination: Sendable, Equatable {
     package var credential: Credential?
     /// The maximum number of bytes per second. `nil` for no limit.
     package var bytesPerSecond: Int64?
-    /// Returns `true` if photos keep their location. `nil` if the destination does not choose.
+    /// `true` if photos keep their location. `nil` if the destination has no setting for this.
     package var keepsLocation: Bool?
 
     package init(
@@ -160,7 +160,7 @@ package struct PhotoDestination: Sendable, Equatable {
         self.credential = credential
     }
 
-    /// The credential of the current configuration, because a refused password may have been corrected.
+    /// The current credential for a retry, because the user may have corrected a refused password.
     package var asCredential: BackgroundTransfers.Credential {
         BackgroundTransfers.Credential(header: credential.map { ($0.header, $0.value) }, s3: way.s3, server: way.server)
     }

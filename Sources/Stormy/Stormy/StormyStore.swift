@@ -12,7 +12,7 @@ package enum StormyStoreError: Error, CustomStringConvertible {
     case cannotOpen(path: String, reason: String)
     /// The file is not a valid store.
     case damaged(path: String)
-    /// Another process is writing to the store, and the wait for it timed out.
+    /// Another process is writing to the store, and did not end within the time limit.
     case busy(path: String)
     case newerVersion(path: String)
     case placeExists(String)
@@ -59,7 +59,7 @@ extension StormyStoreError {
     /// Returns the message of any error for the user, and explains errors of SQLite.
     static func words(for error: any Error) -> String { Self(explaining: error).map { "\($0)" } ?? "\(error)" }
 
-    /// Returns the meaning of an SQLite error that occurred while the store was read or written. `nil` for other errors.
+    /// Creates the error for an SQLite error that occurred while the store was read or written. Returns `nil` for other errors.
     package init?(explaining error: any Error) {
         guard let error = error as? DatabaseError else { return nil }
         self.init(error, StormySettings.current.dataFolder.appendingPathComponent(StormyStore.fileName).path)
@@ -76,7 +76,7 @@ package final class StormyStore: Sendable {
     /// `true` if no other connection can read or write the file.
     let isExclusive: Bool
 
-    /// Returns the store of the running command. Outside of a command, opens a new connection.
+    /// Returns the store of the running command. Outside of a command, a new connection is opened.
     package static func open() throws -> StormyStore {
         try (SharedStore.ofCommand ?? SharedStore()).store(in: StormySettings.current.dataFolder)
     }
@@ -84,7 +84,7 @@ package final class StormyStore: Sendable {
     /// Opens a store for reading. The store is not created, repaired or migrated. An unfinished transaction is rolled back. Cost: all pages
     /// are read.
     ///
-    /// - Returns: `nil` if there is no store, or if its version is earlier.
+    /// - Returns: `nil` if the store is missing, or if an earlier version wrote it.
     package static func inspect(in folder: URL) throws -> StormyStore? {
         let path = folder.appendingPathComponent(fileName).path
         do {
@@ -95,8 +95,8 @@ package final class StormyStore: Sendable {
         }
     }
 
-    /// Returns the store for commands that only show data. A missing store or a missing ledger is replaced with an empty one in memory. A
-    /// store or a ledger that cannot be written is replaced with a copy in memory.
+    /// Returns the store for commands that only show data. A missing store or ledger is replaced by an empty store or ledger in
+    /// memory. If one of them cannot be written, it is replaced by a copy in memory.
     package static func toRead() throws -> StormyStore {
         let folder = StormySettings.current.dataFolder
         AppRuntime.shared.copyUnwritableLedger()

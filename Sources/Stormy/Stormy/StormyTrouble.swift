@@ -3,11 +3,11 @@ import UserNotifications
 
 /// Notifications about problems that prevent Stormy from working, one for each cause.
 package enum StormyTrouble {
-    /// Shows a notification, unless it was shown with the same text.
+    /// Shows a notification, unless it was already shown with the same text.
     ///
     /// - Parameters:
     ///   - kind: a part of the notification's identifier.
-    ///   - body: the cause. Another cause is shown again.
+    ///   - body: the cause. If the cause changes, the notification is shown again.
     package static func show(_ kind: String, _ title: String, _ body: String) {
         let content = UNMutableNotificationContent()
         (content.title, content.body) = (title, body)
@@ -18,7 +18,7 @@ package enum StormyTrouble {
         }
     }
 
-    /// Removes the notification, because the problem is over. If the problem occurs again, the notification is shown again.
+    /// Removes the notification, because the problem has ended. If the problem occurs again, the notification is shown again.
     package static func isOver(_ kind: String) {
         let center = UNUserNotificationCenter.current()
         center.removePendingNotificationRequests(withIdentifiers: ["trouble-\(kind)"])

@@ -13,7 +13,7 @@ package struct WarningAnswer: Sendable {
         case answered
         /// According to the service, the place is outside its area.
         case notCovered
-        /// The service has given no usable response since the last one. The text is the reason.
+        /// The last request had no usable response. The text is the reason.
         case failed(String)
     }
 
@@ -21,18 +21,18 @@ package struct WarningAnswer: Sendable {
     package var outcome: Outcome
     /// The reason why a part of the response is not used. `nil` if the complete response is used.
     package var remark: String?
-    /// Warnings at the place that are not over. An all-clear does not count.
+    /// The number of warnings at the place that have not ended. All-clear messages are not counted.
     package var activeCount: Int
-    /// The time of the last response. `nil` if there is none.
+    /// The time of the last response. `nil` if no response was received.
     package var answeredAt: Date?
-    /// The time of the data according to the service. `nil` if its responses have no such time.
+    /// The time of the data according to the service. `nil` if the responses of the service contain no such time.
     package var dataTime: Date?
 }
 
 extension StormySettings {
-    /// The sources of official warnings for a place. `nil` if the coordinates in the store are damaged.
+    /// Returns the sources of official warnings for a place, or `nil` if the coordinates in the store are damaged.
     ///
-    /// - Parameter failing: services that gave no usable response to the last request.
+    /// - Parameter failing: the services whose last request had no usable response.
     package func warningCoverage(of place: Place, failing: Set<AlertService> = []) -> WarningCoverage? {
         place.coordinates.map {
             WarningCoverage(at: $0, least: rule.alertSeverity, hasContact: hasContact, failing: failing, feeds: warningFeeds)
@@ -64,7 +64,7 @@ extension StormyStore {
         return record.isOutside ? .notCovered : .answered
     }
 
-    /// Returns the services whose last response was not usable, may lack warnings, or reported that the place is not covered.
+    /// Returns the services whose last response was not usable, was possibly incomplete, or reported that the place is not covered.
     package func failingServices(at place: Place) throws -> Set<AlertService> {
         let records = try queue.read { try WarningRecord.filter(Column("place") == place.id).fetchReadable($0) }
         return Set(records.filter(\.needsSubstitute).compactMap { AlertService(rawValue: $0.service) })

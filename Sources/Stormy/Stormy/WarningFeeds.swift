@@ -3,7 +3,8 @@ import GRDB
 import StormyWeather
 import TransferMachines
 
-/// The list of a feed's warnings at the time when the feed was last received. The complete feed, of up to 16 MiB, is not stored.
+/// The list of a feed's warnings when the feed was last received. The complete feed is not stored, because it may have up to 16
+/// MiB.
 struct WarningFeed: StoreRecord {
     static let databaseTableName = "warningFeed"
     /// The name of an ``AlertService``, or the feed's address.
@@ -69,7 +70,7 @@ struct FeedLink: Sendable {
     let updated: String?
 }
 
-/// A document that was fetched. Without a message the document is a test, an exercise or a draft.
+/// A downloaded document. If it has no message, the document is a test, an exercise or a draft.
 struct WarningDocument: StoreRecord {
     static let databaseTableName = "warningDocument"
     var link: String
@@ -83,7 +84,7 @@ struct WarningDocument: StoreRecord {
     var checkedAt: Date
 }
 
-/// Documents of a feed that were fetched, and that have not changed since according to the feed.
+/// The downloaded documents of a feed that have not changed according to the feed.
 struct KnownDocuments {
     var addresses: Set<String> = []
     /// Documents that are requested again, in the order of their last requests. A document can change without a change in its feed.

@@ -4,13 +4,13 @@ import BackgroundTransfer
 import Foundation
 import StormyWeather
 
-/// The reason why no new forecast could be fetched.
+/// The reason why no new forecast could be downloaded.
 package struct WeatherUnavailable: Error, CustomStringConvertible {
     package let description: String
 }
 
-/// A manual check, which runs in this process and reports its result to a waiting user. ``AsyncOpen`` and ``AutoOpen`` run it for each
-/// place.
+/// A manual check of one place. It runs in this process, and its result is shown to a waiting user. ``AsyncOpen`` and ``AutoOpen``
+/// run it for each place.
 package struct WeatherCheck: Sendable {
     /// Seconds without a byte after which a service counts as unavailable. The limit is short because the user waits.
     private static let patience: Double = 15
@@ -148,7 +148,7 @@ package struct WeatherCheck: Sendable {
     }
 }
 
-/// Looks a name up through the geocoding service.
+/// Searches for a place by its name with the geocoding service.
 package struct PlaceSearch: Sendable {
     package init() {}
 

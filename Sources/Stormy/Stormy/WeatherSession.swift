@@ -5,7 +5,7 @@ import Foundation
 import StormyWeather
 import UserNotifications
 
-/// The background session `isStormy`. The agent runs its transfers, and launches the app at their ends.
+/// The background session `isStormy`. The agent makes its transfers, and launches the app when they end.
 package enum WeatherSession {
     package static let identifier = "isStormy"
 
@@ -21,14 +21,14 @@ package enum WeatherSession {
     }
 }
 
-/// An error if there is no usable response. The reason is stored for the place.
+/// The error that is thrown if no usable response arrived. The reason is stored for the place.
 struct WeatherUnknown: Error {
     let place: Place
     let reason: String
 }
 
-/// The question whether a storm is expected at a place, as in the sample of WWDC22. A third result is that the request continues in the
-/// agent.
+/// Finds out whether a storm is expected at a place, as in the sample code of WWDC22. In addition to yes and no, a third result is
+/// that the request continues in the agent.
 package struct StormQuery {
     let store: StormyStore
     let settings: StormySettings
@@ -239,7 +239,8 @@ package struct StormQuery {
         return WeatherUnknown(place: place, reason: reason)
     }
 
-    /// Removes the notification about a missing response, because there is a response, or because the place is no longer checked.
+    /// Removes the notification about a missing response, because a response has arrived, or because the place is not checked any
+    /// more.
     package static func withdrawTrouble(at place: Place) { StormyTrouble.isOver(trouble(at: place)) }
 
     private static func trouble(at place: Place) -> String { "weather-\(place.id ?? 0)" }

@@ -3,7 +3,7 @@ import FoundationNetworking
 import StormyWeather
 import TransferMachines
 
-/// A weather service for one place: its requests, and the reading of its responses.
+/// A weather service for one place: sends its requests and reads its responses.
 struct WeatherSource: Sendable {
     let provider: WeatherProvider
     let place: Place

@@ -1,7 +1,8 @@
 import BackgroundCommands
 import BackgroundRuntime
 
-/// Prints what the agent waits for while a command follows transfers. An agent that cannot write its ledger changes no transfer.
+/// Prints the problem for which the agent waits while a command follows transfers. If the agent cannot write to its ledger, no
+/// transfer changes.
 enum AgentWatch {
     /// The time between two looks, each of which reads one small file.
     private static let pause = Duration.seconds(1)

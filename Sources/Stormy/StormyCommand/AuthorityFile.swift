@@ -1,7 +1,7 @@
 import Foundation
 import Glibc
 
-/// A PEM file with certificate authorities, as the configuration names it.
+/// A PEM file with certificate authorities, whose path is in the configuration.
 struct AuthorityFile {
     enum Trouble: Error, Equatable {
         case notAbsolute

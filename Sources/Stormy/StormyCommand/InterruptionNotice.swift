@@ -4,7 +4,8 @@ import Dispatch
 import Foundation
 import Glibc
 
-/// Ends a command that follows transfers at Ctrl-C. It prints that the transfers continue without the command, and how to stop them.
+/// Ends a command that follows transfers when the user presses Ctrl-C. It prints that the transfers continue without the command,
+/// and how to stop them.
 struct InterruptionNotice {
     /// `nil` if Ctrl-C was ignored before, or in a test without a process.
     private let source: (any DispatchSourceSignal)?

@@ -5,8 +5,8 @@ import Glibc
 import ProcessSupport
 import Stormy
 
-/// Finds the files that the user wants to send: single files, patterns, folders, or a list on standard input. From folders and lists only
-/// photos are taken, because the program that made a list may have included other files.
+/// Finds the files that the user wants to send: single files, patterns, folders, or a list on standard input. From folders and
+/// lists, only photos are sent, because the program that created a list may have included other files.
 struct PhotoFinder {
     /// `true` if folders are searched.
     let isRecursive: Bool

@@ -2,8 +2,8 @@ import BackgroundCommands
 import Foundation
 import ProcessSupport
 
-/// A line on the terminal that shows bytes, rate and remaining time, and redraws itself. If standard error is not a terminal, only changes
-/// of the waiting reason are printed.
+/// A line on the terminal that shows bytes, rate and remaining time, and redraws itself. If standard error is not a terminal, only
+/// changes of the reason for waiting are printed.
 final class ProgressBar: @unchecked Sendable {  // because it is called by one task at a time
     private var lastWaiting: String?
     private let isOn = isDrawn

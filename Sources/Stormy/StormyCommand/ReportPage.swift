@@ -2,7 +2,7 @@ import BackgroundCommands
 import Foundation
 import StormyWeather
 
-/// A self-contained HTML page without scripts, fonts or network requests. The page escapes every text.
+/// A self-contained HTML page without scripts, fonts or network requests. All texts in the page are escaped.
 struct ReportPage {
     struct Place {
         let name: String

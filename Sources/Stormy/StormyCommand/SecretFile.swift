@@ -2,7 +2,7 @@ import Foundation
 import Glibc
 import ProcessSupport
 
-/// A file with a token, a password or a key, as the configuration names it.
+/// A file with a token, a password or a key, whose path is in the configuration.
 struct SecretFile {
     enum Trouble: Error, Equatable {
         case missing

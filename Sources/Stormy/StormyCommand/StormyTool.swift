@@ -61,7 +61,7 @@ package enum StormyTool {
         dispatchMain()
     }
 
-    /// Reads the configuration, and applies each part. Commands that need settings call this method first.
+    /// Reads the configuration and applies each part. Commands that need settings call this method first.
     package static func configure() throws {
         let directories = AppRuntime.shared.directories
         let configuration = try Configuration.load(

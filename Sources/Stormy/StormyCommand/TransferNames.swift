@@ -2,7 +2,7 @@ import BackgroundCommands
 import Foundation
 import Stormy
 
-/// The names that `transfers` shows for requests of Stormy: a photo request has the name of its storm's place.
+/// The names that `transfers` shows for Stormy's photo requests. A photo request has the name of its storm's place.
 struct TransferNames {
     private let photoRequests: [String: String]
 

@@ -4,7 +4,7 @@ import Foundation
 import ProcessSupport
 import Stormy
 
-/// Asks servers whether they still have the uploaded photos.
+/// Checks whether servers still have the uploaded photos.
 struct UploadVerification {
     /// An element of `upload --verify --json`. A file without a receipt has no transfer.
     private struct Report: Encodable {

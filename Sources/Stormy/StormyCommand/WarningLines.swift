@@ -4,7 +4,8 @@ import Foundation
 import Stormy
 import StormyWeather
 
-/// The official warnings of one place in words: the requested services, their responses and times, or the reason why there is none.
+/// The text about the official warnings of one place: the requested services, their responses and times, or the reason why no
+/// service was requested.
 struct WarningLines {
     /// A source of warnings in JSON reports.
     struct Row: Encodable {

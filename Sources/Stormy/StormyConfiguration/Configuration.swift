@@ -1,6 +1,6 @@
 import StormyWeather
 
-/// The content of `config.toml`. Every value has a default, so a missing file is a complete configuration.
+/// The content of `config.toml`. Every value has a default value, so a missing file is a valid configuration.
 package struct Configuration: Sendable, Equatable {
     /// `[weather]`
     package var weather = Weather()
@@ -22,13 +22,13 @@ package struct Configuration: Sendable, Equatable {
 }
 
 extension Configuration {
-    /// The weather service that is asked, and its options.
+    /// The weather service that is requested, and its options.
     package struct Weather: Sendable, Equatable {
         /// `provider`
         package var provider = WeatherProvider.openMeteo
         /// `contact`: an e-mail address or a web address for the User-Agent. Empty for none. The value never contains control characters.
         package var contact = ""
-        /// `base_url`: an http or https address that replaces scheme, host and port of the weather service.
+        /// `base_url`: an http or https address whose scheme, host and port replace those of the weather service.
         package var baseURL: String?
         /// `geocoding_url`: the corresponding address for the service that looks up names.
         package var geocodingURL: String?
@@ -41,13 +41,13 @@ extension Configuration {
     package struct Storm: Sendable, Equatable {
         /// `horizon_hours`, 1...168.
         package var horizonHours = 24
-        /// `thunderstorm`: `true` if thunderstorms count.
+        /// `thunderstorm`: `true` if thunderstorms count as storms.
         package var thunderstorm = true
-        /// `gusts_kmh`: the lowest gusts that count, in km/h. The value is over 0.
+        /// `gusts_kmh`: the lowest gusts that count as a storm, in km/h. The value is above 0.
         package var gustsKMH = 75.0
-        /// `rain_mm_per_hour`: the lowest rain that counts, in mm per hour. The value is over 0.
+        /// `rain_mm_per_hour`: the lowest rain that counts as a storm, in mm per hour. The value is above 0.
         package var rainMMPerHour = 20.0
-        /// `alert_severity`: the lowest severity that counts.
+        /// `alert_severity`: the lowest severity of an official warning that counts as a storm.
         package var alertSeverity = CAPSeverity.severe
 
         /// The defaults.
@@ -58,9 +58,9 @@ extension Configuration {
     package struct Schedule: Sendable, Equatable {
         /// The behavior after a check was missed because the machine was off or asleep.
         package enum Missed: String, Sendable, CaseIterable {
-            /// Runs a single check as soon as possible.
+            /// A single check is run as soon as possible.
             case once
-            /// Runs no check until the next scheduled one.
+            /// No check is run until the next scheduled check.
             case skip
         }
 
@@ -84,11 +84,11 @@ extension Configuration {
 
     /// The time limits of a launch.
     package struct Background: Sendable, Equatable {
-        /// `refresh_budget_seconds`: over 0, at most 86400.
+        /// `refresh_budget_seconds`: above 0, at most 86400.
         package var refreshBudgetSeconds = 30.0
-        /// `processing_budget_seconds`: over 0, at most 86400.
+        /// `processing_budget_seconds`: above 0, at most 86400.
         package var processingBudgetSeconds = 600.0
-        /// `grace_seconds`: the seconds between the expiration and the kill, 0...3600.
+        /// `grace_seconds`: the number of seconds between the end of the time limit and the kill, 0...3600.
         package var graceSeconds = 5.0
 
         /// The defaults.
@@ -123,7 +123,7 @@ extension Configuration {
         package init() {}
     }
 
-    /// A daily period of local time. The period includes midnight if its end is before its beginning.
+    /// A daily period of local time. If its end is before its beginning, the period ends on the next day.
     package struct QuietHours: Sendable, Equatable {
         /// The beginning in minutes after local midnight, 0...1439.
         package var fromMinute: Int
@@ -165,8 +165,8 @@ extension Configuration {
 }
 
 extension Configuration {
-    /// A usable configuration file with every key, its default and its meaning. Lines that begin with `#:` are examples, and become part of
-    /// the file if the mark is removed.
+    /// A usable configuration file with every key, its default and its meaning. Lines that begin with `#:` are examples. They
+    /// become valid lines if this mark is removed.
     package static let template = """
         # Every line is optional: these are the defaults. Times are seconds.
         # A change takes effect with the next check or command.

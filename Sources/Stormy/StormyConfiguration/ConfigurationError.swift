@@ -1,4 +1,4 @@
-/// The reason why a configuration is refused.
+/// The reason why a configuration is not accepted.
 package struct ConfigurationError: Error, Equatable, Sendable, CustomStringConvertible {
     /// The problem of a configuration.
     package enum Problem: Equatable, Sendable {
@@ -6,11 +6,11 @@ package struct ConfigurationError: Error, Equatable, Sendable, CustomStringConve
         case unreadable(reason: String)
         /// The system cannot read the file now, for example because of a limit of open files.
         ///
-        /// - Parameter isDisk: The disk reports an error.
+        /// - Parameter isDisk: `true` if the disk reports an error.
         case unavailable(reason: String, isDisk: Bool)
         /// The text is not valid TOML. The value is the parser's message.
         case syntax(String)
-        /// An unknown key, with the nearest known key as it would be written in this table.
+        /// An unknown key, with the most similar known key in the form that is valid in this table.
         case unknownKey(String, nearest: String, isLikely: Bool)
         /// A value of the wrong type.
         case wrongType(key: String, expected: String, found: String)
@@ -18,11 +18,12 @@ package struct ConfigurationError: Error, Equatable, Sendable, CustomStringConve
         case invalidValue(key: String, value: String, advice: String)
         /// A required key is missing.
         case missingKey(String, advice: String)
-        /// The key is a credential, and others may read the file.
+        /// The key is a credential, and other users may read the file.
         case exposedCredential(key: String)
         /// The key is a credential, and the file belongs to another user.
         case foreignCredential(key: String)
-        /// Other users can change the file, or put another in its place. The addresses in it receive passwords and photos.
+        /// Other users can change or replace the file. This is not accepted, because passwords and photos are sent to the addresses
+        /// in the file.
         ///
         /// - Parameter place: the file, or its folder.
         case othersCanWrite(place: String)
@@ -32,7 +33,7 @@ package struct ConfigurationError: Error, Equatable, Sendable, CustomStringConve
 
     /// The problem.
     package var problem: Problem
-    /// The file, as the caller named it.
+    /// The path of the file, as the caller passed it.
     package var path: String
     /// The line, beginning with 1. `nil` if it is unknown.
     package var line: Int?
@@ -47,7 +48,7 @@ package struct ConfigurationError: Error, Equatable, Sendable, CustomStringConve
         self.column = column
     }
 
-    /// A line with the place, the problem and the advice.
+    /// A text of one line with the place in the file, the problem and the advice.
     package var description: String {
         let place = [path] + [line, column].compactMap { $0.map(String.init) }
         return place.joined(separator: ":") + ": " + message

@@ -4,17 +4,17 @@ import StormyWeather
 import TransferMachines
 
 extension Configuration {
-    /// Parses a configuration from its text. The permissions of the file are checked by ``load(path:)``.
+    /// Parses a configuration from its text. ``load(path:)`` checks the permissions of the file.
     ///
     /// - Parameters:
     ///   - text: TOML.
-    ///   - path: the name of the file in errors.
+    ///   - path: the path of the file, for error messages.
     package static func parse(text: String, path: String) throws(ConfigurationError) -> Configuration {
         try ConfigurationParser(text: text, path: path).configuration
     }
 }
 
-/// Reads the tables of a configuration, with one function for each section. Each key and its limits are read in one place.
+/// Reads the tables of a configuration, with one function for each section. Each key and its limits are in one place of the code.
 struct ConfigurationParser {
     private(set) var configuration = Configuration()
     /// The first credential in the file. This error is thrown if other users can read the file.
@@ -217,10 +217,10 @@ struct ConfigurationParser {
 }
 
 extension Configuration {
-    /// Loads the configuration file. A missing file has the default values.
+    /// Loads the configuration file. If the file is missing, the default values are used.
     ///
-    /// A file that another user owns or can change is refused, as in ssh. A file with a credential is also refused if another user can read
-    /// it. Credentials are a password, a token, or a user in an address.
+    /// As in ssh, a file that another user owns or can change is not accepted. A file with a credential is also not accepted if
+    /// another user can read it. Credentials are a password, a token, or a user in an address.
     package static func load(path: String) throws(ConfigurationError) -> Configuration {
         guard let file = try ConfigurationFile.read(path) else { return Configuration() }
         if let problem = file.problem { throw ConfigurationError(problem, path: path) }

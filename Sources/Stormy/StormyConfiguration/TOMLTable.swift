@@ -1,6 +1,6 @@
 import CTomlplusplus
 
-/// A table of a TOML text. Each key has its place in the text, because errors name the line.
+/// A table of a TOML text. The place of each key in the text is stored, because error messages contain the line.
 struct TOMLTable {
     /// A line and a column, both beginning with 1. Columns count Unicode scalars.
     struct Place: Equatable, Comparable {
@@ -68,9 +68,9 @@ struct TOMLTable {
     }
 }
 
-/// Builds the tables from the calls of the library's visitor.
+/// Builds the tables from the calls that the TOML library makes while it visits the text.
 private final class Builder {
-    /// The open tables, the outermost first.
+    /// The tables that are not complete yet, the outermost table first.
     private var open: [(key: String, place: TOMLTable.Place?, table: TOMLTable)] = []
     private(set) var root = TOMLTable()
     private var list: (key: String, place: TOMLTable.Place?, texts: [String]?) = ("", nil, nil)

@@ -1,6 +1,6 @@
 import Foundation
 
-/// Reads a table of the file that may have certain keys. Every error names the key and its place.
+/// Reads a table of the file and checks its keys. Every error contains the key and its place.
 struct TableReader {
     let path: [String]
     private let table: TOMLTable

@@ -7,14 +7,14 @@ extension Configuration {
         package var keepLocation: Bool?
         /// `default`: the destination that is used if no name is given. Always a key of ``destinations``.
         package var defaultDestination: String?
-        /// `destinations`, by name.
+        /// `destinations`: the destinations. The keys are their names.
         package var destinations: [String: Destination] = [:]
 
         /// The defaults.
         package init() {}
 
-        /// Returns the destination with a name. Without a name, returns the default destination, or the only destination. `nil` if there is
-        /// none.
+        /// Returns the destination with a name. Without a name, returns the default destination, or the only destination. `nil` if
+        /// no such destination exists.
         package func destination(named name: String? = nil) -> (name: String, destination: Destination)? {
             let only = destinations.count == 1 ? destinations.keys.first : nil
             guard let wanted = name ?? defaultDestination ?? only, let found = destinations[wanted] else { return nil }
@@ -27,13 +27,13 @@ extension Configuration {
         }
     }
 
-    /// The decision whether photos keep their location.
+    /// The choice whether photos keep their location.
     package enum Location: String, Sendable, CaseIterable {
         case keep
         case remove
     }
 
-    /// A destination of photos. File names are stored as written, and the caller expands `~`.
+    /// A destination of photos. Paths are stored as they are written in the configuration. The caller expands `~`.
     package struct Destination: Sendable, Equatable {
         /// `kind`
         package var kind: UploadKind
@@ -43,11 +43,11 @@ extension Configuration {
         package var user: String?
         /// `password`: a credential in the file itself.
         package var password: String?
-        /// `password_file`: a file with the password. Excludes ``password``.
+        /// `password_file`: a file with the password. It cannot be set together with ``password``.
         package var passwordFile: String?
         /// `token`: a credential in the file itself.
         package var token: String?
-        /// `token_file`: a file with the token. Excludes ``token``.
+        /// `token_file`: a file with the token. It cannot be set together with ``token``.
         package var tokenFile: String?
         /// `access_key` (S3)
         package var accessKey: String?
@@ -63,7 +63,7 @@ extension Configuration {
         package var limitKbps: Int?
         /// `location`. `nil` if the line is missing.
         package var location: Location?
-        /// `ca_file`: a PEM file with the certificate authorities of the server, which replace the authorities of the system.
+        /// `ca_file`: a PEM file with the certificate authorities of the server. They replace the authorities of the system.
         package var caFile: String?
 
         /// Creates a destination with the values that every kind needs.

@@ -1,6 +1,6 @@
 import Foundation
 
-/// The reason why numbers or a text are not a place on Earth.
+/// The reason why numbers or a text are not valid coordinates.
 package enum CoordinateError: Error, Equatable, Sendable {
     /// The text is not `LAT,LON` in decimal degrees.
     case malformed(String)
@@ -8,7 +8,7 @@ package enum CoordinateError: Error, Equatable, Sendable {
     case latitudeOutOfRange(Double)
     /// A longitude outside -180...180 degrees, or not a number.
     case longitudeOutOfRange(Double)
-    /// The latitude is impossible, but the pair would be valid in the other order.
+    /// The latitude is out of range, but both numbers would be valid in the other order.
     case swapped(latitude: Double, longitude: Double)
 
     /// A sentence for the user: the error, and the expected form.
@@ -26,7 +26,7 @@ package enum CoordinateError: Error, Equatable, Sendable {
     }
 }
 
-/// A point on Earth in decimal degrees (WGS 84). An existing value is always in range.
+/// A point on Earth in decimal degrees (WGS 84). The degrees of a value are always in range.
 package struct Coordinates: Sendable, Hashable, Codable {
     /// Degrees north of the equator, -90...90.
     package let latitude: Double
@@ -59,7 +59,7 @@ package struct Coordinates: Sendable, Hashable, Codable {
         self = corner
     }
 
-    /// Parses `LAT,LON`, as typed in a shell: decimal degrees with a point. Blanks around the numbers are allowed. Throws
+    /// Parses a text `LAT,LON` of decimal degrees with a decimal point. Blanks around the numbers are allowed. Throws
     /// ``CoordinateError``.
     package init(parsing text: String) throws(CoordinateError) {
         let parts = text.split(separator: ",", omittingEmptySubsequences: false)

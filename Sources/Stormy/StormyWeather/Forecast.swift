@@ -1,9 +1,10 @@
 import Foundation
 
-/// An hour of a forecast. A value is `nil` if the service did not give it, or gave an impossible value.
+/// An hour of a forecast. A value is `nil` if the service did not send it, or sent an impossible value.
 ///
-/// The values are the values that the service lists under ``start``. Open-Meteo's precipitation is the sum, and its gusts are the maximum,
-/// of the hour *before* the mark. They are not shifted here, so that an hour equals the hour in the response.
+/// The values are the values that the service lists for ``start``. Open-Meteo's precipitation is the sum of the hour *before* this
+/// time, and its gusts are the maximum of that hour. These values are not shifted, so that an hour is equal to the hour in the
+/// response.
 package struct ForecastHour: Sendable, Equatable, Codable {
     /// The beginning of the hour.
     package var start: Date
@@ -13,19 +14,19 @@ package struct ForecastHour: Sendable, Equatable, Codable {
     package var precipitationMM: Double?
     /// The part of the precipitation that falls as showers, in millimetres.
     package var showersMM: Double?
-    /// Chance of precipitation in percent.
+    /// The probability of precipitation in percent.
     package var precipitationProbability: Double?
-    /// Wind gusts at 10 m in km/h.
+    /// The wind gusts at a height of 10 m in km/h.
     package var gustsKMH: Double?
-    /// Air temperature at 2 m in °C.
+    /// The air temperature at a height of 2 m in °C.
     package var temperatureC: Double?
-    /// Convective available potential energy in J/kg: the energy that is available for a thunderstorm.
+    /// The convective available potential energy (CAPE) in J/kg: the energy that is available for a thunderstorm.
     package var cape: Double?
-    /// Convective inhibition in J/kg, positive: the energy that prevents a thunderstorm.
+    /// The convective inhibition in J/kg, as a positive number: the energy that prevents a thunderstorm.
     package var convectiveInhibition: Double?
     /// The lifted index in K. The air is unstable if the value is below zero.
     package var liftedIndex: Double?
-    /// The service that filled this hour. `nil` if the values are the forecast's own.
+    /// The other service from which this hour was filled. `nil` if all values are from the forecast's service.
     package var source: String?
 
     /// The end of the hour.
@@ -60,18 +61,19 @@ package struct ForecastHour: Sendable, Equatable, Codable {
 package struct Forecast: Sendable, Equatable, Codable {
     /// The place's offset from GMT at the time of the response, in seconds.
     package var utcOffsetSeconds: Int
-    /// The place's time zone (IANA). `nil` if the service does not give it.
+    /// The place's time zone (IANA). `nil` if the service does not send it.
     package var timeZoneIdentifier: String?
-    /// The hours in ascending order. No start occurs twice, and hours may be missing.
+    /// The hours in ascending order. Each start occurs once. Hours may be missing.
     package var hours: [ForecastHour]
-    /// The service to credit, for example "Open-Meteo".
+    /// The name of the service that is credited, for example "Open-Meteo".
     package var source: String
-    /// The time when the service made the forecast, as the service states it. `nil` if the service does not.
+    /// The time at which the service made the forecast, according to the service. `nil` if the service does not send this time.
     package var issuedAt: Date?
-    /// Values of the service that cannot be read: values in an unknown unit, or larger than any weather. `nil` if there are none.
+    /// The values of the service that cannot be read, because their unit is unknown or they are impossibly large. `nil` if all
+    /// values can be read.
     package var unreadable: [StormValue]?
 
-    /// Creates a forecast from its parts. The parameter `hours` must be ascending.
+    /// Creates a forecast from its parts. The hours must be in ascending order.
     package init(
         utcOffsetSeconds: Int = 0, timeZoneIdentifier: String? = nil,
         hours: [ForecastHour], source: String = OpenMeteo.source, issuedAt: Date? = nil, unreadable: Set<StormValue> = []
@@ -91,8 +93,8 @@ package struct Forecast: Sendable, Equatable, Codable {
         now - keptHours.before * ForecastHour.seconds...now + keptHours.after * ForecastHour.seconds
     }
 
-    /// Returns the forecast without hours that are not used. If no hour is near `now`, the nearest day is kept, so that the error message
-    /// is correct.
+    /// Returns the forecast without hours that are not used. If no hour is near `now`, the nearest day is kept, because the error
+    /// message needs its time.
     package func trimmed(around now: Date) -> Forecast {
         let span = Self.keptSpan(around: now)
         var trimmed = self

@@ -1,13 +1,13 @@
 import Foundation
 
 extension StormRule {
-    /// The number of hours ahead in which unknown values are reported.
+    /// The number of hours from now in which unknown values are reported.
     package static let reportedHours = 12
 
-    /// Returns the hours just ahead for which the forecast has too few values, as ascending windows. Contiguous hours are one window.
+    /// Returns the next hours for which the forecast has too few values, as ascending windows. Contiguous hours are one window.
     ///
-    /// An hour is unknown if the forecast lacks the hour, or a value that decides. Gusts and rain decide if the forecast has them for most
-    /// hours, because some services never give them.
+    /// An hour is unknown if it is missing in the forecast, or if a necessary value is missing. Gusts and rain are necessary only
+    /// if the forecast has them for most hours, because some services never send them.
     package func unknownHours(in forecast: Forecast, now: Date) -> [StormWindow] {
         let ahead = Double(min(Self.reportedHours, horizonHours)) * ForecastHour.seconds
         let horizonEnd = now.addingTimeInterval(Double(horizonHours) * ForecastHour.seconds)
@@ -45,9 +45,10 @@ extension [StormWindow] {
 }
 
 extension Forecast {
-    /// Returns this forecast with the hours of another service in some windows. If both forecasts have a value, the worse one is used.
+    /// Returns this forecast, with some windows filled from the forecast of another service. If both forecasts have a value, the
+    /// worse value is used.
     ///
-    /// - Parameter windows: windows of complete hours, ``StormRule/unknownHours(in:now:)``.
+    /// - Parameter windows: windows of complete hours, from ``StormRule/unknownHours(in:now:)``.
     package func filled(_ windows: [StormWindow], from other: Forecast) -> Forecast {
         var byStart = Dictionary(hours.map { ($0.start, $0) }) { first, _ in first }
         for window in windows {
@@ -62,14 +63,14 @@ extension Forecast {
         return filled
     }
 
-    /// Returns this forecast with empty values in the hours that other services filled.
+    /// Returns this forecast without the values in the hours that were filled from other services.
     package var unfilled: Forecast {
         var own = self
         own.hours = hours.map { $0.source == nil ? $0 : ForecastHour(start: $0.start) }
         return own
     }
 
-    /// The hours with values of other services.
+    /// The hours that were filled from other services.
     package var filledHours: [(window: StormWindow, source: String)] {
         var found: [(window: StormWindow, source: String)] = []
         for hour in hours {

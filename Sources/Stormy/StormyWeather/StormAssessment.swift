@@ -4,15 +4,15 @@ import Foundation
 package enum StormReasonKind: String, Sendable, Hashable, Codable, CaseIterable {
     /// An official warning.
     case alert
-    /// Thunder in the forecast, with a confirming condition.
+    /// Thunder in the forecast, together with a confirming condition, for example rain.
     case thunderstorm
-    /// Wind gusts at or over the limit.
+    /// Wind gusts at or above the limit.
     case gusts
-    /// Precipitation at or over the limit.
+    /// Precipitation at or above the limit.
     case rain
 }
 
-/// The condition that makes a reason count.
+/// The condition because of which a reason counts as a storm.
 package enum StormKey: Sendable, Hashable, Codable {
     /// The value is at or above its limit, in km/h or mm per hour.
     case limit(Double)
@@ -24,7 +24,7 @@ package enum StormKey: Sendable, Hashable, Codable {
     case service(String)
     /// Thunder for which an official warning is in force.
     case alert(String)
-    /// The severity of a warning.
+    /// The severity of an official warning.
     case severity(CAPSeverity)
 
     /// A text for the user, for example "with rain of 4.2 mm per hour where CAPE is 900 J/kg".
@@ -66,23 +66,24 @@ package struct StormReason: Sendable, Equatable, Codable {
     package var kind: StormReasonKind
     /// The worst value of the run: the highest WMO code, km/h, mm per hour, or 1...4 for the severity of a warning.
     package var peak: Double
-    /// The beginning of the first hour. The beginning may be before the assessment's `now`, which is inside that hour.
+    /// The beginning of the first hour. It may be before the assessment's `now`, because `now` is in the first hour.
     package var from: Date
     /// The end of the last hour.
     package var until: Date
-    /// The strongest condition that makes the reason count. `nil` if there is none, or if an earlier version judged the reason.
+    /// The strongest condition because of which the reason counts. `nil` if the reason does not count, or if an earlier version
+    /// assessed it.
     package var key: StormKey?
-    /// The source of the reason, for example "Open-Meteo". `nil` if an earlier version judged the reason.
+    /// The source of the reason, for example "Open-Meteo". `nil` if an earlier version assessed the reason.
     package var source: String?
     /// The name of a warning, for example "Severe Thunderstorm Warning".
     package var event: String?
     /// The identifiers of a warning's messages.
     package var messages: [String]?
-    /// `true` for a warning without an end. The value of ``until`` is then assumed.
+    /// `true` for a warning without an end. In this case the value of ``until`` is assumed.
     package var hasOpenEnd: Bool?
-    /// The kind of a warning. `nil` for other reasons, and for reasons that an earlier version judged.
+    /// The kind of a warning's hazard. `nil` for other reasons, and for reasons that an earlier version assessed.
     package var hazard: AlertHazard?
-    /// The texts of a warning. `nil` if the service gives none.
+    /// The texts of a warning. `nil` if the service sends no texts.
     package var texts: AlertTexts?
     /// The reason why the service of a warning reports no danger. `nil` if the service reports a danger.
     package var noDanger: NoDanger?
@@ -103,10 +104,10 @@ package struct StormReason: Sendable, Equatable, Codable {
         (self.hazard, self.texts) = (hazard, texts)
     }
 
-    /// The kind of a warning whose kind does not count. `nil` if the kind counts or is unknown.
+    /// The kind of a warning's hazard, if this kind is not a storm. `nil` if the kind is a storm or is unknown.
     package var ignoredHazard: AlertHazard? { hazard.flatMap { $0.isStorm ? nil : $0 } }
 
-    /// A text in metric units: "thunderstorm (WMO 95)", "gusts up to 92 km/h", "rain up to 24 mm per hour".
+    /// A text in metric units, for example "thunderstorm (WMO 95)", "gusts up to 92 km/h" or "rain up to 24 mm per hour".
     package var detail: String { detail(in: .metric) }
 
     /// Returns the text of ``detail`` in other units.
@@ -123,13 +124,13 @@ package struct StormReason: Sendable, Equatable, Codable {
         return detail(in: units) + because + (source.map { ": \($0)" } ?? "")
     }
 
-    /// `true` if the reason counts only as long as a warning is in force.
+    /// `true` if the reason counts only while a warning is in force.
     package var hangsOnWarnings: Bool {
         if case .alert = key { return true }
         return kind == .alert
     }
 
-    /// The text of ``key`` in metric units. `nil` if there is no key.
+    /// The text of ``key`` in metric units. `nil` if ``key`` is `nil`.
     package var keyWords: String? { key.map { $0.words(for: kind, .metric) } }
 
     /// Returns ``detail(in:)`` without the code.
@@ -143,7 +144,7 @@ package struct StormReason: Sendable, Equatable, Codable {
         }
     }
 
-    /// The time of the reason.
+    /// The time of the reason, from its first hour to the end of its last hour.
     package var window: StormWindow { StormWindow(from: from, until: until) }
 
     /// Joins hours of one kind that follow each other into one reason. The result is ascending by start, then in the order of
@@ -218,7 +219,7 @@ package struct StormReason: Sendable, Equatable, Codable {
 
 /// The verdict on a forecast.
 package enum StormVerdict: Sendable, Equatable, Codable {
-    /// The horizon has at least one reason.
+    /// At least one reason is in the horizon.
     case stormy
     /// Enough hours are known, and none of them is stormy.
     case calm
@@ -228,18 +229,20 @@ package enum StormVerdict: Sendable, Equatable, Codable {
 
 /// A verdict and its reasons.
 package struct Assessment: Sendable, Equatable, Codable {
-    /// Stormy, calm, or unknown.
+    /// The verdict: stormy, calm, or unknown.
     package var verdict: StormVerdict
-    /// The reasons, ascending by start, then in the order of ``StormReasonKind``. Empty unless stormy.
+    /// The reasons, sorted by start and then by ``StormReasonKind``. Empty unless the verdict is stormy.
     package var reasons: [StormReason]
-    /// The reasons that do not count: unconfirmed thunder, warnings that are not severe enough, and warnings of hazards that are not
-    /// storms. `nil` if an earlier version judged the forecast.
+    /// The reasons that do not count: unconfirmed thunder, warnings that are not severe enough, and warnings of hazards that are
+    /// not storms. `nil` if an earlier version assessed the forecast.
     package var unconfirmed: [StormReason]?
-    /// The other service that was asked, because the first forecast had unconfirmed thunder.
+    /// The other service that was also requested, because the first forecast had unconfirmed thunder.
     package var second: String?
-    /// The messages of warnings that have ended or no longer count. Storms with only these warnings are called off.
+    /// The identifiers of messages of warnings that have ended or do not count any more. Storms with only these warnings are called
+    /// off.
     package var cancelled: [String]?
-    /// Hours just ahead for which no service has values; see ``StormRule/unknownHours(in:now:)``. `nil` if there are none.
+    /// The next hours for which no service has values. See ``StormRule/unknownHours(in:now:)``. `nil` if all of these hours are
+    /// known.
     package var unknownHours: [StormWindow]?
 
     /// Creates an assessment from its parts.
@@ -258,9 +261,9 @@ package struct Assessment: Sendable, Equatable, Codable {
         }
     }
 
-    /// `true` if the forecast has thunder that nothing confirms. Another service may confirm it.
+    /// `true` if the forecast has thunder without a confirming condition. Another service may confirm the thunder.
     package var hasDoubtfulThunder: Bool { unconfirmed?.contains { $0.kind == .thunderstorm } ?? false }
 
-    /// The times of the storms. Reasons of any kind within six hours of each other are one storm.
+    /// The times of the storms. Reasons of any kind whose distance is at most six hours are one storm.
     package var windows: [StormWindow] { StormWindow.merge(reasons.map(\.window)) }
 }

@@ -1,10 +1,10 @@
 import Foundation
 
-/// The life of one storm at one place: the newest data, and the notifications that the user was shown.
+/// The states of one storm at one place: the newest data, and the notifications that the user was shown.
 ///
-/// Every rule about this is here, and on the page StormLife. Pure: an event changes the life, and the result is a list of commands. The
-/// store keeps the life in a row. Commands are the difference between the known data and the shown data, so a process that died before it
-/// stored the life gets the same commands again.
+/// Only this type has rules about this state. The page StormLife describes them. The type is pure: the input is an event, and the
+/// output is a list of commands. The store has the state in a row. The commands follow from the difference between the known data
+/// and the shown data. So if a process is killed before it stored the state, the next process gets the same commands.
 package struct StormLife: Sendable, Equatable {
     /// The verdict of the newest data on the storm.
     package enum Outlook: String, Sendable, Codable {
@@ -20,13 +20,13 @@ package struct StormLife: Sendable, Equatable {
 
     /// The notifications of one storm that the user was shown.
     package struct Shown: Sendable, Equatable, Codable {
-        /// The facts that alerted since the storm came or returned. They may change until the notification is shown.
+        /// The facts of the last alert. They may change until the notification is shown.
         package var alerted: Facts
-        /// The part of ``alerted`` that the user saw.
+        /// The facts of ``alerted`` that were on the screen.
         package var seen: Facts?
-        /// The highest level that the user ever saw.
+        /// The highest level that was ever on the screen.
         package var highest: StormSeverity?
-        /// The times when the storm returned after it was called off or over, and alerted.
+        /// The times at which the storm was expected again after it was called off or had ended, and alerted.
         package var returns: [Date] = []
 
         /// `true` if the storm was ever on the screen.
@@ -40,31 +40,31 @@ package struct StormLife: Sendable, Equatable {
         case shown(Shown)
         /// The storm is called off. The user was shown "No longer expected", or had dismissed the storm before.
         case calledOff(Shown)
-        /// The storm was withdrawn and closed at this time. If the clock was ahead then, the storm may not be over.
+        /// The storm was withdrawn and closed at this time. If the clock was ahead at this time, the storm may not have ended.
         case over(Phase, at: Date)
     }
 
-    /// The part of the life that the notification also contains. The copy is newer than the store if a process died before it stored the
-    /// life, or if the store comes from a backup.
+    /// The part of the state that is also stored in the notification. This copy is newer than the store if a process was killed
+    /// before it stored the state, or if the store was restored from a backup.
     package struct Memory: Sendable, Equatable, Codable {
-        /// A counter that grows with each change on the screen.
+        /// A counter that increases with each change on the screen.
         package var step = 0
         package var phase = Phase.unshown
     }
 
-    /// An event in the life of a storm.
+    /// An event of a storm.
     package enum Event: Sendable, Equatable {
-        /// A forecast or warnings were judged. The reasons belong to this storm.
+        /// A forecast or warnings were assessed. The reasons belong to this storm.
         case judged([StormReason], StormCheckData)
         /// Another storm has absorbed this storm.
         case joined
-        /// A check read the notification. Time passes only by this event.
+        /// A check read the state of the notification. Only this event contains the current time.
         ///
-        /// `mayAlert`: `false` if the forecast is awaited, or if the command only withdraws.
+        /// `mayAlert`: `false` if the forecast has not arrived yet, or if the command only withdraws storms.
         case checked(StormAnswer, mayAlert: Bool = true, now: Date)
     }
 
-    /// An effect. Repeating a command changes nothing more.
+    /// An effect. A repeated command has no additional effect.
     package enum Command: Sendable, Equatable {
         case alert
         /// Shows the storm again without an alert.
@@ -79,34 +79,34 @@ package struct StormLife: Sendable, Equatable {
         case closePhotoRequest
     }
 
-    /// Seconds. A beginning that moves earlier by at least this time alerts again.
+    /// A number of seconds. If the beginning of a storm becomes earlier by at least this time, the storm alerts again.
     package static let earlierStart: Double = 3 * 3600
-    /// The maximum number of returns that alert within ``returnSpan``. Further returns are silent.
+    /// The maximum number of returns of a storm that alert within ``returnSpan``. More returns are shown without an alert.
     package static let alertingReturns = 3
-    /// The time in which returns are counted, in seconds.
+    /// The period in which returns are counted, in seconds.
     package static let returnSpan: Double = 86_400
 
     /// The hours of the storm.
     package private(set) var window: StormWindow
-    /// The reasons of the newest data that showed the storm.
+    /// The reasons in the newest data that contained the storm.
     package private(set) var reasons: [StormReason]
     package private(set) var outlook: Outlook
     package private(set) var memory: Memory
 
-    /// Creates a life as it was stored. The defaults are for a storm that was just found.
+    /// Creates a state from its stored fields. The default values are for a storm that was just found.
     package init(
         window: StormWindow, reasons: [StormReason], outlook: Outlook = .expected, memory: Memory = Memory()
     ) {
         (self.window, self.reasons, self.outlook, self.memory) = (window, reasons, outlook, memory)
     }
 
-    /// The notifications of the storm that the user was shown. `nil` if there were none.
+    /// The notifications of the storm that the user was shown. `nil` if no notification was shown.
     package var shown: Shown? { memory.phase.shown }
 
-    /// `true` if the storm was shown, and was neither called off nor closed since.
+    /// `true` if the storm was shown, and was not called off or closed after that.
     package var isShown: Bool { if case .shown = memory.phase { true } else { false } }
 
-    /// `true` if the newest data contains the storm, and its end is in the future.
+    /// Returns whether the newest data contains the storm and its end is in the future.
     package func isOpen(now: Date) -> Bool {
         guard outlook == .expected || outlook == .weaker, window.until > now else { return false }
         // The storm may have been closed while the clock was ahead, or extended since.
@@ -120,9 +120,9 @@ package struct StormLife: Sendable, Equatable {
     package var level: StormSeverity { StormSeverity(reasons) }
     private var facts: Facts { Facts(of: reasons, begins: window.from) }
 
-    /// Changes the life after an event.
+    /// Applies an event.
     ///
-    /// - Returns: The commands to carry out now, in this order. The caller stores the life afterwards.
+    /// - Returns: The commands to carry out now, in this order. The caller then stores the state.
     package mutating func handle(_ event: Event) -> [Command] {
         switch event {
         case .judged(let seen, let look): judge(seen, look)
@@ -326,7 +326,7 @@ package struct StormLife: Sendable, Equatable {
 }
 
 extension StormLife.Phase {
-    /// The notifications that the user was shown. `nil` if there were none.
+    /// The notifications that the user was shown. `nil` if no notification was shown.
     package internal(set) var shown: StormLife.Shown? {
         get {
             switch self {

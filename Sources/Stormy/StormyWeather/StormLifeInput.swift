@@ -1,19 +1,20 @@
 import Foundation
 
-/// The state of a storm's notification, as a check reads it. No launch of the app is needed.
+/// The state of a storm's notification when a check reads it.
 package struct StormAnswer: Sendable, Equatable {
     package enum State: Sendable, Equatable {
         /// The storm has no notification.
         case none
-        /// The notification was not shown yet, because no server runs, because of quiet hours, or because do-not-disturb hides it.
+        /// The notification was not shown yet, because no notification server is running, because of quiet hours, or because the
+        /// do-not-disturb mode hides it.
         case waiting
-        /// The notification is on the screen, or its server removed it unanswered.
+        /// The notification is on the screen, or the server removed it before the user responded.
         case visible
         /// The user postponed the notification.
         case snoozed
         /// The user closed or selected the notification.
         case dismissed
-        /// The notification left the screen at the end of the storm that it named.
+        /// The notification was removed from the screen at the end of its storm.
         case ended
         /// The notification was withdrawn before the user saw it.
         case unseen
@@ -30,18 +31,19 @@ package struct StormAnswer: Sendable, Equatable {
     }
 
     package var state: State
-    /// The copy of the life in the notification. `nil` without a notification, or if an earlier version added the notification.
+    /// The copy of the storm's state in the notification. `nil` without a notification, or if an earlier version added the
+    /// notification.
     package var memory: StormLife.Memory?
-    /// `true` if a photo was given.
+    /// `true` if the user added a photo of the storm.
     package var hasPhoto: Bool
 
-    /// Creates an answer from its parts.
+    /// Creates the state from its parts.
     package init(_ state: State, memory: StormLife.Memory? = nil, hasPhoto: Bool = false) {
         (self.state, self.memory, self.hasPhoto) = (state, memory, hasPhoto)
     }
 }
 
-/// The data of one check at one place: the assessment, and the forecast if it can deny a storm.
+/// The data of one check at one place: the assessment, and the forecast if it can show that a storm is not expected.
 package struct StormCheckData: Sendable, Equatable {
     /// The verdict on a reason that the assessment no longer has.
     enum ReasonVerdict: Sendable, Equatable {
@@ -52,11 +54,11 @@ package struct StormCheckData: Sendable, Equatable {
         case denied
     }
 
-    /// The maximum number of seconds since the fetch of a forecast that can deny a storm.
+    /// The maximum age in seconds of a downloaded forecast that can call off a storm.
     package static let longestAge: Double = 3 * 3600
-    /// The maximum number of seconds since its service made a forecast that can deny a storm.
+    /// The maximum number of seconds after the service made a forecast in which the forecast can call off a storm.
     package static let longestIssue: Double = 12 * 3600
-    /// The part of a limit. A value below this part denies the storm.
+    /// A part of a limit. If a value is below this part of its limit, the storm is not expected.
     package static let denyingPart = 0.8
 
     let assessment: Assessment
@@ -65,10 +67,10 @@ package struct StormCheckData: Sendable, Equatable {
     let forecast: Forecast?
     package let now: Date
 
-    /// Creates a look from its parts.
+    /// Creates the data from its parts.
     ///
     /// - Parameters:
-    ///   - forecast: The forecast that was judged. `nil` if the services could not be asked.
+    ///   - forecast: The forecast that was assessed. `nil` if the services could not be requested.
     ///   - fetchedAt: The time when the forecast was received.
     package init(_ assessment: Assessment, rule: StormRule, forecast: Forecast? = nil, fetchedAt: Date? = nil, now: Date) {
         (self.assessment, self.rule, self.now) = (assessment, rule, now)

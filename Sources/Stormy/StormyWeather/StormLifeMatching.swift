@@ -9,14 +9,14 @@ extension StormLife {
         case change(Int64, StormLife)
     }
 
-    /// Updates the storms of one place after a judgement.
+    /// Updates the storms of one place after an assessment.
     ///
-    /// Seen and known windows are one storm if they overlap or are within six hours of each other, directly or through other windows.
-    /// Windows of the same warning are also one storm, at any distance. The storm keeps its record (the shown one, or else the oldest), so
-    /// that a storm alerts once. A repeated call with the same look changes nothing.
+    /// New and known windows are one storm if they overlap or their distance is at most six hours, directly or through other
+    /// windows. Windows of the same warning are also one storm, at any distance. The storm keeps its record (the shown record, or
+    /// else the oldest record), so that a storm alerts once. A repeated call with the same data changes nothing.
     ///
-    /// - Parameter known: Storms of the place by their number. Pass storms that ended within the last six hours also, so that a storm that
-    ///   returns is the same storm.
+    /// - Parameter known: The storms of the place with their numbers. Also pass storms that ended within the last six hours, so
+    ///   that a storm that returns is the same storm.
     package static func follow(_ known: [(id: Int64, life: StormLife)], _ look: StormCheckData) -> [Change] {
         var changes: [Change] = []
         func note(_ id: Int64, _ life: StormLife, from before: StormLife) {

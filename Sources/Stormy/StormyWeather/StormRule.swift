@@ -1,6 +1,6 @@
 import Foundation
 
-/// The minimum severity of an official alert (CAP) that counts, for services with alerts.
+/// The severity of an official warning (CAP). As a setting, it is the minimum severity that counts.
 package enum CAPSeverity: String, Sendable, Hashable, Codable, CaseIterable {
     /// Minimal threat, or worse.
     case minor
@@ -10,18 +10,18 @@ package enum CAPSeverity: String, Sendable, Hashable, Codable, CaseIterable {
     case severe
     /// Extraordinary threat only.
     case extreme
-    /// Alerts do not count.
+    /// Official warnings do not count.
     case off
 }
 
-/// The conditions under which a forecast is a storm. One condition in any hour of the horizon is enough.
+/// The conditions under which a storm is expected. One condition in any hour of the horizon is sufficient.
 ///
-/// Gusts and rain at their limits count alone. Thunder in a forecast is often only a score of how unstable the air is, so it needs a
-/// confirming condition: rain that falls, or gusts at half their limit.
+/// Gusts and rain at their limits count alone. Thunder in a forecast is often only a measure of how unstable the air is. So thunder
+/// needs a confirming condition: rain, or gusts of half their limit.
 package struct StormRule: Sendable, Equatable, Codable {
-    /// The number of hours from now that are judged.
+    /// The number of hours from now that are assessed.
     package var horizonHours: Int
-    /// `true` if a thunderstorm counts that another value of the hour confirms.
+    /// `true` if thunder with a confirming condition counts.
     package var thunderstorm: Bool
     /// The lowest gusts that count, in km/h.
     package var gustsKMH: Double
@@ -30,16 +30,16 @@ package struct StormRule: Sendable, Equatable, Codable {
     /// The lowest severity of an official warning that counts alone, if its kind is ``AlertHazard/isStorm``.
     package var alertSeverity: CAPSeverity
 
-    /// Millimetres per hour of rain or showers that confirm thunder. Source of the rule: Open-Meteo's weather code is 95 from 0.1 mm per
-    /// hour if the air is unstable enough.
+    /// The minimum rain or showers that confirm thunder, in mm per hour. Source of the rule: Open-Meteo's weather code is 95 from
+    /// 0.1 mm per hour if the air is unstable enough.
     package static let confirmingRainMM = 0.5
-    /// The minimum CAPE in joules per kilogram with which rain confirms thunder, if the service gives CAPE.
+    /// The minimum CAPE in J/kg with which rain confirms thunder, if the service sends CAPE.
     package static let confirmingCAPE = 100.0
 
-    /// Gusts in km/h that confirm thunder.
+    /// The minimum gusts that confirm thunder, in km/h.
     package var confirmingGustsKMH: Double { gustsKMH / 2 }
 
-    /// The minimum number of known hours in the horizon for the verdict calm.
+    /// The minimum number of known hours in the horizon that the verdict calm requires.
     package static let minimumKnownHours = 6
 
     /// Creates a rule. The default values are the defaults of the configuration.
@@ -54,14 +54,14 @@ package struct StormRule: Sendable, Equatable, Codable {
         self.alertSeverity = alertSeverity
     }
 
-    /// Judges the hours from `now` to the end of the horizon, including the hour of `now`.
+    /// Assesses the hours from `now` to the end of the horizon, including the hour of `now`.
     ///
-    /// A single storm is enough for the verdict stormy, even if other hours are unknown. The verdict is calm only if the forecast contains
-    /// the hour of `now` and enough other hours. Missing data never counts as calm.
+    /// One storm is sufficient for the verdict stormy, also if other hours are unknown. The verdict is calm only if the forecast
+    /// contains the hour of `now` and enough other hours. Missing data never counts as calm.
     ///
     /// - Parameters:
-    ///   - second: the forecast of another service. Thunder counts if both forecasts contain it. A storm of the second forecast alone also
-    ///     counts.
+    ///   - second: the forecast of another service. Thunder counts if both forecasts contain it. A storm that is only in the second
+    ///     forecast also counts.
     ///   - alerts: official warnings at the place.
     package func assess(
         _ forecast: Forecast, beside second: Forecast? = nil, alerts: [AlertEvent] = [], now: Date
@@ -82,9 +82,9 @@ package struct StormRule: Sendable, Equatable, Codable {
         return assessment
     }
 
-    /// Returns the reason why a reason of ``Assessment/unconfirmed`` does not count, for the user.
+    /// Returns a text for the user about why a reason of ``Assessment/unconfirmed`` does not count.
     ///
-    /// - Parameter second: the other service that was asked.
+    /// - Parameter second: the other service that was also requested.
     package func words(notCounting reason: StormReason, second: String?) -> String {
         guard reason.kind == .alert else {
             return "without the rain or wind of one" + (second.map { ", and \($0) has none" } ?? "")

@@ -1,13 +1,13 @@
 /// The severity of a storm, which is the severity of its worst reason.
 ///
-/// Source of the values: the warning levels of the Deutscher Wetterdienst. Severe is its level 3 (gusts of 105 km/h, 25 mm of rain in an
-/// hour), and extreme is its level 4 (gusts of 140 km/h, 40 mm).
+/// Source of the values: the warning levels of the Deutscher Wetterdienst. `severe` is their level 3 (gusts of 105 km/h, 25 mm of
+/// rain in an hour), and `extreme` is their level 4 (gusts of 140 km/h, 40 mm).
 package enum StormSeverity: Int, Sendable, Comparable {
     case moderate
     case severe
     case extreme
 
-    /// Returns the highest severity of a storm's reasons.
+    /// Creates the severity of a storm: the highest severity of its reasons.
     package init(_ reasons: [StormReason]) { self = reasons.map(Self.init).max() ?? .moderate }
 
     private init(_ reason: StormReason) {

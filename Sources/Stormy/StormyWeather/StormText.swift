@@ -14,8 +14,8 @@ package enum StormText {
         return "No longer expected: storm" + (name.isEmpty ? "" : " in \(name)")
     }
 
-    /// Returns the reason why a storm is no longer expected. The warning may have ended, been lowered, or belong to a source that the user
-    /// removed.
+    /// Returns the reason why a storm is no longer expected. The warning may have ended, its severity may have been lowered, or the
+    /// user may have removed its source.
     package static func calledOffBody(_ reasons: [StormReason]) -> String {
         reasons.allSatisfy(\.hangsOnWarnings)
             ? "No official warning of the chosen severity is known here now." : "The newest forecast no longer shows it."
@@ -29,14 +29,15 @@ package enum StormText {
         }
     }
 
-    /// Returns the expected weather with times: "Strong thunderstorm 17:00–20:00, gusts up to 92 km/h." The worst kind and the most severe
-    /// warning are first, because some desktops show only one line. A reason has its own times if they differ from the times of the reason
-    /// before. The text is empty without reasons.
+    /// Returns the expected weather with times: "Strong thunderstorm 17:00–20:00, gusts up to 92 km/h." The worst kind and the most
+    /// severe warning are first, because some desktops show only one line. The times of a reason are shown if they differ from the
+    /// times of the previous reason. The text is empty without reasons.
     ///
     /// - Parameters:
-    ///   - timeZone: the time zone of the place. Times name the zone if the reader's clocks differ.
+    ///   - timeZone: the time zone of the place. If the reader's time differs from it, the text contains the time zone.
     ///   - reader: the reader's time zone.
-    ///   - now: a reason that has begun is shown only with its end, "until 20:00". `nil` to show both times always.
+    ///   - now: the current time. A reason that has already begun is shown only with its end, "until 20:00". `nil` to always show
+    ///     both times.
     package static func body(
         _ reasons: [StormReason], timeZone: TimeZone, reader: TimeZone = .current, locale: Locale, units: WeatherUnits,
         now: Date? = nil
@@ -63,7 +64,8 @@ package enum StormText {
         return ([first.prefix(1).uppercased() + first.dropFirst()] + phrases.dropFirst()).joined(separator: ", ") + "."
     }
 
-    /// Returns the headline of the most severe warning. `nil` if there is none, or if the headline is only the name of the warning.
+    /// Returns the headline of the most severe warning. `nil` if the warning has no headline, or if the headline is only the name
+    /// of the warning.
     package static func headline(_ reasons: [StormReason]) -> String? {
         let warnings = reasons.filter { $0.kind == .alert }
         guard let worst = warnings.max(by: { $0.peak < $1.peak }), let headline = worst.texts?.headline,

@@ -2,12 +2,12 @@ import Foundation
 
 /// The time of a storm, from its first hour to the end of its last hour.
 package struct StormWindow: Sendable, Hashable, Codable {
-    /// The beginning.
+    /// The beginning of the window.
     package var from: Date
-    /// The end, which is never before ``from``.
+    /// The end of the window. It is never before ``from``.
     package var until: Date
 
-    /// Seconds (6 h). Windows with at most this distance are one storm.
+    /// The maximum distance in seconds (6 h) of two windows that are one storm.
     package static let mergeGap: TimeInterval = 6 * 3600
 
     /// Creates a window. Bounds in the wrong order are exchanged.
@@ -16,8 +16,9 @@ package struct StormWindow: Sendable, Hashable, Codable {
         self.until = max(from, until)
     }
 
-    /// Joins windows into storms. Windows that overlap, or that have a distance of at most `gap` seconds, become one. The result is
-    /// ascending, and its windows have distances of more than `gap`. The order and the repetition of the input have no effect.
+    /// Joins windows into storms. Windows that overlap, or whose distance is at most `gap` seconds, become one window. The result
+    /// is ascending, and the distances of its windows are more than `gap`. The order of the input and repeated windows have no
+    /// effect.
     package static func merge(_ windows: [StormWindow], gap: TimeInterval = mergeGap) -> [StormWindow] {
         var storms: [StormWindow] = []
         for window in windows.sorted(by: { ($0.from, $0.until) < ($1.from, $1.until) }) {

@@ -1,13 +1,13 @@
 import Foundation
 import TransferMachines
 
-/// The reason why a request cannot be written.
+/// The reason why a request cannot be created.
 package enum WeatherRequestError: Error, Equatable, Sendable {
     /// The replacement address is not `http(s)://HOST[:PORT][/PATH]`.
     case invalidBaseURL(String)
     /// The name is too short, because the geocoding service needs at least two letters.
     case nameTooShort(String)
-    /// The service has no address for the place.
+    /// The service does not cover the place.
     case notCovered
 
     /// A sentence for the user.
@@ -24,15 +24,16 @@ package enum WeatherRequestError: Error, Equatable, Sendable {
 
 /// The reason why a response of a weather service has no usable forecast.
 package enum WeatherError: Error, Equatable, Sendable {
-    /// The response is not JSON, or is JSON of another kind, for example a captive portal's page. The excerpt is its beginning.
+    /// The response is not JSON, or is JSON of another kind, for example the page of a captive portal. The excerpt is the beginning
+    /// of the response.
     case notJSON(excerpt: String)
-    /// The response begins like JSON and ends in the middle.
+    /// The response begins like JSON but is incomplete.
     case truncated
     /// The service reports an error, or responded with a status outside 200...299.
     case service(status: Int, reason: String)
     /// The service received too many requests. A later request may succeed.
     case rateLimited(reason: String)
-    /// The stored version is current (304).
+    /// The stored response is current (status 304).
     case notModified
     /// The service has no forecasts for that place.
     case notCovered
@@ -40,9 +41,10 @@ package enum WeatherError: Error, Equatable, Sendable {
     case notCAP
     /// The number of warnings that cannot be read.
     case unreadableWarnings(Int)
-    /// References and other parts of the warnings that are not used as the service wrote them, one sentence each.
+    /// The parts of warnings, for example references, that are not used as the service wrote them. Each part has one sentence.
     case unusedReferences([String])
-    /// The service's data is not newer than before. A number of warnings that the service no longer lists are kept.
+    /// The service's data is not newer than in the previous response. Warnings that are missing in the data are kept. `kept` is
+    /// their number.
     case oldWarnings(kept: Int, dataTime: Date)
     /// The forecast was made too long ago.
     case old(hours: Int)
@@ -50,7 +52,7 @@ package enum WeatherError: Error, Equatable, Sendable {
     case tooLarge(bytes: Int, most: Int = ServiceAnswer.maximumBytes)
     /// The response has more XML elements and attributes than the limit.
     case tooManyElements
-    /// The response is well-formed, but has no usable hour.
+    /// The response is valid, but contains no usable hour.
     case noData
 
     /// A sentence for the user.

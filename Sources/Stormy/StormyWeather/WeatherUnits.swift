@@ -1,4 +1,4 @@
-/// The units in which a user reads the weather. Output for scripts is always metric.
+/// The units in which the weather is shown to the user. Output for scripts is always metric.
 package enum WeatherUnits: Sendable, CaseIterable {
     /// km/h, mm, degrees Celsius.
     case metric

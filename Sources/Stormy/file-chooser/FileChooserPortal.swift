@@ -1,8 +1,8 @@
 import CLibnotify
 import DesktopBus
 
-/// The file chooser of the desktop's portal (`org.freedesktop.portal.FileChooser`). The portal serves sandboxed apps as well, and its
-/// windows match the desktop.
+/// The file chooser of the desktop's portal (`org.freedesktop.portal.FileChooser`). The portal also works in sandboxes, and its
+/// windows look like the desktop's windows.
 final class FileChooserPortal {
     enum Choice: Equatable, Sendable {
         /// The paths of the chosen files.

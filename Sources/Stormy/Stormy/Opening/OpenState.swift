@@ -1,10 +1,10 @@
-/// The forecasts that are fetched before the weather of the places is opened. Corresponds to Realm's three behaviors.
+/// The forecasts that are downloaded before the weather of the places is opened. The cases are Realm's three behaviors.
 package enum OpenBehavior: Sendable {
-    /// Fetches no forecast and opens the stored copy at once.
+    /// Downloads no forecast, and opens the stored forecasts at once.
     case never
-    /// Fetches the forecasts of places that have none.
+    /// Downloads forecasts only for places without a stored forecast.
     case once
-    /// Fetches all forecasts, each time.
+    /// Always downloads all forecasts.
     case always
 }
 
@@ -12,9 +12,9 @@ package enum OpenBehavior: Sendable {
 package enum OpenState: Sendable {
     /// The services are requested next.
     case connecting
-    /// The store has no place. The opening continues when any process adds one.
+    /// The store has no place. The opening continues when a process adds a place.
     case waitingForUser
-    /// The number of places that were requested, and the number of places to request.
+    /// The number of places whose requests are complete, and the number of all places to request.
     case progress(done: Int, total: Int)
     /// The last state of an opening that succeeded.
     case open(OpenedWeather)
@@ -24,17 +24,19 @@ package enum OpenState: Sendable {
     case error(any Error)
 }
 
-/// The weather of the places, as it was judged when it was opened.
+/// The weather of the places at the time of the opening.
 package struct OpenedWeather: Sendable {
-    /// In the order of the places.
+    /// The results of the checks, in the order of the places.
     package var outcomes: [CheckOutcome]
-    /// A sentence about region codes of official warnings that are not known; `nil` if there are none to report.
+    /// A sentence about unknown region codes in official warnings. `nil` if no such codes have to be reported.
     package var unknownRegions: String?
 }
 
-/// Opens the weather, and fails if a service does not respond. Corresponds to Realm's `AsyncOpen`. Responses that did arrive are stored.
+/// Opens the weather, and fails if a service does not respond. It is like Realm's `AsyncOpen`. Responses that arrived are stored
+/// also in this case.
 ///
-/// Differs from Realm: a sequence instead of a property wrapper; it ends with ``OpenState/open(_:)`` or ``OpenState/error(_:)``.
+/// Differs from Realm: it is a sequence and not a property wrapper. The sequence ends with ``OpenState/open(_:)`` or
+/// ``OpenState/error(_:)``.
 package struct AsyncOpen: AsyncSequence, Sendable {
     package typealias Element = OpenState
 
@@ -48,26 +50,27 @@ package struct AsyncOpen: AsyncSequence, Sendable {
         settings: StormySettings = .current
     ) { opening = WeatherOpening(store, names, behavior, timeout, settings, fallsBack: false) }
 
-    /// Begins the opening. An earlier one of the same store in this process is cancelled.
+    /// Begins the opening. An earlier opening of the same store in this process is cancelled.
     package func makeAsyncIterator() -> AsyncStream<OpenState>.Iterator { opening.begin().makeAsyncIterator() }
 }
 
-/// Opens the weather, and uses the stored copy if a service does not respond. Corresponds to Realm's `AutoOpen`. The result contains the
-/// reason and the age of the copy.
+/// Opens the weather, and uses the stored forecast if a service does not respond. It is like Realm's `AutoOpen`. The result
+/// contains the reason and the age of the stored forecast.
 ///
-/// Differs from Realm: a sequence instead of a property wrapper; it ends with ``OpenState/open(_:)`` or ``OpenState/error(_:)``.
+/// Differs from Realm: it is a sequence and not a property wrapper. The sequence ends with ``OpenState/open(_:)`` or
+/// ``OpenState/error(_:)``.
 package struct AutoOpen: AsyncSequence, Sendable {
     package typealias Element = OpenState
 
     private let opening: WeatherOpening
 
-    /// Has the parameters of ``AsyncOpen``'s initializer.
+    /// Creates the sequence. The parameters are the same as in ``AsyncOpen``'s initializer.
     package init(
         _ store: StormyStore, places names: [String]? = nil, _ behavior: OpenBehavior = .always, timeout: Duration? = nil,
         settings: StormySettings = .current
     ) { opening = WeatherOpening(store, names, behavior, timeout, settings, fallsBack: true) }
 
-    /// Begins the opening. An earlier one of the same store in this process is cancelled.
+    /// Begins the opening. An earlier opening of the same store in this process is cancelled.
     package func makeAsyncIterator() -> AsyncStream<OpenState>.Iterator { opening.begin().makeAsyncIterator() }
 }
 

@@ -7,9 +7,9 @@ import Synchronization
 package struct StoreContent: Equatable, Sendable {
     package var places: [Place]
     package var checks: [CheckRecord]
-    /// The storms that are not over.
+    /// The storms that have not ended.
     package var storms: [StormRecord]
-    /// The photo jobs that wait for a photo, and the photos that are held.
+    /// The photo requests that wait for a photo, and the photos that are held because of their location.
     package var photos: [PhotoRecord]
 }
 
@@ -47,7 +47,7 @@ extension StormyStore {
     }
 }
 
-/// Makes GRDB read again after other processes have written.
+/// Notifies GRDB of commits of other processes, so that it reads again.
 private final class ExternalWrites: Sendable {
     private let database: DatabaseQueue
     private let queue = DispatchQueue(label: "store-others")

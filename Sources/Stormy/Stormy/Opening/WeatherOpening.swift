@@ -4,7 +4,7 @@ import Foundation
 import StormyWeather
 import Synchronization
 
-/// An opening: requests the forecasts that its behavior needs, a few places at a time, and reports its progress.
+/// An opening. It requests the forecasts that its behavior needs, for a few places at a time, and reports its progress.
 struct WeatherOpening: Sendable {
     /// The number of places that are requested at the same time.
     private static let lanes = 6

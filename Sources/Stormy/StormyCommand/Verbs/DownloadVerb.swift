@@ -208,8 +208,8 @@ struct DownloadVerb: AsyncParsableCommand {
     }
 }
 
-/// Receives the end of the download instead of a launched app. The terminal prints the end. If the terminal accepts no output, a
-/// notification shows it.
+/// Receives the end of the download instead of a launched app. The end is printed in the terminal. If the terminal accepts no
+/// output, a notification shows the end.
 private final class DownloadFollower: URLSessionDownloadDelegate, Sendable {
     private let isShown = Mutex(false)
 

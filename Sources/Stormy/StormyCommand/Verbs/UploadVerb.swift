@@ -343,7 +343,8 @@ private enum UploadReport: Encodable {
     }
 }
 
-/// The ends that a waiting terminal has printed. Each failure is printed at once, because the terminal may be closed before the last end.
+/// The ends that a waiting terminal has printed. Each failure is printed at once, because the terminal may be closed before the
+/// last upload ends.
 private final class PrintedEnds: Sendable {
     private let transfers = Mutex<Set<Int64>>([])
     /// The output of the command. A delegate's queue does not carry it.

@@ -1,6 +1,7 @@
 import Foundation
 
-/// The area of a warning. An area that is not drawn is matched by its codes, and never by its name, because "Porto" is not "Porto Santo".
+/// The area of a warning. If an area has no polygon or circle, its codes are compared with a place. Its name is never compared,
+/// because "Porto" is not "Porto Santo".
 package struct AlertArea: Sendable, Equatable {
     package struct Circle: Sendable, Equatable, Codable {
         package var center: Coordinates
@@ -9,25 +10,26 @@ package struct AlertArea: Sendable, Equatable {
         package init(center: Coordinates, kilometres: Double) { (self.center, self.kilometres) = (center, kilometres) }
     }
 
-    /// The name for the user.
+    /// The name of the area for the user.
     package var name: String
-    /// Rings of corners. The last corner is joined to the first.
+    /// The polygons as lists of corners. The last corner is connected to the first corner.
     package var polygons: [[Coordinates]]
     package var circles: [Circle]
-    /// The codes of the area, of the types that the region table has.
+    /// The codes of the area whose types are in the region table.
     package var codes: [RegionCode]
-    /// `true` if a polygon or a circle could not be read. The area may then hold at more places.
+    /// `true` if a polygon or a circle could not be read. In this case the area may contain more places.
     package var hasUnreadableShape = false
 
     package init(name: String, polygons: [[Coordinates]] = [], circles: [Circle] = [], codes: [RegionCode] = []) {
         (self.name, self.polygons, self.circles, self.codes) = (name, polygons, circles, codes)
     }
 
-    /// `true` if a polygon or a circle shows the area. A circle without a radius is only a mark, for example of an earthquake, so the codes
-    /// next to the circle count.
+    /// `true` if the area has a polygon or a circle. A circle without a radius is only a mark, for example of an earthquake, so it
+    /// is ignored and the codes are used.
     package var isDrawn: Bool { !polygons.isEmpty || circles.contains { $0.kilometres > 0 } }
 
-    /// `true` if the area has a shape or the region table has one of its codes. Other areas cannot be compared with a place.
+    /// `true` if the area has a polygon or a circle, or if the region table has one of its codes. Other areas cannot be compared
+    /// with a place.
     package var isPlaceable: Bool { isPlaced || !circles.isEmpty }
 
     /// `true` if the area is drawn or the region table has one of its codes. A circle without a radius does not count.
@@ -43,13 +45,15 @@ package struct AlertArea: Sendable, Equatable {
     /// `true` if the area is incomplete and has codes of types that the region table has.
     var hasUnknownPart: Bool { !codes.isEmpty && isIncomplete }
 
-    /// The codes that the region table lacks. Empty if the area is drawn, because shapes count before codes.
+    /// The codes that are missing in the region table. Empty if the area has a polygon or a circle, because shapes are used before
+    /// codes.
     package var unknownCodes: [RegionCode] { isDrawn ? [] : codes.filter { RegionTable.europe.region($0) == nil } }
 
-    /// The regions that the codes mean.
+    /// The regions of the codes.
     package var regions: Set<WarningRegion> { codes.isEmpty ? [] : Set(codes.compactMap(RegionTable.europe.region)) }
 
-    /// Returns whether the area contains a place. A drawn area counts before codes. `nil` if the area cannot be compared with a place.
+    /// Returns whether the area contains a place. Polygons and circles are used before codes. `nil` if the area cannot be compared
+    /// with a place.
     package func holds(at place: Coordinates) -> Bool? {
         if contains(place) { return true }
         if isDrawn, !hasUnreadableShape || codes.isEmpty { return false }
@@ -165,7 +169,7 @@ package struct AlertArea: Sendable, Equatable {
     }
 }
 
-/// A ring is stored as one text, because a list of 50,000 corners takes JSON's decoder most of a second.
+/// A polygon is stored as one text, because the JSON decoder needs most of a second for a list of 50,000 corners.
 extension AlertArea: Codable {
     private enum CodingKeys: String, CodingKey { case name, polygons, circles, codes, hasUnreadableShape }
 

@@ -4,11 +4,11 @@ import Foundation
 package struct AlertEvent: Sendable, Equatable {
     package enum State: Sendable, Equatable { case standing, cancelled }
 
-    /// The identifiers of all known messages of the event, including messages that are only referenced, ascending.
+    /// The identifiers of all known messages of the event in ascending order, including messages that are only referenced.
     package var messages: [String]
     package var state: State
-    /// The infos of the newest message about the place, in one language: one for each hazard and time. Empty if the warning is cancelled or
-    /// now elsewhere, or if only a message that refers to the warning is known.
+    /// The infos of the newest message about the place, in one language. Each hazard and time has one info. Empty if the warning is
+    /// cancelled or is for other places now, or if only a message that refers to the warning is known.
     package var infos: [AlertInfo]
 
     package init(messages: [String], state: State, infos: [AlertInfo]) {
@@ -18,8 +18,8 @@ package struct AlertEvent: Sendable, Equatable {
 
 /// The known messages about a place, grouped by event.
 ///
-/// References join messages, in any order of arrival. An update replaces the messages that it refers to, and a cancellation ends them. A
-/// cancelled warning is not the same as an expired one.
+/// Messages that refer to each other are one event, in any order of arrival. An update replaces the messages that it refers to, and
+/// a cancellation ends them. A cancelled warning is not the same as an expired warning.
 package struct AlertBook: Sendable, Equatable {
     private(set) package var messages: [AlertMessage]
 
@@ -31,13 +31,13 @@ package struct AlertBook: Sendable, Equatable {
 
     package mutating func add(_ message: AlertMessage) { add([message]) }
 
-    /// Adds the messages that are listed now. A message that is sent again under its identifier counts as sent at the later time. All
-    /// documents that are listed together count, even if their identifiers are equal. The content of a document replaces its earlier
-    /// content, even if the identifiers differ.
+    /// Adds the messages that are listed now. If a message is sent again with the same identifier, the later time of sending is
+    /// used. All documents that are listed together are used, also if their identifiers are equal. The content of a document
+    /// replaces its earlier content, also if the identifiers differ.
     ///
     /// - Parameters:
-    ///   - keepsUnlisted: `false` if a document that is not listed is over.
-    ///   - now: a stored message from the future had a wrong clock, and does not count as newer.
+    ///   - keepsUnlisted: `false` if the warnings of a document that is not listed have ended.
+    ///   - now: the current time. A stored message from the future came from a wrong clock, and is not treated as newer.
     package mutating func add(_ listed: [AlertMessage], keepsUnlisted: Bool = true, now: Date = .distantFuture) {
         let listed = Self.joined(listed)
         let links = Dictionary(grouping: listed, by: \.identifier).mapValues { Set($0.map(\.link)) }
@@ -89,7 +89,7 @@ package struct AlertBook: Sendable, Equatable {
 
     /// Ends the warnings of documents that now contain a test or a draft.
     ///
-    /// - Parameter current: the messages of all other documents. A message that is listed again counts again.
+    /// - Parameter current: the messages of all other documents. A message that is listed again is used again.
     package mutating func endEmptyDocuments(_ links: Set<String>, _ current: [AlertMessage], now: Date) {
         let back = Set(current.map { $0.identifier + Self.gone })
         messages.removeAll { back.contains($0.identifier) }
@@ -113,13 +113,13 @@ package struct AlertBook: Sendable, Equatable {
         }
     }
 
-    /// Ends warnings that a service no longer lists. Such a service does not send cancellations, so a missing warning that is not over was
-    /// cancelled. A warning that is listed again is in force again.
+    /// Ends warnings that a service no longer lists. Such a service does not send cancellations. So a missing warning that has not
+    /// expired was cancelled. A warning that is listed again is in force again.
     ///
     /// - Parameters:
     ///   - current: all messages that the service lists now.
     ///   - before: the messages that the service listed before.
-    ///   - isNewer: `true` if the data is newer than before. Otherwise missing warnings are kept, and warnings that were ended stay ended.
+    ///   - isNewer: `true` if the data is newer than before. Otherwise missing warnings are kept, and ended warnings stay ended.
     /// - Returns: the number of events that were kept because the data is not newer.
     @discardableResult
     package mutating func endMissingWarnings(
@@ -153,10 +153,10 @@ package struct AlertBook: Sendable, Equatable {
     /// The end of a cancellation's identifier, if the cancellation was not sent but concluded from the list of the service.
     static let gone = " gone"
 
-    /// Removes events that are not about a place, because a feed has the warnings of a complete country.
+    /// Removes events that are not for a place, because a feed has the warnings of a complete country.
     ///
-    /// - Parameter isAsked: `true` if the service was requested for this place. Messages without an area then count. In a feed, such a
-    ///   message counts only together with a message of the same event whose area contains the place.
+    /// - Parameter isAsked: `true` if the service was requested for this place. In this case messages without an area are kept. In
+    ///   a feed, such a message is kept only if another message of the same event has an area that contains the place.
     package mutating func removeDistant(at place: Coordinates, isAsked: Bool) {
         let kept = groups().filter { group in
             messages.contains { message in
@@ -167,8 +167,8 @@ package struct AlertBook: Sendable, Equatable {
         messages.removeAll { !names.contains($0.identifier) }
     }
 
-    /// Removes events that have been over for a long time. A late cancellation would then find no event. A warning in force without an end
-    /// is not over.
+    /// Removes events that ended before a date. Newer events are kept, because a late cancellation must find its event. A warning
+    /// without an end is kept while it is in force.
     package mutating func prune(before date: Date) {
         let over = events(at: nil, language: nil).filter { event in
             !(event.state == .standing && event.infos.contains { $0.hasOpenEnd == true })
@@ -185,11 +185,13 @@ package struct AlertBook: Sendable, Equatable {
     /// Returns the events at a place.
     ///
     /// - Parameters:
-    ///   - place: `nil` for all places. A message without an area counts, because its service was requested for this place.
+    ///   - place: the place, or `nil` for all places. Messages without an area are included, because their service was requested
+    ///     for this place.
     ///   - language: the reader's language, for example "en". Messages in this language are preferred.
-    ///   - now: a cancellation counts after the time at which it was sent.
-    ///   - listedAt: the time of the last response. An open end is after the next daily check, which requests the service again. A warning
-    ///     without an end is not extended by more than the longest hazard, because an archive of old warnings is also a list.
+    ///   - now: the current time. A cancellation is used after the time at which it was sent.
+    ///   - listedAt: the time of the last response. The assumed end of a warning without an end is after the next daily check,
+    ///     because that check requests the service again. The assumed end is limited by the longest duration of a hazard, because a
+    ///     list may be an archive of old warnings.
     package func events(
         at place: Coordinates?, language: String?, now: Date = .distantFuture, listedAt: Date? = nil
     ) -> [AlertEvent] {
@@ -221,7 +223,7 @@ package struct AlertBook: Sendable, Equatable {
     /// Seconds from the response of a service to an open end: a day and a half, because a daily check may be late.
     private static let openDuration: TimeInterval = 36 * 3600
 
-    /// Returns sentences about unused references and cancellations of the messages that are listed now.
+    /// Returns sentences about the references and cancellations of the listed messages that are not used.
     package func unusedReferences(of current: [AlertMessage], now: Date) -> [String] {
         let listed = Set(current.map(\.identifier))
         let unread = current.count { $0.kind == .cancel && $0.references.isEmpty }

@@ -1,12 +1,12 @@
 import Foundation
 
-/// A part of a warning that is not used as the service wrote it. The warning still counts, and the user is informed.
+/// A part of a warning that is not used as the service wrote it. The warning is still used, and the user is shown a message.
 package enum AlertDoubt: String, Sendable, Hashable, Codable, CaseIterable {
     /// The severity cannot be read, or an update does not contain it.
     case severity
     /// A time cannot be read.
     case time
-    /// The end is too far away.
+    /// The end is too far in the future.
     case end
 
     fileprivate var sentence: String {
@@ -33,18 +33,18 @@ extension AlertMessage {
         }
     }
 
-    /// `true` if a polygon has edges that may go either way round the Earth.
+    /// `true` if a polygon has edges whose direction around the Earth is not clear.
     package var hasAmbiguousShapes: Bool {
         infos.contains { info in info.areas.contains { $0.polygons.contains(where: AlertArea.isAmbiguous) } }
     }
 
     // MARK: Severity
 
-    /// Returns messages whose unknown severities are the severities of earlier messages. A severity that is unknown now has not become
-    /// less, so such an update ends no warning.
+    /// Returns the messages, with unknown severities replaced by the severities of earlier messages. So an update with an
+    /// unreadable severity does not end a warning.
     ///
-    /// Earlier messages are the references of a message, the messages of its document, and the message itself. Only warnings of the same
-    /// kind are compared.
+    /// Earlier messages are the messages that a message refers to, the earlier messages of its document, and the earlier version of
+    /// the message itself. Only warnings of the same kind are compared.
     ///
     /// - Parameter before: the messages that were known before.
     package static func keepingSeverities(_ current: [AlertMessage], before: [AlertMessage]) -> [AlertMessage] {

@@ -5,27 +5,27 @@ import TransferMachines
 package enum AlertFeed {
     /// The content of an entry.
     package enum Entry: Sendable, Equatable, Codable {
-        /// The address of a document, and the time when it was written according to the feed. A document is fetched once for each such
-        /// time.
+        /// The address of a document, and the time at which the document was written according to the feed. A document is
+        /// downloaded once for each such time.
         case link(String, updated: String?)
         case message(AlertMessage)
     }
 
-    /// The maximum number of documents of one feed that are used: the most severe ones, and the newest ones of equal severity. The feed
-    /// gives both values.
+    /// The maximum number of documents of one feed that are used. The most severe documents are used, and of equal severity the
+    /// newest. The feed contains the severity and the time of each document.
     package static let mostLinks = 1000
 
-    /// The entries of a feed, and the number of further documents.
+    /// The entries of a feed, and the number of documents that are not used.
     package struct Content: Sendable, Equatable {
         package var entries: [Entry]
         package var leftOut = 0
-        /// Entries without a usable link, and warnings in entries that cannot be read.
+        /// The number of entries without a usable link, and of warnings in entries that cannot be read.
         package var unusable = 0
-        /// `updated` of the feed itself, ``DataTime``; `nil` if the feed does not have it.
+        /// The element `updated` of the feed itself (see ``DataTime``). `nil` if the feed does not have it.
         package var dataTime: Date?
     }
 
-    /// - Parameter base: the feed's address, for relative links.
+    /// - Parameter base: the feed's address, to which relative links are added.
     /// - Throws: ``WeatherError/notCAP``.
     package static func parse(_ data: Data, base: String) throws(WeatherError) -> Content {
         guard data.count <= ServiceAnswer.maximumBytes else { throw .tooLarge(bytes: data.count) }

@@ -2,7 +2,7 @@
 package enum AlertHazard: String, Sendable, Hashable, Codable, CaseIterable {
     // Kinds that count as a storm. The first one has priority if the codes of a warning name several.
     case thunderstorm, wind, flood, rain, snow
-    /// A weather warning that no code and no known word classifies.
+    /// A weather warning whose kind is not shown by a code or a known word.
     case weather
 
     // Kinds that do not count.

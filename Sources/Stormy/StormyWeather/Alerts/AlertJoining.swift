@@ -7,9 +7,9 @@ extension AlertEvent {
 
     /// Joins the events of services that send one message for each region, day and language.
     ///
-    /// Two warnings are one if they have the same hazard and severity, share an area at the place, and have times that overlap or touch.
-    /// Messages that differ only in language are therefore one warning. The text is in the reader's language, or else in English, or else
-    /// the text of the first message. Cancelled events are not changed.
+    /// Two warnings are one warning if they have the same hazard and severity, an area in common at the place, and times that
+    /// overlap or touch. So messages that differ only in language are one warning. The text is in the reader's language, or else in
+    /// English, or else the text of the first message. Cancelled events are not changed.
     ///
     /// - Parameters:
     ///   - place: the place of the events.
@@ -40,8 +40,8 @@ extension AlertEvent {
 
     /// Joins the events of a substitute service with the events of the service that it replaces.
     ///
-    /// Both services were requested for one place, so areas are not compared. If a warning has the same hazard and severity, and times that
-    /// overlap or touch, its text is the text of the replaced service.
+    /// Both services were requested for one place, so areas are not compared. If two warnings have the same hazard and severity,
+    /// and times that overlap or touch, they are one warning with the text of the replaced service.
     package static func joined(_ own: [AlertEvent], substituteEvents: [AlertEvent]) -> [AlertEvent] {
         var joined = own
         for event in substituteEvents {

@@ -1,7 +1,7 @@
 import Foundation
 
-/// A message of an official warning in the sense of the Common Alerting Protocol 1.2. JSON responses of services are converted to the same
-/// type.
+/// A message of an official warning, as the Common Alerting Protocol 1.2 defines it. JSON responses of services are converted to
+/// this type.
 package struct AlertMessage: Sendable, Equatable, Codable {
     package enum Kind: String, Sendable, Codable { case alert, update, cancel }
 
@@ -10,21 +10,22 @@ package struct AlertMessage: Sendable, Equatable, Codable {
     package var kind: Kind
     /// The identifiers of the messages that this message replaces or cancels.
     package var references: [String]
-    /// The content of the message, once for each language, hazard or time.
+    /// The infos of the message. Each language, hazard or time has one info.
     package var infos: [AlertInfo]
-    /// The sender in a CAP document. `nil` if the service does not give it.
+    /// The sender in a CAP document. `nil` if the service does not send it.
     package var sender: String?
     /// The address of the document that contains the message, if a feed links to it.
     package var link: String?
-    /// The identifier of the message that the document at ``link`` contains now. `nil` if that is this message.
+    /// The identifier of the message that the document at ``link`` contains now. `nil` if the document contains this message.
     package var replacedBy: String?
-    /// `true` if the message has more infos than ``CAPDocument/mostInfos``. The least severe ones are not used.
+    /// `true` if the message has more infos than ``CAPDocument/mostInfos``. The least severe infos are not used.
     package var hasTooManyInfos: Bool?
-    /// `true` if the times have no offset from UTC. The infos then begin and end when the hazard may begin and end in any time zone.
+    /// `true` if the times have no offset from UTC. In this case an info begins at the earliest time and ends at the latest time
+    /// that the text may mean in any time zone.
     package var hasNoOffset: Bool?
-    /// The first instant that ``sent`` may mean, if its time has no offset. `nil` if the time is exact.
+    /// The earliest time that ``sent`` may mean, if its text has no offset from UTC. `nil` if the time is exact.
     package var earliestSent: Date?
-    /// `true` if the areas were left out because they have more corners than ``CAPDocument/mostCorners``.
+    /// `true` if the areas are not used, because they have more corners than ``CAPDocument/mostCorners``.
     private(set) package var hasTooManyCorners: Bool?
 
     package init(identifier: String, sent: Date, kind: Kind = .alert, references: [String] = [], infos: [AlertInfo] = []) {
@@ -45,34 +46,35 @@ package struct AlertMessage: Sendable, Equatable, Codable {
 
 /// An `info` element of a message.
 package struct AlertInfo: Sendable, Equatable, Codable {
-    /// The language as in RFC 3066, for example "en-US". `nil` if the service does not give it.
+    /// The language in the form of RFC 3066, for example "en-US". `nil` if the service does not send it.
     package var language: String?
-    /// The service's name of the event, for example "Severe Thunderstorm Warning".
+    /// The service's name for the event, for example "Severe Thunderstorm Warning".
     package var event: String
     package var hazard: AlertHazard
-    /// The severity. `nil` if the service does not know it.
+    /// The severity. `nil` if the service does not send it, or if it cannot be read.
     package var severity: CAPSeverity?
-    /// The beginning: the onset of the hazard, or else the time from which the message counts.
+    /// The beginning: the onset of the hazard, or else the time at which the message becomes effective.
     package var from: Date
-    /// The end: the end of the event, or else the end of the message.
+    /// The end: the end of the hazard, or else the time at which the message expires.
     package var until: Date
-    /// `true` if the service gives no end of the hazard. Such a warning ends by a cancellation, or when the service no longer lists it. The
-    /// value of ``until`` is then assumed.
+    /// `true` if the service sends no end of the hazard. Such a warning ends with a cancellation, or when the service does not list
+    /// it any more. In this case the value of ``until`` is assumed.
     package var hasOpenEnd: Bool?
     /// The service that issued the warning, for example "Deutscher Wetterdienst".
     package var issuer: String
     package var areas: [AlertArea]
-    /// The texts of the warning. `nil` if the service gives none.
+    /// The texts of the warning. `nil` if the service sends no texts.
     package var texts: AlertTexts?
     /// The reason why the service reports no danger. `nil` if the service reports a danger.
     package var noDanger: NoDanger?
-    /// The parts that are not used as the service wrote them, each once. `nil` if every part is used.
+    /// The parts that are not used as the service wrote them, without duplicates. `nil` if all parts are used.
     package var doubts: [AlertDoubt]?
 
     /// - Parameters:
-    ///   - until: the end. An end before the beginning means that the hazard is over at that time. An end that is too far away is not used.
-    ///   - sent: the time when the message was sent. A hazard that began long before has an end after that time. `nil` if the service does
-    ///     not give it.
+    ///   - until: the end. If the end is before the beginning, the hazard has ended at that time. An end that is too far in the
+    ///     future is not used.
+    ///   - sent: the time when the message was sent. The assumed end of a hazard that began long before is after this time. `nil`
+    ///     if the service does not send it.
     package init(
         language: String? = nil, event: String, hazard: AlertHazard, severity: CAPSeverity?, from: Date, until: Date,
         hasOpenEnd: Bool = false, sent: Date? = nil, issuer: String, areas: [AlertArea], texts: AlertTexts? = nil
@@ -116,23 +118,23 @@ extension CAPSeverity {
         self = severity
     }
 
-    /// The rank of the severity, 1...4. The value `off` has a higher rank than all others.
+    /// The rank of the severity, 1...4. The rank of `off` is higher than all other ranks.
     package var rank: Int { (CAPSeverity.allCases.firstIndex(of: self) ?? 0) + 1 }
 }
 
 // Warnings whose areas cannot be compared with a place.
 
 extension AlertMessage {
-    /// The areas of a warning that cannot be placed.
+    /// The areas of a warning that cannot be compared with a place: all areas, or some areas.
     package enum Unplaced: Sendable, Equatable { case all, some }
 
-    /// Returns which areas of a warning that counts cannot be placed. `nil` if all areas can be placed, or if another area contains the
-    /// place, because the warning is then shown there.
+    /// Returns which areas of a relevant warning cannot be compared with a place. `nil` if all areas can be compared, or if another
+    /// area contains the place, because in this case the warning is shown.
     ///
     /// Unreadable shapes and too many corners are not included, because they are reported with separate sentences.
     ///
     /// - Parameters:
-    ///   - place: the place that may be in these areas.
+    ///   - place: the place that these areas may contain.
     ///   - least: the lowest severity that counts.
     package func unplaced(at place: Coordinates?, least: CAPSeverity, now: Date) -> Unplaced? {
         if kind == .cancel || hasTooManyCorners == true || hasUnreadableShapes { return nil }
@@ -144,13 +146,14 @@ extension AlertMessage {
         return counting.contains { $0.areas.contains(where: \.isPlaceable) } ? .some : .all
     }
 
-    /// `true` if no area is drawn, and the region table has none of the areas' codes.
+    /// `true` if no area can be compared with a place: no area has a polygon or a circle, and no code is in the region table.
     package var isCodedOnly: Bool { !infos.isEmpty && infos.allSatisfy { !$0.areas.contains(where: \.isPlaceable) } }
 
     /// `true` if a polygon or a circle of an area could not be read, or if all shapes of an area are lines or points.
     package var hasUnreadableShapes: Bool { infos.contains { $0.areas.contains(where: \.hasUnreadableShape) } }
 
-    /// The codes that the region table lacks, of areas that are not drawn. The codes are in their order, without duplicates.
+    /// The codes that are missing in the region table, of areas without a polygon or a circle. The codes are in their order,
+    /// without duplicates.
     package var unknownCodes: [RegionCode] {
         var found: Set<RegionCode> = []
         return infos.flatMap { $0.areas.flatMap(\.unknownCodes) }.filter { found.insert($0).inserted }
@@ -158,10 +161,10 @@ extension AlertMessage {
 }
 
 extension AlertMessage {
-    /// Returns whether this content of a document is an older version of an earlier content, for example from a cache.
+    /// Returns whether this content of a document is older than the known content, for example because it came from a cache.
     ///
-    /// A message with another identifier is a later content, unless the other message refers to it. A message from the future had a wrong
-    /// clock, and is not compared.
+    /// A message with another identifier is newer, unless the known message refers to it. A message from the future came from a
+    /// wrong clock, and is not compared.
     package func isOlderVersion(of known: AlertMessage, now: Date) -> Bool {
         // Services round their times.
         let isOlder = sent + 1 < known.sent && known.sent <= now

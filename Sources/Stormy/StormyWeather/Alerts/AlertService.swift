@@ -1,6 +1,6 @@
 import Foundation
 
-/// A service that gives the official warnings for a place in a JSON response.
+/// A service with official warnings for a place.
 package enum AlertService: String, Sendable, CaseIterable, Codable {
     /// MET Norway's MetAlerts 2.0: Norway and its seas.
     case metNorway = "met-norway"
@@ -8,17 +8,18 @@ package enum AlertService: String, Sendable, CaseIterable, Codable {
     case nws
     /// The Deutscher Wetterdienst, through Bright Sky.
     case brightSky = "bright-sky"
-    /// EUMETNET's MeteoAlarm: 38 European countries and Israel. ``MeteoAlarmFeed`` reads its feeds, and ``read(_:status:now:)`` a warning's
-    /// document.
+    /// EUMETNET's MeteoAlarm: 38 European countries and Israel. ``MeteoAlarmFeed`` reads its feeds, and ``read(_:status:now:)``
+    /// reads the document of a warning.
     case meteoAlarm = "meteoalarm"
 
-    /// Creates the service with a source's name in the store. `nil` if the source is a feed that the user configured.
+    /// Creates the service from the name of a source in the store. Returns `nil` if the source is a feed that the user configured.
     package init?(key: String) {
         guard let service = MeteoAlarmCountry(key: key) == nil ? AlertService(rawValue: key) : .meteoAlarm else { return nil }
         self = service
     }
 
-    /// Source of the rule: the terms of MET Norway. The US service accepts a User-Agent that names the program.
+    /// `true` if the service refuses requests without a contact in the User-Agent. Source of the rule: the terms of MET Norway. The
+    /// US service accepts a User-Agent with only the name of the program.
     package var needsContact: Bool { self == .metNorway }
 
     /// The name for users.
@@ -31,7 +32,7 @@ package enum AlertService: String, Sendable, CaseIterable, Codable {
         }
     }
 
-    /// The names that are shown with a warning.
+    /// Returns the names that are shown with a warning.
     ///
     /// - Parameter issuer: the service that issued the warning.
     package func attribution(issuer: String) -> String {
@@ -64,7 +65,7 @@ package enum AlertService: String, Sendable, CaseIterable, Codable {
     /// Kilometres from the outlines of a country within which a place may be in the country. Kehl is 4.2 km outside.
     private static let borderKilometres = 10.0
 
-    /// Returns the requests for one place. MeteoAlarm has a feed for each country whose regions contain the place.
+    /// Returns the requests for one place. For MeteoAlarm, one feed is requested for each country whose regions contain the place.
     ///
     /// - Throws: ``WeatherRequestError/invalidBaseURL(_:)``
     package func requests(for place: Coordinates, baseURL: String? = nil) throws(WeatherRequestError) -> [WeatherRequest] {
@@ -76,7 +77,8 @@ package enum AlertService: String, Sendable, CaseIterable, Codable {
         return requests
     }
 
-    /// Returns the request for one place. Requests for the same place are equal. For MeteoAlarm, returns the request of the first feed.
+    /// Returns the request for one place. Requests for the same place are equal. For MeteoAlarm, this is the request of the first
+    /// feed.
     ///
     /// - Throws: ``WeatherRequestError``
     package func request(for place: Coordinates, baseURL: String? = nil) throws(WeatherRequestError) -> WeatherRequest {
@@ -99,7 +101,8 @@ package enum AlertService: String, Sendable, CaseIterable, Codable {
         }
     }
 
-    /// Returns the request for the time of the service's data. `nil` if the service gives that time with its warnings, or not at all.
+    /// Returns the request for the time of the service's data. `nil` if the service sends this time with its warnings, or does not
+    /// send it.
     ///
     /// Source of the rule: brightsky.dev. `/alerts` has no time, `/current_weather` has the time of the newest record of each station.
     ///
@@ -115,7 +118,7 @@ package enum AlertService: String, Sendable, CaseIterable, Codable {
 
     /// Reads the response to ``dataTimeRequest(for:baseURL:)``.
     ///
-    /// - Returns: `nil` if the response has no such time. The last record of a forecast is in the future and does not count.
+    /// - Returns: `nil` if the response has no such time. A record of a forecast is ignored, because its time is in the future.
     package func dataTime(_ data: Data, status: Int) -> Date? {
         let sources = (try? ServiceAnswer.json(data, status: status))?["sources"]?.elements ?? []
         return sources.filter { $0["observation_type"]?.text != "forecast" }.compactMap { AnswerTime.date($0["last_record"]) }
@@ -126,13 +129,13 @@ package enum AlertService: String, Sendable, CaseIterable, Codable {
     package struct Answer: Sendable, Equatable {
         /// The messages, without tests, exercises and drafts.
         package var messages: [AlertMessage]
-        /// The number of warnings that cannot be read. A warning that seems to be missing may be one of them.
+        /// The number of warnings that cannot be read. A warning that is missing in ``messages`` may be one of them.
         package var unreadable: Int
-        /// The time of the data according to the service, ``DataTime``. `nil` if the response has no such time.
+        /// The time of the data according to the service (see ``DataTime``). `nil` if the response has no such time.
         package var dataTime: Date?
     }
 
-    /// Reads the warnings in a response. A response without warnings is an empty list, and not an error.
+    /// Reads the warnings in a response. For a response without warnings, the list is empty. This is not an error.
     ///
     /// - Throws: ``WeatherError``
     package func read(_ data: Data, status: Int, now: Date) throws(WeatherError) -> Answer {

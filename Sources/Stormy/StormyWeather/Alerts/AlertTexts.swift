@@ -2,7 +2,7 @@
 package struct AlertTexts: Sendable, Hashable, Codable {
     /// A sentence about the event.
     package let headline: String?
-    /// The details.
+    /// The description of the event.
     package let description: String?
     /// The advice to the reader.
     package let instruction: String?

@@ -3,13 +3,13 @@ import TransferMachines
 
 /// Reads CAP 1.2 documents. Source of the rules: the OASIS standard, and the profiles of the DWD and of MET Norway.
 package enum CAPDocument {
-    /// The maximum number of corners of all polygons of one document. No real warning has as many.
+    /// The maximum number of corners of all polygons of one document. Real warnings have fewer corners.
     package static let mostCorners = 50_000
-    /// The maximum number of `info` elements of one document. The most severe ones are read.
+    /// The maximum number of `info` elements of one document. The most severe elements are used.
     package static let mostInfos = 200
 
-    /// - Returns: `nil` for a test, an exercise, a draft or an acknowledgement, which are never shown as real.
-    /// - Throws: ``WeatherError``: not CAP, or a document without a readable identifier, time, status, type or warning.
+    /// - Returns: `nil` for a test, an exercise, a draft or an acknowledgement, because these are never shown as real warnings.
+    /// - Throws: ``WeatherError`` if the document is not CAP, or if its identifier, time, status, type or warning cannot be read.
     package static func parse(_ data: Data) throws(WeatherError) -> AlertMessage? {
         guard data.count <= ServiceAnswer.maximumBytes else { throw .tooLarge(bytes: data.count) }
         let alert = try WeatherError.xml(data)

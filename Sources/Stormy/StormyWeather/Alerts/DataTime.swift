@@ -1,18 +1,19 @@
 import Foundation
 
-/// The time of the data according to the service: `updated` of the US service and of Atom feeds, `last_record` of Bright Sky.
+/// The time of the data according to the service: `updated` in responses of the US service and in Atom feeds, `last_record` in
+/// responses of Bright Sky.
 ///
-/// After an outage, a service may respond with older data. Such a response ends no warning.
+/// After an outage, a service may respond with older data. Such a response does not end a warning.
 package enum DataTime {
     /// Seconds by which clocks may differ. A time further in the future is an error of the service or of this machine.
     static let tolerance: TimeInterval = 900
     /// Seconds by which a stored time may differ from the time in the response, because of rounding.
     private static let rounding: TimeInterval = 0.001
 
-    /// Returns whether a response may end warnings that it no longer lists.
+    /// Returns whether a response may end warnings that are missing in its list.
     ///
-    /// Only times of the service are compared with each other. A time in the future counts as missing. If a time is missing, the response
-    /// counts as newer.
+    /// Only times of the service are compared with each other. A time in the future is treated as missing. If a time is missing,
+    /// the response is treated as newer.
     ///
     /// - Parameters:
     ///   - time: the time in the response.

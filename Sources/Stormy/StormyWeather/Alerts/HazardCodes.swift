@@ -1,4 +1,4 @@
-/// The kinds of hazards by the codes of different publishers.
+/// Finds the kind of a hazard from the codes of different publishers.
 ///
 /// Sources: OASIS "Event Terms List" 1.2; NWR-SAME event codes; NWS Instruction 10-1703 (phenomena of P-VTEC); MeteoAlarm's
 /// `awareness_type`; the CAP profile of the Deutscher Wetterdienst 2.1.13 (`II`, `GROUP`); CAP-CP events 0.4; CMA event types.

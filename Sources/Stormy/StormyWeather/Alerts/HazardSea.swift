@@ -1,6 +1,7 @@
 import Foundation
 
-/// Words for the sea. A warning that also names land or a hazard of the land counts.
+/// The words for the sea. A warning only for the sea does not count. A warning that also contains a word for land or for a hazard
+/// on land counts.
 extension HazardWords {
     /// Returns whether the name of an area names only the sea.
     ///

@@ -1,6 +1,6 @@
 import Foundation
 
-/// The kinds of hazards by the words of publishers, in about forty languages.
+/// Finds the kind of a hazard from the words of publishers, in about forty languages.
 ///
 /// Sources: the event names of the US service, of MET Norway, of the DWD, of INMET and of MeteoAlarm's members.
 enum HazardWords {

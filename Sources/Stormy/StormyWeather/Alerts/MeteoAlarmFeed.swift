@@ -1,24 +1,24 @@
 import Foundation
 import TransferMachines
 
-/// The Atom feed of one country at MeteoAlarm: an index of warnings. An entry names one area of one warning in one language, and links to
-/// the warning's CAP document. The entries are compared with a place before any document is fetched.
+/// The Atom feed of one country at MeteoAlarm: an index of warnings. An entry is for one area of one warning in one language, and
+/// has a link to the warning's CAP document. The entries are compared with a place before a document is downloaded.
 ///
 /// Source of the format: MeteoAlarm's feeds of Belgium, Switzerland and the United Kingdom.
 package struct MeteoAlarmFeed: Sendable, Equatable {
     /// The names that are shown with the data. Source: MeteoAlarm's terms.
     package static let attribution = "EUMETNET – MeteoAlarm; delays are possible"
 
-    /// The maximum size of a feed in bytes. A large feed has 9 MB.
+    /// The maximum size of a feed in bytes. A large real feed has 9 MB.
     package static let maximumBytes = 16 * 1024 * 1024
     /// The maximum number of corners of all areas of one feed. Entries after that count as entries without an area.
     private static let mostCorners = 1_000_000
 
     private static let origin = "https://feeds.meteoalarm.org"
 
-    /// The request for a country's feed.
+    /// Returns the request for a country's feed.
     ///
-    /// The server refuses requests that accept Atom alone (status 406).
+    /// The request accepts several media types, because the server refuses requests that accept only Atom (status 406).
     ///
     /// - Parameter baseURL: replaces MeteoAlarm's host, for tests and mirrors.
     /// - Throws: ``WeatherRequestError/invalidBaseURL(_:)``
@@ -50,7 +50,7 @@ package struct MeteoAlarmFeed: Sendable, Equatable {
         }
     }
 
-    /// The time when the feed was written. `nil` if the feed does not give it.
+    /// The time at which the feed was written. `nil` if the feed does not contain it.
     package let updated: Date?
     private let documents: [Document]
 
@@ -91,19 +91,22 @@ package struct MeteoAlarmFeed: Sendable, Equatable {
 
     /// The part of a feed that concerns one place.
     package struct Content: Sendable, Equatable {
-        /// The documents that may warn of the place, the newest first, without duplicates. Documents of other places come last if their
-        /// entries also have unknown areas, because such a document may name more areas than its entries.
+        /// The documents that may contain a warning for the place, the newest first, without duplicates. Documents of other places
+        /// are at the end if their entries also have unknown areas, because such a document may have more areas than its entries.
         package var entries: [AlertFeed.Entry] = []
-        /// The number of documents of the place without a usable link, and of the oldest documents beyond ``AlertFeed/mostLinks``.
+        /// The number of the place's documents that are not used: documents without a usable link, and the oldest documents beyond
+        /// ``AlertFeed/mostLinks``.
         package var leftOut = 0
-        /// Codes of areas that are not drawn and that the region table lacks. The codes are in order, without duplicates.
+        /// The codes that are missing in the region table, of areas without a polygon or a circle. The codes are sorted, without
+        /// duplicates.
         package var unknownCodes: [RegionCode] = []
     }
 
     /// The number of warnings that the feed lists.
     package var count: Int { documents.count }
 
-    /// Compares every warning with a place. A document makes the final decision, because a drawn area counts before codes.
+    /// Compares every warning with a place. The final decision needs the document, because polygons and circles are used before
+    /// codes.
     package func content(at place: Coordinates) -> Content {
         let regions = Set(RegionCoverage(of: place).regions)
         var (content, unknown): (Content, Set<RegionCode>) = (Content(), [])

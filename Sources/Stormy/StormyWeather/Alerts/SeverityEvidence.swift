@@ -12,7 +12,7 @@ package enum NoDanger: String, Sendable, Hashable, Codable {
     }
 }
 
-/// The parts of a warning that give its severity, as the service writes them.
+/// The parts of a warning from which its severity is found.
 struct SeverityEvidence {
     var name: String?
     var urgency: String?

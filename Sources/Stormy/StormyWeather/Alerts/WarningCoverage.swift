@@ -13,19 +13,19 @@ package struct WarningCoverage: Sendable, Equatable {
         /// The name in the store: the raw value of an ``AlertService``, the ``MeteoAlarmCountry/key`` of a country, or the address of a
         /// feed.
         package var key: String
-        /// The name for users, for example "US National Weather Service". The name leaves out the query of a feed's address, which may
-        /// contain a key.
+        /// The name for users, for example "US National Weather Service". It does not contain the query of a feed's address,
+        /// because the query may contain a key.
         package var name: String
-        /// The region of the place, for services that warn by region: "Haute Savoie (FR035)".
+        /// The region of the place, for services that issue warnings by region, for example "Haute Savoie (FR035)".
         package var region: String?
-        /// The reason for a refusal. `nil` if the source is requested.
+        /// The reason why the source cannot be requested. `nil` if the source is requested.
         package var refusal: Refusal?
 
         package init(_ service: AlertService, refusal: Refusal? = nil) {
             (key, name, self.refusal) = (service.rawValue, service.name, refusal)
         }
 
-        /// The feed of one country of MeteoAlarm.
+        /// Creates the source for the feed of one country of MeteoAlarm.
         package init(_ country: MeteoAlarmCountry, region: String) {
             (key, name, self.region) = (country.key, AlertService.meteoAlarm.name, region)
         }
@@ -36,23 +36,23 @@ package struct WarningCoverage: Sendable, Equatable {
         package var service: AlertService? { AlertService(key: key) }
     }
 
-    /// The reason why no source is requested, apart from refusals.
+    /// The reason why the place has no sources.
     package enum Gap: String, Sendable, Equatable {
         /// `alert_severity` is "off".
         case off
-        /// No service that Stormy knows covers the place, and no feed is configured.
+        /// No supported service covers the place, and no feed is configured.
         case noService
     }
 
     /// The sources: services first, then feeds.
     private(set) package var sources: [Source] = []
-    /// The gap. `nil` if there are sources.
+    /// The reason why ``sources`` is empty. `nil` if it is not empty.
     private(set) package var gap: Gap?
 
     /// - Parameters:
     ///   - least: the lowest severity that counts.
     ///   - hasContact: `true` if the User-Agent contains a contact.
-    ///   - failing: services that gave no usable response to the last request.
+    ///   - failing: the services whose last request had no usable response.
     ///   - feeds: the addresses of `cap_feeds`.
     package init(
         at place: Coordinates, least: CAPSeverity, hasContact: Bool, failing: Set<AlertService> = [], feeds: [String] = []

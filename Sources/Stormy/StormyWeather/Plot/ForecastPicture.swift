@@ -1,6 +1,7 @@
 import Foundation
 
-/// An SVG picture of the coming hours: a single file without scripts, fonts or external resources, readable on dark and on light pages.
+/// An SVG picture of the next hours: a single file without scripts, fonts or external resources. It is readable on dark and on
+/// light pages.
 package struct ForecastPicture {
     private let plotted: PlottedHours
     private let title: String
@@ -14,8 +15,8 @@ package struct ForecastPicture {
 
     /// - Parameters:
     ///   - title: the place, for example "Sydney".
-    ///   - summary: a sentence about the expected weather, which screen readers also read.
-    ///   - source: the service to credit, and the age of the forecast.
+    ///   - summary: a sentence about the expected weather. Screen readers also read it.
+    ///   - source: the name of the service that is credited, and the age of the forecast.
     ///   - mark: an identifier that distinguishes the pictures on one page.
     package init(_ plotted: PlottedHours, title: String, summary: String, source: String, mark: String = "") {
         self.mark = mark
@@ -192,7 +193,7 @@ package struct ForecastPicture {
 }
 
 extension StringProtocol {
-    /// Returns the text on one line, without control characters, as a text or an attribute of HTML or XML.
+    /// Returns the text on one line, without control characters, escaped for a text or an attribute of HTML or XML.
     package func escapedForMarkup(limit: Int) -> String {
         let entities: [Character: String] = ["&": "&amp;", "<": "&lt;", ">": "&gt;", "\"": "&quot;", "'": "&#39;"]
         return singleLine(limit: limit).map { entities[$0] ?? String($0) }.joined()

@@ -1,6 +1,6 @@
 import Foundation
 
-/// The coming hours as lines of text. An hour has three columns, and hours that do not fit on a line follow below.
+/// The next hours as lines of text. An hour has three columns. Hours that do not fit on a line follow below it.
 package struct ForecastPlot {
     /// The abilities of the terminal.
     package enum Style: Sendable { case coloured, plain, ascii }
@@ -13,7 +13,7 @@ package struct ForecastPlot {
     private static let blocks = Array("▁▂▃▄▅▆▇█")
     private static let ramp = Array("_.-=+*#@")
 
-    /// - Parameter columns: the number of columns of the terminal, which no line exceeds.
+    /// - Parameter columns: the number of columns of the terminal. No line is longer.
     package init(_ plotted: PlottedHours, columns: Int, style: Style) {
         (self.plotted, self.style) = (plotted, style)
         self.columns = columns

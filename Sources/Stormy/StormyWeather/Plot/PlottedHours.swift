@@ -1,6 +1,6 @@
 import Foundation
 
-/// The coming hours of a place with the expected weather, for plots and pictures.
+/// The next hours of a place with the expected weather, for plots and pictures.
 package struct PlottedHours: Sendable {
     /// The mark of an hour.
     package enum Mark: Sendable, Equatable { case none, storm, doubtful }
@@ -20,10 +20,10 @@ package struct PlottedHours: Sendable {
     /// The lowest gusts that are a storm.
     package let gustsLimit: Double
 
-    /// Creates the hours from a forecast. Hours without values are included, and are empty.
+    /// Creates the hours from a forecast. Hours without values are included as empty hours.
     ///
     /// - Parameters:
-    ///   - count: the maximum number of hours from now on.
+    ///   - count: the maximum number of hours from now.
     package init(
         _ forecast: Forecast, _ assessment: Assessment?, rule: StormRule, now: Date, count: Int, timeZone: TimeZone,
         locale: Locale, units: WeatherUnits

@@ -1,8 +1,8 @@
 import Foundation
 
-/// The coming hours in a notification: a square without text, because servers draw it about 64 pixels wide.
+/// The picture of the next hours in a notification. It is a square without text, because servers show it only about 64 pixels wide.
 ///
-/// Rain is drawn as bars, gusts as a line with their limit, and the storm as a red area.
+/// Rain is shown as bars, gusts as a line with a second line for their limit, and the storm as a red area.
 package struct StormThumbnail: Sendable {
     private let plotted: PlottedHours
 
@@ -12,7 +12,8 @@ package struct StormThumbnail: Sendable {
 
     package init(_ plotted: PlottedHours) { self.plotted = plotted }
 
-    /// Returns the number of hours that are shown for a storm: the hours until its end and four more, but at least 12 and at most 48.
+    /// Returns the number of hours that are shown for a storm: the hours until its end and four more hours. The result is at least
+    /// 12 and at most 48.
     package static func hours(until end: Date, now: Date) -> Int {
         min(max(Int(end.timeIntervalSince(now) / 3600) + 4, 12), 48)
     }

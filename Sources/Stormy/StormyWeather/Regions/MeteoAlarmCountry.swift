@@ -1,4 +1,4 @@
-/// A country whose weather service sends its warnings to MeteoAlarm. The raw value is the end of its feed's address.
+/// A country whose weather service sends its warnings to MeteoAlarm. The raw value is the last part of its feed's address.
 ///
 /// Source: the list of feeds of MeteoAlarm, 2026-09.
 package enum MeteoAlarmCountry: String, Sendable, CaseIterable {
@@ -12,16 +12,17 @@ package enum MeteoAlarmCountry: String, Sendable, CaseIterable {
 
     package var slug: String { rawValue }
 
-    /// The name of the feed in the store, "meteoalarm/france". The feed of each country has its own time and its own gaps.
+    /// The name of the feed in the store, for example "meteoalarm/france". Each feed is stored separately, because its time and its
+    /// missing warnings differ.
     package var key: String { AlertService.meteoAlarm.rawValue + "/" + slug }
 
-    /// Creates the country with a ``key``. `nil` if there is none.
+    /// Creates the country with a ``key``. Returns `nil` if no country has this key.
     package init?(key: String) {
         guard let country = Self.allCases.first(where: { $0.key == key }) else { return nil }
         self = country
     }
 
-    /// The name in messages.
+    /// The name of the country in messages.
     package var name: String {
         switch self {
         case .bosnia: "Bosnia and Herzegovina"
@@ -32,7 +33,7 @@ package enum MeteoAlarmCountry: String, Sendable, CaseIterable {
         }
     }
 
-    /// Creates the country of a region from the letters of its code. `nil` if the letters are unknown.
+    /// Creates the country of a region from the letters of the region's code. Returns `nil` if the letters are unknown.
     package init?(of region: WarningRegion) {
         if region.code == Self.andorraRegion {
             self = .andorra
@@ -59,7 +60,7 @@ package enum MeteoAlarmCountry: String, Sendable, CaseIterable {
         "GB": .unitedKingdom, "UK": .unitedKingdom,
     ]
 
-    /// The service that Stormy asks in this country before MeteoAlarm. `nil` if MeteoAlarm is the only service.
+    /// The service that Stormy requests in this country before MeteoAlarm. `nil` if MeteoAlarm is the only service.
     package var ownService: AlertService? {
         switch self {
         case .norway: .metNorway
@@ -70,7 +71,8 @@ package enum MeteoAlarmCountry: String, Sendable, CaseIterable {
 
     // MARK: Countries without outlines
 
-    /// The countries without outlines in the table. Warnings of these countries are drawn, or name codes that the table lacks.
+    /// The countries without outlines in the region table. Warnings of these countries have polygons or circles, or codes that are
+    /// missing in the table.
     package static let withoutOutlines: [MeteoAlarmCountry] = [.switzerland, .ukraine, .unitedKingdom]
 
     /// A coarse frame of a country without outlines: latitude and longitude of its corners. Inside the frame, a place that no outline
@@ -114,23 +116,24 @@ package enum MeteoAlarmCountry: String, Sendable, CaseIterable {
     }
 }
 
-/// The regions of a place at MeteoAlarm, and the countries whose feeds warn of these regions.
+/// The regions of a place at MeteoAlarm, and the countries whose feeds have the warnings for these regions.
 ///
-/// The rule: a place belongs to every land region within 500 m. If there is none, the place belongs to the nearest land region within 5 km.
-/// A sea region never counts. A place in a country without outlines (Switzerland with Liechtenstein, Ukraine, the United Kingdom) also has
-/// the feed of that country. Near its border, such a place has the regions of the neighbour. Reason: coarse outlines leave towns such as
-/// Konstanz outside of their region.
+/// The rule: a place belongs to every land region within 500 m. If no land region is within 500 m, the place belongs to the nearest
+/// land region within 5 km. Sea regions are never used. For a place in a country without outlines (Switzerland with Liechtenstein,
+/// Ukraine, the United Kingdom), the feed of this country is also used. Near its border, such a place also has the regions of the
+/// neighbour country. The distances are necessary because towns such as Konstanz are outside of the coarse outlines of their
+/// region.
 package struct RegionCoverage: Sendable, Equatable {
     /// The reason why a place has no region.
     package enum Gap: Sendable, Equatable {
-        /// The table has no outlines of the country. Drawn warnings of its feed are found.
+        /// The table has no outlines of the country. Only warnings with a polygon or a circle are used from its feed.
         case noOutlines(MeteoAlarmCountry)
         /// Only a sea region contains the place.
         case onlySea(WarningRegion)
         /// No region is within 5 km.
         case nothingNear
 
-        /// A sentence without a full stop, for a list of reasons.
+        /// The reason as a sentence without a full stop, for a list of reasons.
         package var message: String {
             switch self {
             case .noOutlines(let country):
@@ -144,7 +147,7 @@ package struct RegionCoverage: Sendable, Equatable {
 
     /// The land regions of the place, in the order of their codes.
     package let regions: [WarningRegion]
-    /// The countries whose feeds serve the place. Empty if MeteoAlarm does not serve the place.
+    /// The countries whose feeds are requested for the place. Empty if MeteoAlarm does not cover the place.
     package let countries: [MeteoAlarmCountry]
     /// The reason why ``regions`` is empty. `nil` if it is not empty.
     package let gap: Gap?
@@ -166,8 +169,8 @@ package struct RegionCoverage: Sendable, Equatable {
         }
     }
 
-    /// Returns the regions in one country, with commas between them: "Haute Savoie (FR035)". Returns the country's name if it has no region
-    /// here.
+    /// Returns the place's regions in one country, separated by commas, for example "Haute Savoie (FR035)". If the place has no
+    /// region in this country, the country's name is returned.
     package func text(of country: MeteoAlarmCountry) -> String {
         let own = regions.filter { MeteoAlarmCountry(of: $0) == country }
         return own.isEmpty ? country.name : own.map(\.text).joined(separator: ", ")

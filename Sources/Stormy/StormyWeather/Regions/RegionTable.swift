@@ -1,11 +1,11 @@
 import CWarningRegions
 import Foundation
 
-/// A code of an area as a warning carries it: a CAP `<geocode>`.
+/// A code of an area in a warning: a CAP `<geocode>`.
 package struct RegionCode: Sendable, Hashable, Codable {
-    /// "EMMA_ID", in upper case.
+    /// The type of the code in upper case, for example "EMMA_ID".
     package let type: String
-    /// "FR035", in upper case.
+    /// The value of the code in upper case, for example "FR035".
     package let value: String
 
     package init(type: String, value: String) {
@@ -13,19 +13,19 @@ package struct RegionCode: Sendable, Hashable, Codable {
         self.value = value.trimmingCharacters(in: .whitespacesAndNewlines).uppercased()
     }
 
-    /// "EMMA_ID FR035".
+    /// The type and the value as text, for example "EMMA_ID FR035".
     package var text: String { "\(type) \(value)".singleLine(limit: 60) }
 }
 
 /// A warning region of a European weather service.
 package struct WarningRegion: Sendable, Hashable {
-    /// The EMMA_ID, "FR035". For Bulgaria, the NUTS3 code.
+    /// The EMMA_ID of the region, for example "FR035". For Bulgaria, it is the NUTS3 code.
     package let code: String
-    /// "Haute Savoie".
+    /// The name of the region, for example "Haute Savoie".
     package let name: String
 
-    /// `true` for a sea area: the number of its code is 801 to 899, and its country has a coast. AT801 to AT804 are districts of
-    /// Vorarlberg. Source of the rule: MeteoAlarm's region list.
+    /// `true` for a sea area: the number of its code is 801 to 899, and its country has a coast. Codes of countries without a coast
+    /// are excluded, because AT801 to AT804 are districts of Vorarlberg. Source of the rule: MeteoAlarm's region list.
     package var isSea: Bool {
         let digits = code.drop { !$0.isNumber }
         return digits.count == 3 && (Int(digits).map { (801...899).contains($0) } ?? false)
@@ -34,20 +34,21 @@ package struct WarningRegion: Sendable, Hashable {
 
     private static let withoutCoast: Set<String> = ["AD", "AT", "CH", "CZ", "HU", "LI", "LU", "MD", "MK", "RS", "SK"]
 
-    /// "Haute Savoie (FR035)".
+    /// The name and the code as text, for example "Haute Savoie (FR035)".
     package var text: String { "\(name) (\(code))" }
 }
 
-/// The warning regions of Europe: the regions of a place, and the region of a code.
+/// The table of the warning regions of Europe. It finds the regions of a place, and the region of a code.
 ///
 /// Source of the data: EUMETNET (MeteoAlarm), CC BY 4.0. The outlines are simplified to about 400 m.
 package struct RegionTable: Sendable {
-    /// Kilometres. A place belongs to every land region within this distance. Reason: outlines are simplified.
+    /// A distance in kilometres. A place belongs to every land region within this distance, because outlines are simplified.
     package static let inside = 0.5
-    /// Kilometres. A place outside of all regions belongs to the nearest land region within this distance. Reason: coasts are coarse.
+    /// A distance in kilometres. A place outside of all regions belongs to the nearest land region within this distance, because
+    /// the outlines of coasts are coarse.
     package static let nearby = 5.0
 
-    /// The table in the program.
+    /// The table that is built into the program.
     package static let europe: RegionTable = {
         let bytes = UnsafeBufferPointer(start: cwarningregions_bytes(), count: cwarningregions_count())
         do { return try RegionTable(Array(bytes)) } catch { fatalError("the embedded region table is damaged: \(error)") }
@@ -67,7 +68,7 @@ package struct RegionTable: Sendable {
     /// The types of codes that the table has.
     private let types: Set<String>
 
-    /// Reads a table, and checks every corner. Cost: linear in the bytes.
+    /// Reads a table and checks every corner. Cost: proportional to the number of bytes.
     ///
     /// - Throws: ``RegionTableError``
     package init(_ bytes: [UInt8]) throws(RegionTableError) {
@@ -125,11 +126,11 @@ package struct RegionTable: Sendable {
 
     // MARK: Codes
 
-    /// Returns the region of a code. `nil` if the table does not have the code.
+    /// Returns the region of a code, or `nil` if the table does not have the code.
     package func region(_ code: RegionCode) -> WarningRegion? { numbers[code].map { records[$0].region } }
 
-    /// Returns whether a code has a type that the table has. Only such codes are reported as missing. FIPS codes are Irish in the table,
-    /// and American in most other places.
+    /// Returns whether the type of a code is in the table. Only such codes are reported as missing. FIPS codes in the table are
+    /// Irish, but most other FIPS codes are American.
     package func isEuropean(_ code: RegionCode) -> Bool {
         types.contains(code.type) && (code.type != "FIPS" || code.value.hasPrefix("EI"))
     }
@@ -139,7 +140,8 @@ package struct RegionTable: Sendable {
     // MARK: Places
 
     /// Returns the land regions of a place: all regions within ``inside`` kilometres, or else the nearest region within ``nearby``
-    /// kilometres. Empty if there is none. Cost: the corners of the regions whose frames are near the place.
+    /// kilometres. Empty if no land region is within this distance. Cost: proportional to the number of corners of the regions
+    /// whose frames are near the place.
     package func landRegions(at place: Coordinates) -> [WarningRegion] {
         let near = distances(from: place, limit: Self.nearby) { !$0.isSea }
         let inside = near.filter { $0.kilometres <= Self.inside }
@@ -147,18 +149,17 @@ package struct RegionTable: Sendable {
         return near.min { $0.kilometres < $1.kilometres }.map { [$0.region] } ?? []
     }
 
-    /// Returns the region, of land or sea, whose outline contains the place. `nil` if there is none.
+    /// Returns the land or sea region whose outline contains the place, or `nil` if no region contains it.
     package func container(of place: Coordinates) -> WarningRegion? {
         distances(from: place, limit: 0) { _ in true }.min { ($0.region.isSea ? 1 : 0) < ($1.region.isSea ? 1 : 0) }?.region
     }
 
-    /// Returns whether a land region of a country is within so many kilometres of the place.
+    /// Returns whether a land region of a country is within this number of kilometres of the place.
     package func hasLand(of country: MeteoAlarmCountry, within kilometres: Double, of place: Coordinates) -> Bool {
         !distances(from: place, limit: kilometres) { !$0.isSea && MeteoAlarmCountry(of: $0) == country }.isEmpty
     }
 
-    /// Returns whether one of the regions is a region of the place, as ``landRegions(at:)`` states. Fast if none of the
-    /// regions is near the place.
+    /// Returns whether one of the regions is in ``landRegions(at:)`` of the place. The call is fast if no region is near the place.
     package func isPlace(_ place: Coordinates, in regions: Set<WarningRegion>) -> Bool {
         let margin = LocalMap.margin(Self.nearby, at: place)
         let isNear = regions.contains { region in
@@ -191,8 +192,8 @@ struct RingNumber: Equatable {
     let ring: Int
 }
 
-/// The surroundings of a place as a plane in kilometres, with the place at its origin, on which the corners of a region arrive in order.
-/// The map is used for at most 10 km, so its error is far below the error of the outlines.
+/// A flat map in kilometres with a place at its origin. The corners of a region are added in order. The map is used for at most 10
+/// km, so its error is much smaller than the error of the outlines.
 private struct LocalMap {
     /// Kilometres on a sphere of 6,371 km.
     private static let perDegree = 111.195

@@ -1,12 +1,12 @@
-/// The reason why bytes are not a region table.
+/// The reason why bytes are not a valid region table.
 package enum RegionTableError: Error, Equatable, Sendable {
-    /// The bytes do not begin like a table of a known version.
+    /// The first bytes are not the first bytes of a supported version.
     case unknownFormat
-    /// The bytes at this offset are not what the format requires, or end too early.
+    /// The bytes at this offset are not valid in this format, or end too early.
     case damaged(offset: Int)
 }
 
-/// Reads numbers and texts of a region table in their order. Every access is checked against the end.
+/// Reads numbers and texts of a region table in their order. Every access is checked, so that it is not after the last byte.
 ///
 /// Source of the format: `Packaging/warning_regions.py`.
 struct RegionTableReader {
@@ -94,7 +94,7 @@ struct RegionTableReader {
     }
 }
 
-/// The frame of a region, in thousandths of a degree. A frame over the antimeridian continues beyond 180 degrees.
+/// The frame of a region, in thousandths of a degree. The longitudes of a frame across the antimeridian are above 180 degrees.
 struct RegionBox: Sendable, Equatable {
     static let stepsPerDegree = 1000.0
 

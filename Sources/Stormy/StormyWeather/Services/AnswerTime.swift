@@ -1,7 +1,7 @@
 import Foundation
 import TransferMachines
 
-/// Parses times as services write them.
+/// Parses times in the forms that services send.
 enum AnswerTime {
     /// The years 1970...2200. Other times are errors.
     private static let range = 0.0...7_258_118_400.0

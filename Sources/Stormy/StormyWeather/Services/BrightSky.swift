@@ -1,9 +1,9 @@
 import Foundation
 
-/// Bright Sky: Germany, from the open data of the Deutscher Wetterdienst, without a key. Data: CC BY 4.0.
+/// Bright Sky: forecasts for Germany from the open data of the Deutscher Wetterdienst, without an API key. Data: CC BY 4.0.
 ///
-/// Source of the rules: brightsky.dev and its documentation. The values of an hour are the precipitation of the hour before. Units are the
-/// DWD's.
+/// Source of the rules: brightsky.dev and its documentation. The precipitation of an hour is the precipitation of the previous
+/// hour. The units are the DWD's units.
 package struct BrightSky: WeatherService {
     package var source: String { "Deutscher Wetterdienst (Bright Sky)" }
     package var longestAge: TimeInterval? { nil }
@@ -15,7 +15,7 @@ package struct BrightSky: WeatherService {
         (47.2...55.1).contains(place.latitude) && (5.8...15.1).contains(place.longitude)
     }
 
-    /// Requests days by their dates, because the service has no other request for a forecast.
+    /// Returns a request for days by their dates, because the service has no other request for a forecast.
     package func request(for place: Coordinates, now: Date) throws(WeatherRequestError) -> WeatherRequest {
         let days = [0, 3].map { now.addingTimeInterval(Double($0) * 86_400).formatted(.iso8601.year().month().day()) }
         let query = [

@@ -1,7 +1,7 @@
 import CNlohmannJSON
 
-/// A JSON value that is read without assumptions about its type. Services write null, text or invalid values in place of numbers, and an
-/// invalid hour must not affect the other hours.
+/// A JSON value that is read without assumptions about its type. Services may send null, text or invalid values instead of numbers,
+/// and an invalid hour must not affect the other hours.
 struct JSONValue {
     private let document: JSONDocument
     private let index: Int
@@ -50,7 +50,7 @@ struct JSONValue {
     private var value: cjson_value { document.values[index] }
 }
 
-/// The values of one text. The object owns them.
+/// The parsed values of one JSON text. The object owns the values.
 private final class JSONDocument {
     let values: UnsafePointer<cjson_value>
     private let document: OpaquePointer

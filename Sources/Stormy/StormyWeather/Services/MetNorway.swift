@@ -1,13 +1,14 @@
 import Foundation
 
-/// MET Norway's Locationforecast 2.0: the whole world, an hour at a time for two and a half days. Data: CC BY 4.0 and NLOD.
+/// MET Norway's Locationforecast 2.0: forecasts for all places on Earth, with hourly values for two and a half days. Data: CC BY
+/// 4.0 and NLOD.
 ///
-/// Source of the rules: the terms of service and the documentation at api.met.no. The User-Agent contains a contact. Coordinates have at
-/// most four decimals. A request is repeated only after `Expires`, with the exact `Last-Modified`. The status 203 is a success (of a
-/// version that will end).
+/// Source of the rules: the terms of service and the documentation at api.met.no. The User-Agent must contain a contact.
+/// Coordinates have at most four decimals. A request is repeated only after `Expires`, with the exact `Last-Modified`. The status
+/// 203 is also a success (of an API version that will end).
 package struct MetNorway: WeatherService {
     package var source: String { "MET Norway" }
-    /// The service makes a new forecast about every hour.
+    /// The maximum age of a forecast: 12 hours, although the service makes a new forecast about every hour.
     package var longestAge: TimeInterval? { 12 * 3600 }
     private let address: ServiceAddress
 

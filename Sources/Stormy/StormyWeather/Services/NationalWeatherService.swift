@@ -1,11 +1,11 @@
 import Foundation
 
-/// The US National Weather Service. The first request returns the address of a point's forecast, and the second request returns that hourly
-/// forecast. Public domain.
+/// The US National Weather Service. The first request returns the address of the forecast for a point, and the second request
+/// returns the hourly forecast. The data is in the public domain.
 ///
-/// Source of the rules: api.weather.gov and its documentation. The User-Agent names the program, and coordinates have at most four
-/// decimals. A cached response may be hours old and depends on the request's headers. An old response is therefore requested again with
-/// another `Accept`.
+/// Source of the rules: api.weather.gov and its documentation. The User-Agent contains the name of the program, and coordinates
+/// have at most four decimals. A cached response may be hours old. The cache depends on the request's headers, so an old response
+/// is requested again with another `Accept`.
 package struct NationalWeatherService: WeatherService {
     package var source: String { "US National Weather Service" }
     package var longestAge: TimeInterval? { 8 * 3600 }
@@ -13,7 +13,7 @@ package struct NationalWeatherService: WeatherService {
 
     package init(baseURL: String? = nil) { address = ServiceAddress("https://api.weather.gov", replacement: baseURL) }
 
-    /// Returns whether a place is in the states and territories, approximately.
+    /// Returns whether a place is approximately in the states and territories of the US.
     package func covers(_ place: Coordinates) -> Bool {
         ServiceOutline.continentalStatesContain(place)
             || Self.areas.contains { $0.latitudes.contains(place.latitude) && $0.longitudes.contains(place.longitude) }

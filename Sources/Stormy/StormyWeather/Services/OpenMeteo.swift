@@ -1,19 +1,20 @@
 import Foundation
 
-/// Open-Meteo: the whole world, without a key. Data: CC BY 4.0, credited as "Open-Meteo".
+/// Open-Meteo: forecasts for all places on Earth, without an API key. Data: CC BY 4.0, credited as "Open-Meteo".
 package struct OpenMeteo: WeatherService {
     package static let source = "Open-Meteo"
     package var source: String { Self.source }
     package var longestAge: TimeInterval? { nil }
     private let address: ServiceAddress
 
-    /// - Parameter baseURL: replaces scheme, host and port (tests, mirrors). A path in it becomes a prefix.
+    /// - Parameter baseURL: an address that replaces scheme, host and port, for tests and mirrors. If it has a path, the path
+    ///   becomes a prefix.
     package init(baseURL: String? = nil) { address = ServiceAddress("https://api.open-meteo.com", replacement: baseURL) }
 
     package func covers(_ place: Coordinates) -> Bool { true }
 
-    /// Returns the request for three days of hours. Requests for the same place are always equal: they contain no date, and have a stable
-    /// order.
+    /// Returns the request for three days of hourly values. Requests for the same place are always equal: they contain no date, and
+    /// the order of their parameters is constant.
     package func request(for place: Coordinates, now: Date) throws(WeatherRequestError) -> WeatherRequest {
         let query = [
             "latitude=\(Coordinates.decimal(place.latitude))",
@@ -35,12 +36,12 @@ package struct OpenMeteo: WeatherService {
         .forecast(try Self.parseForecast(data, status: status, around: now))
     }
 
-    /// Returns the request that looks up the name of a place.
+    /// Returns the request that searches for a place by its name.
     /// - Parameters:
-    ///   - name: the name as typed, with an optional qualifier after a comma ("Paris, Texas").
-    ///   - count: the maximum number of matches, clamped to the service's 1...100.
+    ///   - name: the name that the user typed, with an optional qualifier after a comma ("Paris, Texas").
+    ///   - count: the maximum number of matches, limited to the service's range 1...100.
     ///   - language: the ISO 639-1 code for the names in the response.
-    ///   - baseURL: replaces scheme, host and port. A path in it becomes a prefix.
+    ///   - baseURL: an address that replaces scheme, host and port. If it has a path, the path becomes a prefix.
     /// - Throws: ``WeatherRequestError``
     package static func geocodingURL(
         name: String, count: Int = 5, language: String = "en", baseURL: String? = nil

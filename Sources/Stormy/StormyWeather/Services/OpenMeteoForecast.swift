@@ -1,11 +1,11 @@
 import Foundation
 
 extension OpenMeteo {
-    /// Parses the response. Details may be missing or different, but the response must be complete.
+    /// Parses a forecast response. Values may be missing or have other forms, but the response must be complete.
     ///
     /// Accepted: null at any position, arrays of unequal length (missing values are null), unix times and local ISO 8601 times,
-    /// `weathercode` for `weather_code`, other units (converted), a list with one place, missing gusts. Impossible values count as null. A
-    /// response that is not complete JSON is an error, and never a calm forecast.
+    /// `weathercode` for `weather_code`, other units (converted), a list with one place, missing gusts. Impossible values are
+    /// treated as null. A response that is not complete JSON is an error, and never a calm forecast.
     /// - Parameters:
     ///   - data: the body, decompressed, at most ``ServiceAnswer/maximumBytes``.
     ///   - status: the HTTP status.
@@ -51,7 +51,7 @@ extension ForecastHour {
     }
 }
 
-/// The parallel arrays of `hourly`, with their spellings and units.
+/// The parallel arrays of `hourly`, with the accepted names and units.
 private struct Columns {
     private struct Column {
         let values: [JSONValue]

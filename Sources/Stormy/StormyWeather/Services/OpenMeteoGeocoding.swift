@@ -6,11 +6,11 @@ package struct GeocodingMatch: Sendable, Equatable, Codable {
     package var name: String
     /// The place's coordinates.
     package var coordinates: Coordinates
-    /// The country's name. `nil` if the service does not give it.
+    /// The country's name. `nil` if the service does not send it.
     package var country: String?
-    /// The state, province or region. `nil` if the service does not give it.
+    /// The state, province or region. `nil` if the service does not send it.
     package var admin1: String?
-    /// The IANA time zone. `nil` if the service does not give it.
+    /// The IANA time zone. `nil` if the service does not send it.
     package var timezone: String?
 
     /// Creates a match from its parts.
@@ -22,13 +22,13 @@ package struct GeocodingMatch: Sendable, Equatable, Codable {
         self.timezone = timezone
     }
 
-    /// The name, region and country for the user: "Goiânia, Goiás, Brasil".
+    /// The name, region and country for the user, for example "Goiânia, Goiás, Brasil".
     package var label: String { [name, admin1, country].compactMap { $0 }.joined(separator: ", ") }
 }
 
 extension OpenMeteo {
-    /// Parses the response to ``geocodingURL(name:count:language:baseURL:)``, the best match first. A response without `results` is an
-    /// empty list, because nothing was found. A match without usable coordinates is left out.
+    /// Parses the response to ``geocodingURL(name:count:language:baseURL:)``, the best match first. For a response without
+    /// `results`, the list is empty, because no place was found. A match without usable coordinates is not included.
     /// - Throws: ``WeatherError``
     package static func parseGeocoding(_ data: Data, status: Int = 200) throws(WeatherError) -> [GeocodingMatch] {
         let answer = try ServiceAnswer.json(data, status: status)

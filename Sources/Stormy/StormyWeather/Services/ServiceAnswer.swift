@@ -1,8 +1,8 @@
 import Foundation
 
-/// Checks that every response passes before its weather is read.
+/// The checks of every response before its weather is read.
 package enum ServiceAnswer {
-    /// The maximum size of a response in bytes. A usual response has about 10 KiB, and MET Norway's has 100 KiB.
+    /// The maximum size of a response in bytes. A usual response has about 10 KiB. A response of MET Norway has 100 KiB.
     package static let maximumBytes = 4 * 1024 * 1024
 
     /// Returns the JSON of a successful response. Throws the reason if there is none.

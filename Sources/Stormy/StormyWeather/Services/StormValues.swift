@@ -1,4 +1,4 @@
-/// A value on which the storm rule depends, by its name in the JSON reports.
+/// A value on which the storm rule depends. The raw value is its name in the JSON reports.
 package enum StormValue: String, Sendable, Hashable, Codable, CaseIterable {
     case gusts
     case rain
@@ -12,8 +12,8 @@ package enum StormValue: String, Sendable, Hashable, Codable, CaseIterable {
     }
 }
 
-/// Reads gusts and rain of a response. Records the values that cannot be read, because their unit is unknown or they are larger than any
-/// weather.
+/// Reads the gusts and the rain of a response. Records the values that cannot be read, because their unit is unknown or they are
+/// impossibly large.
 struct StormValues {
     private(set) var unreadable: Set<StormValue> = []
 

@@ -1,17 +1,17 @@
-/// A public weather service, with its name in the configuration and in the stores.
+/// A public weather service. The raw value is its name in the configuration and in the store.
 package enum WeatherProvider: String, Sendable, Hashable, Codable, CaseIterable {
-    /// Open-Meteo: the whole world, without a key.
+    /// Open-Meteo: all places on Earth, without an API key.
     case openMeteo = "open-meteo"
-    /// MET Norway locationforecast: the whole world. Needs a contact in the User-Agent.
+    /// MET Norway Locationforecast: all places on Earth. It requires a contact in the User-Agent.
     case metNorway = "met-norway"
-    /// US National Weather Service: the United States, without a key.
+    /// US National Weather Service: the United States, without an API key.
     case nws
     /// Bright Sky: Germany, from open data of the DWD.
     case brightSky = "bright-sky"
 
     /// Returns the client of the service.
     ///
-    /// - Parameter baseURL: replaces scheme, host and port (tests, mirrors).
+    /// - Parameter baseURL: an address that replaces scheme, host and port, for tests and mirrors.
     package func service(baseURL: String? = nil) -> any WeatherService {
         switch self {
         case .openMeteo: OpenMeteo(baseURL: baseURL)
@@ -29,7 +29,7 @@ package enum WeatherProvider: String, Sendable, Hashable, Codable, CaseIterable 
         }
     }
 
-    /// Returns the services that can be asked about a place, the chosen one first.
+    /// Returns the services that can be requested for a place, the chosen service first.
     ///
     /// - Parameter hasContact: `true` if the User-Agent contains the user's contact.
     package static func candidates(for place: Coordinates, first: WeatherProvider, hasContact: Bool) -> [WeatherProvider] {

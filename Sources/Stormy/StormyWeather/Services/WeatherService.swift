@@ -9,30 +9,32 @@ package struct WeatherRequest: Sendable, Equatable {
     package init(url: String, headers: [String: String] = [:]) { (self.url, self.headers) = (url, headers) }
 }
 
-/// The result of a response.
+/// The result of reading a response.
 package enum WeatherAnswer: Sendable, Equatable {
     case forecast(Forecast)
-    /// The response contains the address of the forecast, or is too old and is requested again in another way.
+    /// Another request is necessary: the response contains the address of the forecast, or is too old and is requested again in
+    /// another way.
     case more(WeatherRequest)
 }
 
-/// A public weather service: its requests, and the meaning of its responses. The type does not use the network.
+/// A public weather service. It creates requests and reads responses, and does not use the network.
 package protocol WeatherService: Sendable {
-    /// The name to credit, which is also ``Forecast/source``.
+    /// The name of the service that is credited. ``Forecast/source`` has the same value.
     var source: String { get }
-    /// Seconds after which the newest forecast is old. `nil` if the service's responses do not contain the time of the forecast.
+    /// The number of seconds after which a forecast is old. `nil` if the service's responses do not contain the time of the
+    /// forecast.
     var longestAge: TimeInterval? { get }
 
     /// Returns whether the service has forecasts for a place.
     func covers(_ place: Coordinates) -> Bool
 
-    /// Returns the first request. Requests for the same place are equal on one day, because a transfer continues under its URL, and because
-    /// the service has caches.
+    /// Returns the first request. Requests for the same place are equal on one day, because a later request continues the transfer
+    /// of an equal request, and because the service has caches.
     ///
     /// - Throws: ``WeatherRequestError/invalidBaseURL(_:)``
     func request(for place: Coordinates, now: Date) throws(WeatherRequestError) -> WeatherRequest
 
-    /// Reads a response. Details may be missing, but an incomplete response is an error, and never a calm forecast.
+    /// Reads a response. Values may be missing, but an incomplete response is an error, and never a calm forecast.
     ///
     /// - Parameters:
     ///   - data: the body, decompressed.
@@ -74,6 +76,6 @@ extension Forecast {
         return now.timeIntervalSince(issuedAt) > longest
     }
 
-    /// Returns the hours since the forecast was made, as its service states.
+    /// Returns the age of the forecast in hours, according to its service.
     package func age(at now: Date) -> Int { Int(now.timeIntervalSince(issuedAt ?? now) / 3600) }
 }
