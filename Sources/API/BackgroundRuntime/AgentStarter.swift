@@ -38,7 +38,7 @@ package struct AgentStarter: Sendable {
 
     package var forbiddingVariable: String { directories.forbiddingVariable }
 
-    /// - Parameter isSure: `true` to wait until the agent has started; see ``comes(by:)`` for the cost. `false` to only request a
+    /// - Parameter isSure: `true` to wait until the agent has started (see ``comes(by:)`` for the cost), `false` to only request a
     ///   start.
     @discardableResult
     package func startIfNeeded(isSure: Bool = true) -> Result { start(asksManager: true, isSure: isSure) }

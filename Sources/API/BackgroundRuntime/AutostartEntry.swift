@@ -21,8 +21,8 @@ package struct AutostartEntry: Sendable {
     let directories: AppDirectories
     let environment: [String: String]
 
-    /// The command that runs at login instead of the agent. If empty, the agent runs. The command restores work that a lost ledger
-    /// does not contain but the app knows, and then replaces itself with the agent.
+    /// The command that runs at login instead of the agent. If empty, the agent runs. If the ledger was lost, the command submits
+    /// the app's work again. Then it replaces itself with the agent.
     package static let command = Mutex<[String]>([])
 
     package init(directories: AppDirectories, environment: [String: String] = ThisProcess.environment) {

@@ -63,8 +63,8 @@ public struct WindowGroup<Content: View>: Scene {
     public var body: Never { preconditionFailure("a primitive scene has no body") }
 }
 
-/// A scene without a window. Its action runs when a user starts the app. The process exits when the action has returned and all
-/// work that the app began is stored. Beyond Apple.
+/// A scene without a window. The action of the scene runs when a user starts the app. The process exits when the action has
+/// returned and all work that the app began is stored. Beyond Apple.
 public struct Worker: Scene {
     let action: @Sendable () async -> Void
 

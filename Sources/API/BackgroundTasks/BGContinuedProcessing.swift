@@ -67,7 +67,7 @@ open class BGContinuedProcessingTaskRequest: BGTaskRequest, @unchecked Sendable 
     }
 }
 
-/// A task that the user began and that continues in the background. Its progress is shown on the desktop.
+/// A task that the user began and that continues in the background. The progress of the task is shown on the desktop.
 ///
 /// The app must update ``progress``: after a minute without progress, the time of the task ends. The Cancel button in the
 /// notification also ends the time of the task. In both cases ``BGTask/expirationHandler`` is called.

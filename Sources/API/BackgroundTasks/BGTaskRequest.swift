@@ -21,8 +21,8 @@ open class BGTaskRequest: NSObject, NSCopying, @unchecked Sendable {  // because
     /// again. The request is planned again when the time zone or the clock changes. `earliestBeginDate` is not used.
     public var recurrence: WallClockRule?
 
-    /// The delay in seconds between the time of the rule and the beginning of the request. It is less than a day. Delays spread the
-    /// load on services that many apps call at noon.
+    /// The delay in seconds between the time of the rule and the beginning of the request. The delay must be less than a day.
+    /// Delays spread the load on services that many apps call at noon.
     public var recurrenceDelay: Double = 0
 
     /// The next occurrence of a pending request with a rule, as a date on the user's clock. Beyond Apple.

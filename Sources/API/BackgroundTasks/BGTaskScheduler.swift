@@ -7,8 +7,8 @@ import Synchronization
 
 /// Submits requests for background launches and registers the handlers of the launches.
 ///
-/// A request that ``submit(_:)`` accepted is stored on the disk. It is not lost if this process or the agent ends, at a logout or
-/// at a reboot.
+/// A request that ``submit(_:)`` accepted is stored on the disk. The request is not lost if this process or the agent ends, at a
+/// logout or at a reboot.
 ///
 /// Differs from Apple: the scheduler does not learn when the user uses the app, and it has no energy budget. A request is launched
 /// when its conditions hold. The command `why` shows the conditions that do not hold.

@@ -88,8 +88,8 @@ public enum BackgroundLaunch {
         } while beginnings.begun != begun || !beginnings.isEmpty
     }
 
-    /// Records in the ledger whether the app handles time changes, because the agent must know this without starting the app. The
-    /// ledger is written only if the value changed.
+    /// Records in the ledger whether the app handles time changes, because the agent must find this out without starting the app.
+    /// The ledger is written only if the value changed.
     package static func recordTimeChangeInterest() {
         let isWanted = TaskHandlers.shared.handles(.significantTimeChange)
         do throws(StoreError) {

@@ -8,7 +8,7 @@ public struct UNAuthorizationOptions: OptionSet, Sendable {
     public static let sound = UNAuthorizationOptions(rawValue: 2)
     /// Notifications on the screen.
     public static let alert = UNAuthorizationOptions(rawValue: 4)
-    /// Notifications in a car. Without effect here.
+    /// Notifications in a car. Stored, without effect.
     public static let carPlay = UNAuthorizationOptions(rawValue: 8)
     /// Alerts that also play their sound in quiet hours.
     public static let criticalAlert = UNAuthorizationOptions(rawValue: 16)
@@ -16,7 +16,7 @@ public struct UNAuthorizationOptions: OptionSet, Sendable {
     public static let providesAppNotificationSettings = UNAuthorizationOptions(rawValue: 32)
     /// Quiet notifications without a permission request.
     public static let provisional = UNAuthorizationOptions(rawValue: 64)
-    /// Notifications that are read aloud. Without effect here; deprecated by Apple.
+    /// Notifications that are read aloud. Stored, without effect. Deprecated by Apple.
     public static let announcement = UNAuthorizationOptions(rawValue: 128)
     /// Time-sensitive notifications. Deprecated by Apple: a level of interruption needs no permission.
     public static let timeSensitive = UNAuthorizationOptions(rawValue: 256)

@@ -7,13 +7,13 @@ public struct UNNotificationCategoryOptions: OptionSet, Sendable, Codable {
     public init(rawValue: UInt) { self.rawValue = rawValue }
     /// The app receives a response when the user closes the notification.
     public static let customDismissAction = UNNotificationCategoryOptions(rawValue: 1)
-    /// Notifications in a car. Without effect here.
+    /// Notifications in a car. Stored, without effect.
     public static let allowInCarPlay = UNNotificationCategoryOptions(rawValue: 2)
     /// The title is shown in hidden previews. Stored, without effect, because the desktop decides which previews are hidden.
     public static let hiddenPreviewsShowTitle = UNNotificationCategoryOptions(rawValue: 4)
     /// The subtitle is shown in hidden previews. Stored, without effect.
     public static let hiddenPreviewsShowSubtitle = UNNotificationCategoryOptions(rawValue: 8)
-    /// Notifications that are read aloud. Without effect here; deprecated by Apple.
+    /// Notifications that are read aloud. Stored, without effect. Deprecated by Apple.
     public static let allowAnnouncement = UNNotificationCategoryOptions(rawValue: 16)
 }
 

@@ -7,7 +7,7 @@ import TransferMachines
 /// The events of a web socket. The last event is the end, and it occurs once.
 package enum WebSocketEvent: Sendable {
     case opened(subprotocol: String?, ResponseHead)
-    /// A message arrived. It counts as unread until ``WebSocketConnection/took(_:)`` is called.
+    /// A message arrived. The message counts as unread until ``WebSocketConnection/took(_:)`` is called.
     case message(WebSocketMachine.Message)
     /// The system has accepted the complete message with this number.
     case sent(Int, byteCount: Int)

@@ -50,7 +50,7 @@ package struct NoticeLife: Equatable, Sendable {
         case expired(serverID: UInt32, now: Date)
         /// A summary combines the notification with others.
         case gathered(into: String, now: Date)
-        /// The user wants to see the notification after the summary.
+        /// The user pressed the summary, so the notification is shown alone.
         case released
         /// The summary that included the notification was removed from the screen.
         case summaryLeft(isSeen: Bool, now: Date)

@@ -12,7 +12,7 @@ package struct ConditionVerdict: Sendable, Equatable, Codable {
         case notRunning
         case turn
         case room
-        /// Whether the machine is woken for the request. This condition never delays the request.
+        /// The machine is woken for the request. This condition never delays the request.
         case systemWake
     }
 

@@ -2,8 +2,8 @@ import Foundation
 
 /// Reads the three date forms of RFC 9110 §5.6.7. The calendar and the locale of the machine have no effect.
 package enum HTTPDate {
-    /// Reads `Sun, 06 Nov 1994 08:49:37 GMT`, `Sunday, 06-Nov-94 08:49:37 GMT` or `Sun Nov  6 08:49:37 1994`; `nil` for any other
-    /// text. The day's name is not compared, because servers send wrong names and the date does not depend on it.
+    /// Reads `Sun, 06 Nov 1994 08:49:37 GMT`, `Sunday, 06-Nov-94 08:49:37 GMT` or `Sun Nov  6 08:49:37 1994`. Returns `nil` for any
+    /// other text. The day's name is not compared, because servers send wrong names and the date does not depend on it.
     /// - Parameter now: The date from which the century of the two-digit year in the second form is found. The result is at most 50
     ///   years after this date. A fixed date is sufficient if no clock is available.
     package static func parse(_ text: String, now: Date = Date(timeIntervalSince1970: 1_800_000_000)) -> Date? {

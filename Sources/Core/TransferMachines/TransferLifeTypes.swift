@@ -159,7 +159,7 @@ extension TransferLife {
         package var mayBeCut: Bool
         package var hasBody: Bool
         package var hasResumablePart: Bool
-        /// `true` if a response arrived, whatever its status.
+        /// `true` if a response arrived, for any HTTP status.
         package var hasAnswer: Bool
         /// A new token for the partial file.
         package var newToken: String

@@ -16,7 +16,7 @@ package enum Validator: Codable, Equatable, Hashable, Sendable {
         }
     }
 
-    /// Returns the strong validator of a response; `nil` if the response has no such validator.
+    /// Returns the strong validator of a response, or `nil` if the response has no such validator.
     ///
     /// `Last-Modified` is used only if the response has no entity tag (RFC 9110 §13.1.5: also no weak tag), and if the date is
     /// older than the response. The minimum difference is 1 s to the server's `Date` (the same clock), or 60 s to the local clock.
@@ -34,7 +34,7 @@ package enum Validator: Codable, Equatable, Hashable, Sendable {
         return .lastModified(text)
     }
 
-    /// Returns the validator with which a response is requested again if it has changed; `nil` if the response has no such
+    /// Returns the validator with which a response is requested again if it has changed, or `nil` if the response has no such
     /// validator.
     ///
     /// Weak entity tags are used (RFC 9110 §13.1.2). An invalid entity tag is ignored. A date ahead of the local clock is ignored,

@@ -144,7 +144,7 @@ extension LedgerTransaction {
     ///   - oncePerContent: `true` to change nothing if equal content was shown before, also if the user has closed the
     ///     notification. Attachments are not compared, because a caller creates the picture again for each addition.
     ///   - heldUntil: the latest time until which the notification waits for the delegate.
-    /// - Returns: `true` if the ledger now contains this content and its files; `false` if an equal notification existed.
+    /// - Returns: `true` if the ledger now contains this content and its files, `false` if an equal notification existed.
     @discardableResult
     package func addNotification(
         _ identifier: String, _ content: NotificationContent, dueAt: Date?, schedule: NoticeSchedule? = nil,

@@ -3,36 +3,36 @@ import FoundationNetworking
 
 // The async methods without a delegate parameter, because a protocol of the app may declare them with these names.
 extension URLSession {
-    /// Returns the complete response, whatever its status.
+    /// Returns the complete response, for any HTTP status.
     ///
     /// - Throws: `URLError`; `.cancelled` when the awaiting task is cancelled.
     public func data(for request: URLRequest) async throws -> (Data, URLResponse) { try await data(for: request, delegate: nil) }
 
-    /// Returns the complete response, whatever its status.
+    /// Returns the complete response, for any HTTP status.
     ///
     /// - Throws: `URLError`; `.cancelled` when the awaiting task is cancelled.
     public func data(from url: URL) async throws -> (Data, URLResponse) { try await data(from: url, delegate: nil) }
 
-    /// Returns the complete response in a file, whatever its status. The file is in the temporary folder and belongs to the caller.
+    /// Returns the complete response in a file, for any HTTP status. The file is in the temporary folder and belongs to the caller.
     ///
     /// - Throws: `URLError`; `.cancelled` when the awaiting task is cancelled.
     public func download(for request: URLRequest) async throws -> (URL, URLResponse) {
         try await download(for: request, delegate: nil)
     }
 
-    /// Returns the complete response in a file, whatever its status. The file is in the temporary folder and belongs to the caller.
+    /// Returns the complete response in a file, for any HTTP status. The file is in the temporary folder and belongs to the caller.
     ///
     /// - Throws: `URLError`; `.cancelled` when the awaiting task is cancelled.
     public func download(from url: URL) async throws -> (URL, URLResponse) { try await download(from: url, delegate: nil) }
 
-    /// Sends a file and returns the response, whatever its status.
+    /// Sends a file and returns the response, for any HTTP status.
     ///
     /// - Throws: `URLError`; `.cancelled` when the awaiting task is cancelled.
     public func upload(for request: URLRequest, fromFile file: URL) async throws -> (Data, URLResponse) {
         try await upload(for: request, fromFile: file, delegate: nil)
     }
 
-    /// Sends bytes and returns the response, whatever its status.
+    /// Sends bytes and returns the response, for any HTTP status.
     ///
     /// - Throws: `URLError`; `.cancelled` when the awaiting task is cancelled.
     public func upload(for request: URLRequest, from bodyData: Data) async throws -> (Data, URLResponse) {

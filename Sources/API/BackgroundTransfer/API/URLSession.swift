@@ -333,7 +333,7 @@ open class URLSession: NSObject, @unchecked Sendable {  // because its engine gu
         try await data(for: URLRequest(url: url), delegate: delegate)
     }
 
-    /// Returns the complete response, whatever its status.
+    /// Returns the complete response, for any HTTP status.
     ///
     /// - Parameters:
     ///   - request: the request to send.
@@ -351,7 +351,7 @@ open class URLSession: NSObject, @unchecked Sendable {  // because its engine gu
         try await download(for: URLRequest(url: url), delegate: delegate)
     }
 
-    /// Returns the complete response in a file, whatever its status. The file is in the temporary folder and belongs to the caller.
+    /// Returns the complete response in a file, for any HTTP status. The file is in the temporary folder and belongs to the caller.
     ///
     /// - Throws: `URLError`; `.cancelled` when the awaiting task is cancelled.
     nonisolated(nonsending) public func download(
@@ -368,7 +368,7 @@ open class URLSession: NSObject, @unchecked Sendable {  // because its engine gu
         try await awaited { try await engine.download(.resumeData(resumeData), delegate: delegate) }
     }
 
-    /// Sends a file and returns the response, whatever its status.
+    /// Sends a file and returns the response, for any HTTP status.
     ///
     /// - Throws: `URLError`; `.cancelled` when the awaiting task is cancelled.
     nonisolated(nonsending) public func upload(
@@ -377,7 +377,7 @@ open class URLSession: NSObject, @unchecked Sendable {  // because its engine gu
         try await awaited { try await engine.upload(for: request, from: .file(file), delegate: delegate) }
     }
 
-    /// Sends bytes and returns the response, whatever its status.
+    /// Sends bytes and returns the response, for any HTTP status.
     /// - Throws: `URLError`; `.cancelled` when the awaiting task is cancelled.
     nonisolated(nonsending) public func upload(
         for request: URLRequest, from bodyData: Data, delegate: (any URLSessionTaskDelegate)? = nil
@@ -391,7 +391,7 @@ open class URLSession: NSObject, @unchecked Sendable {  // because its engine gu
         try await bytes(for: URLRequest(url: url), delegate: delegate)
     }
 
-    /// Returns the response headers, whatever the status, and the bytes in the order in which they arrive. Ordinary sessions only.
+    /// Returns the response headers, for any HTTP status, and the bytes in the order in which they arrive. Ordinary sessions only.
     ///
     /// - Throws: `URLError`; `.cancelled` when the awaiting task is cancelled, `.unsupportedURL` in a background session.
     public func bytes(

@@ -7,7 +7,7 @@ import TransferMachines
 /// Differs from Apple: the session uses the proxies of the environment (`https_proxy`, `no_proxy`) and the system's certificates.
 /// Background sessions have no cookies, caches or stored credentials, because another process sends their requests.
 open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {  // because sessions copy it before they share it
-    /// The identifier of a background session; `nil` for ordinary sessions.
+    /// The identifier of a background session. `nil` for ordinary sessions.
     public private(set) var identifier: String?
     /// A Boolean value: the app is launched when transfers of the session have ended. Background sessions only. If `false`, the ends are
     /// stored until the app creates the session again.

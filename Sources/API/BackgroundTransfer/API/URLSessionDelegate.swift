@@ -102,7 +102,7 @@ public protocol URLSessionTaskDelegate: URLSessionDelegate {
     /// Reports the metrics of a task. Called before ``urlSession(_:task:didCompleteWithError:)``.
     func urlSession(_ session: URLSession, task: URLSessionTask, didFinishCollecting metrics: URLSessionTaskMetrics)
 
-    /// Reports the end of a task. `error` is `nil` if a response arrived, whatever its status.
+    /// Reports the end of a task. `error` is `nil` if a response arrived, for any HTTP status.
     func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?)
 }
 

@@ -111,7 +111,7 @@ open class URLSessionTask: NSObject, ProgressReporting, @unchecked Sendable {  /
         set { change(\.description, newValue) }
     }
 
-    /// The priority from 0 to 1; tasks with a greater value begin first. Of tasks with equal priority, the oldest begins first.
+    /// The priority from 0 to 1. Tasks with a greater value begin first. Of tasks with equal priority, the oldest begins first.
     open var priority: Float {
         get { facts.withLock { $0.priority } }
         set { change(\.priority, min(1, max(0, newValue.isNaN ? Self.defaultPriority : newValue))) }
@@ -177,11 +177,11 @@ open class URLSessionTask: NSObject, ProgressReporting, @unchecked Sendable {  /
     open var response: URLResponse? { session.engine.status(of: self).response }
     /// The number of received bytes of the response body.
     open var countOfBytesReceived: Int64 { session.engine.status(of: self).bytesReceived }
-    /// The expected number of bytes of the response body; -1 if it is not known.
+    /// The expected number of bytes of the response body. -1 if the number is not known.
     open var countOfBytesExpectedToReceive: Int64 { session.engine.status(of: self).bytesExpectedToReceive }
     /// The number of sent bytes of the request body.
     open var countOfBytesSent: Int64 { session.engine.status(of: self).bytesSent }
-    /// The number of bytes of the request body; ``NSURLSessionTransferSizeUnknown`` if it is not known.
+    /// The number of bytes of the request body. ``NSURLSessionTransferSizeUnknown`` if the number is not known.
     open var countOfBytesExpectedToSend: Int64 { session.engine.status(of: self).bytesExpectedToSend }
 
     /// The progress of the request body in bytes, or of the response body if the request has no body. It is updated while this
@@ -311,8 +311,8 @@ open class URLSessionUploadTask: URLSessionDataTask, @unchecked Sendable {  // b
         super.init(session: session, request: request, identifier: identifier)
     }
 
-    /// The path that lists and messages show for the file. Set it if the uploaded file is a copy and the user knows another path.
-    /// Set it before `resume()`. Beyond Apple.
+    /// The path that lists and messages show for the file. Set it if the uploaded file is a copy of the user's file. Set it before
+    /// `resume()`. Beyond Apple.
     public var listedPath: String? {
         get { facts.withLock { $0.listedPath } }
         set { facts.withLock { $0.listedPath = newValue } }
@@ -347,8 +347,8 @@ open class URLSessionUploadTask: URLSessionDataTask, @unchecked Sendable {  // b
     /// Ends the upload. Always returns `nil`. See ``cancel(byProducingResumeData:)``.
     open func cancelByProducingResumeData() async -> Data? { await session.engine.cancelProducingResumeData(self) }
 
-    /// Copies the file for the upload now instead of in `resume()`, so that the app knows early whether the file can be read. Beyond
-    /// Apple.
+    /// Copies the file for the upload now instead of in `resume()`, so that the app detects early whether the file can be read.
+    /// Beyond Apple.
     ///
     /// - Returns: the copy, and the digest and size of the data that will be sent.
     /// - Throws: an error with the reason why the file cannot be queued: it is missing, unreadable, not a file, or changing.

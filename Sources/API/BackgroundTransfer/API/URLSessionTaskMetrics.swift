@@ -51,7 +51,7 @@ open class URLSessionTaskMetrics: NSObject, @unchecked Sendable {  // because it
 open class URLSessionTaskTransactionMetrics: NSObject, @unchecked Sendable {  // because it is immutable
     /// The request that the app, a redirect or the handler of a redirect created.
     public let request: URLRequest
-    /// The response; `nil` if no response arrived.
+    /// The response. `nil` if no response arrived.
     public let response: URLResponse?
     /// When the attempt began.
     public let fetchStartDate: Date?
@@ -69,7 +69,7 @@ open class URLSessionTaskTransactionMetrics: NSObject, @unchecked Sendable {  //
     public let connectEndDate: Date?
     /// When the first byte of the request was sent.
     public let requestStartDate: Date?
-    /// When the last byte of the request was sent. Differs from Apple: not measured; equal to ``requestStartDate``.
+    /// When the last byte of the request was sent. Differs from Apple: not measured. The value is ``requestStartDate``.
     public let requestEndDate: Date?
     /// When the first byte of the response arrived.
     public let responseStartDate: Date?

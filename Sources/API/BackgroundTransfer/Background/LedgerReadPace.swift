@@ -1,5 +1,5 @@
-/// The pace at which a session reads the ledger. Each read locks the ledger for a moment, and many reads in a row would block the agent.
-/// The few reads of one short transfer are not delayed.
+/// The pace at which a session reads the ledger. Each read locks the ledger for a moment, and many consecutive reads would block
+/// the agent. The few reads of one short transfer are not delayed.
 struct LedgerReadPace {
     /// The average time between two reads in seconds, and the number of reads without a pause.
     private static let (interval, burst) = (Duration.seconds(0.03), 12.0)

@@ -92,7 +92,7 @@ public struct BackgroundTransferStatus: Sendable, Identifiable, Equatable {
 
     /// The reason why a transfer waits or failed.
     public struct Trouble: Sendable, Equatable {
-        /// The number of a `URLError.Code`; -1 if no code fits.
+        /// The number of a `URLError.Code`. -1 if no code fits.
         public let code: Int
         /// A sentence for the user.
         public let message: String

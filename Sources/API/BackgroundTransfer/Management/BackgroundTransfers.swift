@@ -94,7 +94,7 @@ public enum BackgroundTransfers {
     /// Returns every stored transfer, oldest first. Ended transfers are kept for 30 days. The newest 2,000 ended transfers are kept
     /// for longer.
     ///
-    /// - Throws: if the ledger cannot be read; the error has the reason and a solution.
+    /// - Throws: an error with the reason and a solution if the ledger cannot be read.
     public static func all() throws -> [BackgroundTransferStatus] {
         try AppRuntime.shared.ledger().read { try $0.transfers() }.map(BackgroundTransferStatus.init)
     }

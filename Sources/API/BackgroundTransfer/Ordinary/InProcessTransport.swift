@@ -6,7 +6,7 @@ import TransferMachines
 
 /// A replacement for the network, used by the ordinary sessions of an app on a test host.
 package protocol TestWire: Sendable {
-    /// - Parameter launch: the launch whose process makes the request; `nil` for the test itself.
+    /// - Parameter launch: the launch whose process makes the request, or `nil` for the test itself.
     func start(
         _ attempt: AttemptID, _ request: WireRequest, source: (any BodySource)?, sink: any BodySink, launch: Int64?,
         handler: @escaping @Sendable (TransportEvent) -> Void)
