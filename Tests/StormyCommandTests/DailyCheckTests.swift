@@ -238,7 +238,7 @@ import Testing
             try await home.check()
             #expect(home.notification("trouble-weather-1")?.state == .delivered)
             let status = try await home.stormy("status").output
-            #expect(status.contains("daily at 12:00") && !status.contains("none: stormy schedule"), "\(status)")
+            #expect(status.contains("daily at 12:00") && !status.contains("not scheduled"), "\(status)")
             #expect(try await home.stormy("place", "remove", "Here").status == 0)
             #expect(home.notification("trouble-weather-1")?.state != .delivered)
             let requests = home.server.requests().count

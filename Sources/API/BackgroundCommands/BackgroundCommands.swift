@@ -54,7 +54,7 @@ public struct BackgroundCommands: AsyncParsableCommand {
     }
 }
 
-/// A command of the group. If an app has settings, it reads them before it runs a command.
+/// A command for the background work of an app, for example ``StatusCommand``. If an app has settings, it reads them before it runs a command.
 public protocol BackgroundCommand: AsyncParsableCommand, CommandWithEffect {
     /// Runs the command. `run()` prints its errors for the user.
     func perform() async throws

@@ -58,8 +58,8 @@ public struct QuitCommand: BackgroundCommand {
         guard !unanswered.isEmpty else { return }
         let one = unanswered.count == 1
         Output.line(
-            "The notification server does not respond: \(unanswered.count) notification\(one ? "" : "s") may still be on the screen when it responds again, "
-                + "and pressing \(one ? "it" : "them") has no effect. The next start removes \(one ? "it" : "them") if the server allows it."
+            "The notification server does not respond. When it responds again, \(unanswered.count) notification\(one ? "" : "s") may still be on the screen. "
+                + "Pressing \(one ? "the notification" : "a notification") has no effect. The agent removes \(one ? "it" : "them") at its next start, if the server allows this."
         )
     }
 

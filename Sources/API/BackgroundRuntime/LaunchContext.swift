@@ -148,8 +148,8 @@ package final class LaunchContext: Sendable {
 
     package struct LaunchIsOver: Error {}
 
-    /// A Boolean value: earlier launches for the same events failed.
-    package var isRepeated: Bool { state.withLock { ($0.record?.generation ?? 1) > 1 } }
+    /// The number of launches in a row for the same events that did not succeed before this one.
+    package var repetitions: Int { state.withLock { ($0.record?.generation ?? 1) - 1 } }
 
     /// Returns whether the launch is for the events of this background session.
     package func isForSession(_ identifier: String) -> Bool {

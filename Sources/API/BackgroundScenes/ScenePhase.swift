@@ -12,7 +12,7 @@ public enum ScenePhase: Comparable, Hashable, Sendable {
 /// The values that a scene can read from its environment.
 @MainActor
 public struct EnvironmentValues {
-    /// The phase of the app. In a launch, the phase is always `.background`.
+    /// The phase of the app. If the agent started the process, the phase is always `.background`.
     public internal(set) var scenePhase = ScenePhase.background
 
     /// The models that the app's scenes received, by type.

@@ -46,7 +46,7 @@ struct AgentParts {
         try handleEndedLaunches(&pass)
         try launches.supervise(&pass, conditions)
         try watchedProcesses.plan(&pass)
-        // Before requests: a rule that was planned with the old clock may not be due any more.
+        // Planned before the requests: if the clock was set, a request that was due by the old clock may not be due any more.
         try time.plan(&pass)
         // Before requests: work that the machine was woken for begins when the sleep is delayed.
         try wakes.tick(&pass)

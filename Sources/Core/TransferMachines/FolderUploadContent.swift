@@ -1,4 +1,4 @@
-/// Decides whether an existing file with the name of this upload is the file of this upload.
+/// Decides whether a file on the server with the name of this upload was sent by this upload.
 extension FolderUpload {
     /// Handles the check of the final name after a response was lost, or after the server reported that the name is taken.
     ///

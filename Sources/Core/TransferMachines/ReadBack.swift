@@ -11,7 +11,7 @@ struct ReadBack: Equatable, Sendable {
     /// The number of blocks of a larger file: the first, the last, and two between them.
     static let blocks: Int64 = 4
 
-    /// The result of a response.
+    /// The conclusion about the file on the server after a response.
     enum Finding: Equatable {
         case ours(UploadProof)
         case another

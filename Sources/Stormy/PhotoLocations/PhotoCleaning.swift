@@ -45,7 +45,9 @@ package enum PhotoCleaning {
     package static func response(about path: UnsafePointer<CChar>) -> [String] {
         // The photo is a regular file. Without O_NONBLOCK, opening a named pipe waits for a writer.
         let descriptor = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
-        guard descriptor >= 0 else { return ["fault", "its copy cannot be opened (\(String(cString: strerror(errno))))"] }
+        guard descriptor >= 0 else {
+            return ["fault", "the copy of the photo cannot be opened (\(String(cString: strerror(errno))))"]
+        }
         defer { close(descriptor) }
         do throws(LocationFailure) {
             let report = try clean(descriptor: descriptor)

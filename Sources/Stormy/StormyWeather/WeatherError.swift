@@ -75,8 +75,9 @@ package enum WeatherError: Error, Equatable, Sendable {
             "\(count) of its warnings cannot be read; earlier warnings remain valid"
         case .unusedReferences(let sentences): sentences.joined(separator: "; ")
         case .oldWarnings(let kept, let dataTime):
-            "its data of \(dataTime.formatted(.iso8601)) is not newer than before; it no longer lists "
-                + (kept == 1 ? "1 warning, which is kept" : "\(kept) warnings, which are kept")
+            "the service has no newer data since \(dataTime.formatted(.iso8601)); "
+                + (kept == 1
+                    ? "1 warning that it no longer lists remains valid" : "\(kept) warnings that it no longer lists remain valid")
         case .old(let hours): "the weather service's newest forecast is \(hours) h old"
         case .tooLarge(let bytes, let most):
             "the response of the weather service is too large (\(bytes) bytes, at most \(most))"

@@ -47,7 +47,7 @@ extension BackgroundSession {
         var isComplete = false
         /// The callers that wait until all events are reported.
         var waiting: [CheckedContinuation<Void, Never>] = []
-        /// The number of responses about which the delegate has not decided yet. Their ends are reported after the decision.
+        /// The number of responses about which the delegate has not decided yet. The end of such a transfer is reported afterwards.
         var undecided = 0
     }
 
@@ -200,7 +200,9 @@ extension BackgroundSession {
             }
             batch.acknowledge()
             // An event of a process that died may end this process too. No other event is claimed before its delegate has decided.
-            if claimed.count == 1, launch?.isRepeated == true, state.withLock({ $0.reporting.undecided > 0 }) { return .done }
+            if claimed.count == 1, launch.map({ $0.repetitions > 0 }) == true, state.withLock({ $0.reporting.undecided > 0 }) {
+                return .done
+            }
             // If many transfers end one after another, each claim would find one event and block the agent.
             if claimed.count < Self.fewEnds, awaitedTransfers.count > Self.fewEnds {
                 Thread.sleep(forTimeInterval: Self.gatheringTime)

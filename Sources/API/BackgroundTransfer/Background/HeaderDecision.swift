@@ -40,12 +40,15 @@ final class HeaderDecision: Sendable {
     }
 
     /// Returns the decision, or `nil` if it will be made later.
-    func wait() -> URLSession.ResponseDisposition? {
-        _ = decisionMade.wait(timeout: .now() + Self.patience)
+    ///
+    /// - Parameter isLastChance: the body is delivered if there is no decision within five seconds. The delegates of earlier launches did
+    ///   not decide.
+    func wait(isLastChance: Bool) -> URLSession.ResponseDisposition? {
+        _ = decisionMade.wait(timeout: .now() + (isLastChance ? 5 : Self.patience))
         return state.withLock { state in
             if case .answered(let disposition) = state { return disposition }
-            state = .late
-            return nil
+            state = isLastChance ? .answered(.allow) : .late
+            return isLastChance ? .allow : nil
         }
     }
 }
@@ -83,7 +86,7 @@ extension BackgroundSession {
                 }
             }
         }
-        guard let disposition = question.wait() else { return }
+        guard let disposition = question.wait(isLastChance: launch.map { $0.repetitions > 1 } ?? false) else { return }
         decided()
         rest(disposition)
         calls.leave()

@@ -7,7 +7,8 @@ import TransferMachines
 struct TimeWatch {
     /// The present time zone.
     private(set) var zone: TimeZone
-    /// The time since when this agent could check without interruption: its start, the end of a sleep, or a set clock.
+    /// The date since which this agent has watched without interruption: its start, the end of the last sleep, or the last
+    /// change of the clock.
     private(set) var observingSince: Date
     /// `true` if rules with wall-clock times have to be planned again.
     private(set) var mustReplan = true

@@ -48,7 +48,7 @@ struct StatusVerb: AsyncParsableCommand, CommandWithEffect {
                 "Next check  \(Output.bold(Output.moment(next))), daily at \(report.schedule.at) \(report.schedule.timeZone)"
                     + (report.schedule.wakesSystem ? "; wakes the machine" : ""))
         } else {
-            Output.line("Next check  none: stormy schedule")
+            Output.line("Next check  not scheduled; run: stormy schedule")
         }
         for check in report.checks {
             let verdict = check.stormy.value.map { $0 ? Output.loud("stormy") : "calm" } ?? "unknown"
