@@ -160,6 +160,28 @@ import TransferMachines
         #expect(findings.withLock { $0.last } == .isPlaced)
     }
 
+    /// The folder was renamed away or belongs to another drive, and a stranger's file has the name of the download there.
+    @Test(arguments: [true, false]) func `another file with the name counts only in the folder that was chosen`(_ isOther: Bool)
+        throws
+    {
+        let folder = bench.folder.appendingPathComponent("chosen")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)
+        let seen = try #require(SeenFolder(folder.path))
+        if isOther {
+            try FileManager.default.moveItem(at: folder, to: bench.folder.appendingPathComponent("away"))
+            try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)
+        }
+        let whole = folder.appendingPathComponent("z")
+        try Data("OTHER".utf8).write(to: whole)
+        let expectation = FileProof.Expectation(
+            part: folder.appendingPathComponent("part"), whole: whole, mustMatch: false, folder: seen, byteCount: 5,
+            sha256: FileDigest.sha256(of: Data("sunny".utf8)))
+        let findings = Mutex<[FileProof.Finding]>([])
+        let proof = FileProof(expectation, bench.disk.calls) { finding in findings.withLock { $0.append(finding) } }
+        while findings.withLock({ $0.isEmpty }) { _ = proof.work() }
+        #expect(findings.withLock { $0 } == [isOther ? .isGone : .isPlaced])
+    }
+
     /// A part that cannot be opened is kept. The agent may find out that the part was removed only when the rest arrives.
     @Test func `a part that is gone when the rest arrives is fetched again`() throws {
         let id = try bench.download()

@@ -50,6 +50,9 @@ package struct SeenFolder: Equatable, Sendable {
         isSame(as: SeenFolder(view: Self.ownView, folder: Self.identity(path) ?? ""))
     }
 
+    /// Returns `true` if the folder at the path is the recorded folder itself, and not another folder with its path.
+    package func isUnchanged(at path: String) -> Bool { Self.identity(path) == folder }
+
     /// The mount point of the drive that contained the folder, if no drive is mounted there now. Otherwise, and for a process with
     /// other mounts, `nil`.
     package var absentMount: String? {

@@ -129,7 +129,9 @@ package final class FileProof: DiskWork {
         state.descriptor = -1
         // A different file at the part's path does not show that the part got its name.
         guard state.isAtPart, !isThere else { return .isGone }
-        if !expectation.mustMatch {
+        // In another folder, for example on another drive, the agent gave no name. There, only the expected content counts.
+        let folder = expectation.whole.deletingLastPathComponent().path
+        if !expectation.mustMatch, expectation.folder?.isUnchanged(at: folder) ?? true {
             if let replaced = expectation.replaced, FileIdentity(expectation.whole.path)?.text == replaced { return .isGone }
             var information = stat()
             guard calls.status(of: expectation.whole.path, &information) != 0 else { return .isPlaced }
