@@ -252,6 +252,26 @@ extension EndToEnd {
             try courier("background", "quit")
         }
 
+        /// The delegate never calls the completion handler of the response headers.
+        @Test func `a delegate that never decides about a response receives it in the third launch`() throws {
+            server.route("PUT", "/up", .status(201, body: "stored"))
+            let photo = home.folder.appendingPathComponent("photo")
+            try Self.file.data.write(to: photo)
+            home.environment["COURIER_UNDECIDED"] = "1"
+            home.environment["COURIER_FILE"] = photo.path
+            try courier("leave", server.url + "/up", "1")
+            for count in 1...2 {
+                try home.wait("launch \(count)") { transaction in
+                    let responses = lines.count { $0.hasPrefix("response left0") }
+                    return try responses == count && !transaction.liveLaunches().isEmpty ? true : nil
+                }
+                #expect(try courier("background", "simulate", "expire", "courier").status == 0)
+            }
+            try waitUntilAllIsDelivered()
+            #expect(lines.filter { $0.hasPrefix("complete") } == ["complete left0 ok"])
+            #expect(server.requests(matching: "/up").count { $0.method == "PUT" } == 1)
+        }
+
         /// The process of a launch ends half a second after its action returned.
         @Test func `work that a scene action begins and does not await is kept`() throws {
             home.environment["COURIER_LATE"] = serve()

@@ -63,11 +63,17 @@ struct CourierCommands {
     /// Begins `count` downloads, and returns without a delegate and without waiting.
     private func beginOnly(_ url: URL, count: Int) {
         let configuration = URLSessionConfiguration.background(withIdentifier: "courier")
-        configuration.sessionSendsLaunchEvents = ProcessInfo.processInfo.environment["COURIER_QUIET"] == nil
+        let environment = ProcessInfo.processInfo.environment
+        configuration.sessionSendsLaunchEvents = environment["COURIER_QUIET"] == nil
         configuration.httpMaximumConnectionsPerHost = 16
         let session = URLSession(configuration: configuration)
         for number in 0..<count {
-            let task = session.downloadTask(with: url)
+            let task: URLSessionTask
+            if let file = environment["COURIER_FILE"] {
+                task = session.uploadTask(with: URLRequest(url: url), fromFile: URL(fileURLWithPath: file))
+            } else {
+                task = session.downloadTask(with: url)
+            }
             task.taskDescription = "left\(number)"
             task.resume()
         }
