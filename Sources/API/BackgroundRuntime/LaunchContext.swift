@@ -50,6 +50,8 @@ package final class LaunchContext: Sendable {
         var listeners: [Listener] = []
         /// `true` if the app works on queues or in unstructured tasks, which a test host cannot observe.
         var hasUnseenWork = false
+        /// `true` if the process waits for ``graceAfterResult()`` before it ends.
+        var hasGrace = false
         /// The work that may continue after the result is known.
         var stays: [@Sendable () async -> Void] = []
     }
@@ -132,7 +134,7 @@ package final class LaunchContext: Sendable {
         guard let record, record.endedAt == nil else { throw LaunchIsOver() }
         state.withLock { $0.record = record }
         // One event may end every process. The others must not be delivered again and again because of it.
-        if record.kind == .urlSession, record.generation > 2 { _ = acknowledgements.stopDeferring() }
+        if record.kind == .urlSession, hasFailedTwice { _ = acknowledgements.stopDeferring() }
         guard role == nil else { return record }
         let thread = Thread { [self] in
             var signals = sigset_t()
@@ -150,6 +152,9 @@ package final class LaunchContext: Sendable {
 
     /// The number of launches in a row for the same events that did not succeed before this one.
     package var repetitions: Int { state.withLock { ($0.record?.generation ?? 1) - 1 } }
+
+    /// `true` if at least two launches in a row for the same events did not succeed.
+    package var hasFailedTwice: Bool { repetitions > 1 }
 
     /// Returns whether the launch is for the events of this background session.
     package func isForSession(_ identifier: String) -> Bool {
@@ -217,27 +222,6 @@ package final class LaunchContext: Sendable {
     package func setPersonChoosing(_ isChoosing: Bool) {
         DurableWrites.shared.commit("that the user is choosing", startsAgent: false) { [id] in
             try $0.setPersonChoosing(isChoosing, launch: id)
-        }
-    }
-
-    /// A session's delegate, in a launch that may be for the events of this session.
-    package struct Listener: Sendable {
-        let session: String
-        /// Returns whether the delegate has received all events that waited for it.
-        let hasReceivedAll: @Sendable () -> Bool
-        /// Returns when the delegate has received all waiting events.
-        let waitForAllEvents: @Sendable () async -> Void
-        /// Leaves the remaining events, because the launch does not wait any more.
-        let skipRemainingEvents: @Sendable () -> Void
-
-        package init(
-            session: String, hasReceivedAll: @escaping @Sendable () -> Bool,
-            waitForAllEvents: @escaping @Sendable () async -> Void,
-            skipRemainingEvents: @escaping @Sendable () -> Void
-        ) {
-            (self.session, self.hasReceivedAll, self.waitForAllEvents, self.skipRemainingEvents) = (
-                session, hasReceivedAll, waitForAllEvents, skipRemainingEvents
-            )
         }
     }
 
@@ -357,9 +341,12 @@ package final class LaunchContext: Sendable {
     /// launch ends.
     package func stay(until isOver: @escaping @Sendable () async -> Void) { state.withLock { $0.stays.append(isOver) } }
 
+    /// Lets the process wait for ``graceAfterResult()`` once, after all other work that may continue.
+    package func stayForGrace() { state.withLock { $0.hasGrace = true } }
+
     private func exitWhenIdle(mayContinue: Bool) {
-        let (stays, isWarned) = state.withLock { ($0.stays, $0.stop != nil) }
-        guard !stays.isEmpty || mayContinue && !begun.isEmpty else { return exitAfterPendingWork() }
+        let (stays, hasGrace, isWarned) = state.withLock { ($0.stays, $0.hasGrace, $0.stop != nil) }
+        guard !stays.isEmpty || hasGrace || mayContinue && !begun.isEmpty else { return exitAfterPendingWork() }
         let (quiet, isQuiet) = AsyncStream.makeStream(of: Void.self)
         // A launch that was warned before its result has the rest of its grace time, which the agent ends.
         if !isWarned { onWarning { _ in isQuiet.finish() } }
@@ -369,6 +356,7 @@ package final class LaunchContext: Sendable {
         Task(executorPreference: executor) { [self] in
             let work = Task(executorPreference: executor) { [self] in
                 for stay in stays { await stay() }
+                if hasGrace { await Self.graceAfterResult() }
                 if mayContinue { await continueForAttempts { isQuiet.finish() } }
                 isQuiet.finish()
             }

@@ -99,7 +99,7 @@ final class TaskHandlers: Sendable {
         await run(actions, Payload(identifier: launch.identifier))
         // An action may begin a task and return without waiting for it.
         if registered == nil, AppRuntime.shared.continuation > 0 {
-            LaunchContext.current?.stay { await LaunchContext.graceAfterResult() }
+            LaunchContext.current?.stayForGrace()
         }
         return success
     }
@@ -120,10 +120,8 @@ final class TaskHandlers: Sendable {
             LaunchContext.current?.onWarning { _ in task.expire() }
             LaunchContext.current?.onTermination { task.setTaskCompleted(success: false) }
             let (returned, hasReturned) = AsyncStream.makeStream(of: Void.self)
-            LaunchContext.current?.stay {
-                for await _ in returned {}
-                await LaunchContext.graceAfterResult()
-            }
+            LaunchContext.current?.stay { for await _ in returned {} }
+            LaunchContext.current?.stayForGrace()
             registered.queue.async(
                 execute: WorkContext().block {
                     registered.handler(task)

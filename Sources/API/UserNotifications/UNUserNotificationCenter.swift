@@ -368,7 +368,7 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
             }
         }
         // Many delegates call the completion handler first and begin an upload afterwards.
-        if !isTest { LaunchContext.current?.stay { await LaunchContext.graceAfterResult() } }
+        if !isTest { LaunchContext.current?.stayForGrace() }
         return true
     }
 }

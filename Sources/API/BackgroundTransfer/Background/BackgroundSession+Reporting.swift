@@ -200,7 +200,7 @@ extension BackgroundSession {
             }
             batch.acknowledge()
             // An event of a process that died may end this process too. No other event is claimed before its delegate has decided.
-            if claimed.count == 1, launch.map({ $0.repetitions > 0 }) == true, state.withLock({ $0.reporting.undecided > 0 }) {
+            if claimed.count == 1, (launch?.repetitions ?? 0) > 0, state.withLock({ $0.reporting.undecided > 0 }) {
                 return .done
             }
             // If many transfers end one after another, each claim would find one event and block the agent.

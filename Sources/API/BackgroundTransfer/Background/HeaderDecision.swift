@@ -86,7 +86,7 @@ extension BackgroundSession {
                 }
             }
         }
-        guard let disposition = question.wait(isLastChance: launch.map { $0.repetitions > 1 } ?? false) else { return }
+        guard let disposition = question.wait(isLastChance: launch?.hasFailedTwice ?? false) else { return }
         decided()
         rest(disposition)
         calls.leave()

@@ -26,7 +26,7 @@ final class SessionLaunches: Sendable {
             return nil
         }
         // The launch waits for the delegate, as after every handler, because the delegate may pass its events to another queue.
-        LaunchContext.current?.stay { await LaunchContext.graceAfterResult() }
+        LaunchContext.current?.stayForGrace()
         return true
     }
 
