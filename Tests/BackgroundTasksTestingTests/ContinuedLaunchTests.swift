@@ -4,6 +4,7 @@ import BackgroundTransfer
 import Foundation
 import Synchronization
 import Testing
+import UserNotifications
 
 /// Launches whose handlers return while transfers of these launches are running.
 @Suite(.timeLimit(.minutes(30))) struct ContinuedLaunchTests {
@@ -230,6 +231,58 @@ import Testing
             try await driver.advance(by: .seconds(120))
             #expect(heard.files.withLock { $0 } == ["one"])
             #expect(driver.ledger.history.allSatisfy { $0.kind == .processing }, "no launch delivers it again")
+        }
+    }
+
+    /// Begins two uploads. Its first process stops after the first one.
+    private final class TwoUploads: NSObject, UNUserNotificationCenterDelegate, Sendable {
+        let file: URL
+        let hasKeys: Bool
+        let stop: @Sendable () async -> Void
+        let calls = Mutex(0)
+
+        init(_ file: URL, hasKeys: Bool, stop: @escaping @Sendable () async -> Void) {
+            (self.file, self.hasKeys, self.stop) = (file, hasKeys, stop)
+        }
+
+        func userNotificationCenter(_ center: UNUserNotificationCenter, didReceive response: UNNotificationResponse) async {
+            let isFirst = calls.withLock { calls in
+                calls += 1
+                return calls == 1
+            }
+            let session = URLSession(configuration: .background(withIdentifier: "photos"))
+            for name in ["one", "two"] {
+                let request = URLRequest(url: URL(string: "https://api.test/" + name)!)
+                let task = session.uploadTask(with: request, fromFile: file)
+                if hasKeys { task.submissionKey = name }
+                task.resume()
+                if isFirst { return await stop() }
+            }
+        }
+    }
+
+    /// The user chose several photos, and the process is killed while it queues them.
+    @Test(arguments: [true, false])
+    func `a press is delivered again until all uploads with a submission key are begun`(hasKeys: Bool) async throws {
+        let file = FileManager.default.temporaryDirectory.appendingPathComponent("two-uploads-\(UUID())")
+        try Data("photo".utf8).write(to: file)
+        defer { try? FileManager.default.removeItem(at: file) }
+        try await TestDriver.run(permitting: []) { driver in
+            let delegate = TwoUploads(file, hasKeys: hasKeys) { try? await driver.clock.sleep(for: .seconds(20)) }
+            let server = driver.network.server("https://api.test")
+            for path in ["/one", "/two"] { server.route(nil, path, .status(200)) }
+            let center = UNUserNotificationCenter.current()
+            center.delegate = delegate
+            let content = UNMutableNotificationContent()
+            content.title = "Storm"
+            try await center.add(UNNotificationRequest(identifier: "n", content: content, trigger: nil))
+            try await driver.advance(by: .seconds(1))
+            #expect(driver.notifications.press(on: "n"))
+            try await driver.advanceToNextLaunch()
+            try await driver.killApp()
+            try await driver.advance(by: .seconds(600))
+            #expect(server.requests().map(\.path).sorted() == (hasKeys ? ["/one", "/two"] : ["/one"]))
+            #expect(delegate.calls.withLock { $0 } == (hasKeys ? 2 : 1))
         }
     }
 }

@@ -327,6 +327,9 @@ open class URLSessionUploadTask: URLSessionDataTask, @unchecked Sendable {  // b
     /// A name for this upload, unique in its session. If a running or successful upload has the same key, `resume()` joins that
     /// upload. So a process that was killed after `resume()` can submit the same upload again. Set it before `resume()`. Beyond
     /// Apple. If `nil`, every task is a separate upload.
+    ///
+    /// Set a key if a handler begins several uploads. If the process dies while the handler runs, the handler is called again, and
+    /// begins the missing uploads. Without a key, the first upload that the handler begins counts as its success.
     public var submissionKey: String? {
         get { keys.withLock { $0.chosen } }
         set { keys.withLock { $0 = (newValue, newValue.map(BackgroundTransfers.stored)) } }

@@ -226,7 +226,9 @@ final class BackgroundSession: SessionEngine {
         guard !written.isEmpty else { return }
         var refusal: URLError?
         var recorded = 0
-        let handled = HandledDelivery.current
+        // A handler that runs again joins its uploads with a submission key. It may not have begun all of them.
+        let hasKeys = written.allSatisfy { ($0.task as? URLSessionUploadTask)?.storedSubmissionKey != nil }
+        let handled = hasKeys ? nil : HandledDelivery.current
         do {
             // The rows are known to this process before an agent can end them.
             try AppRuntime.shared.commit(usesReserve: false) { records in
