@@ -129,7 +129,7 @@ extension Scenario {
         Scenario(
             .check, "time runs out",
             promise: "The check ends in time. Its download continues on the same connection, and its result is delivered.",
-            expects: "check expired, delivery completed; \(once)", budget: 2, grace: patience
+            expects: "check expired, delivery completed; \(once)", budget: 8, grace: patience
         ) {
             try $0.waitForExpiry()
             $0.continueResponses()
