@@ -261,9 +261,11 @@ import UserNotifications
         }
     }
 
-    /// The user chose several photos, and the process is killed while it queues them.
-    @Test(arguments: [true, false])
-    func `a press is delivered again until all uploads with a submission key are begun`(hasKeys: Bool) async throws {
+    /// The user chose several photos, and the process is killed or its time ends while it queues them.
+    @Test(arguments: [true, false], [true, false])
+    func `a press is delivered again until all uploads with a submission key are begun`(
+        hasKeys: Bool, isKilled: Bool
+    ) async throws {
         let file = FileManager.default.temporaryDirectory.appendingPathComponent("two-uploads-\(UUID())")
         try Data("photo".utf8).write(to: file)
         defer { try? FileManager.default.removeItem(at: file) }
@@ -279,7 +281,7 @@ import UserNotifications
             try await driver.advance(by: .seconds(1))
             #expect(driver.notifications.press(on: "n"))
             try await driver.advanceToNextLaunch()
-            try await driver.killApp()
+            if isKilled { try await driver.killApp() } else { try await driver.simulateExpiration() }
             try await driver.advance(by: .seconds(600))
             #expect(server.requests().map(\.path).sorted() == (hasKeys ? ["/one", "/two"] : ["/one"]))
             #expect(delegate.calls.withLock { $0 } == (hasKeys ? 2 : 1))

@@ -105,12 +105,29 @@ import Testing
             var told = ends.ended.stream.makeAsyncIterator()
             #expect(await told.next() == first.taskIdentifier)
             #expect(first.state == .completed)
+            // The end is recorded as delivered, and the ledger keeps only a part of the response.
+            try await driver.advance(by: .seconds(60))
             let second = try upload(in: directories.state, of: session)
             second.submissionKey = "the same"
             second.resume()
             #expect(await told.next() == second.taskIdentifier)
             #expect(second.state == .completed)
             #expect(second.error == nil)
+            #expect((second.response as? HTTPURLResponse)?.statusCode == 200)
+        }
+    }
+
+    @Test func `a second task with the key of a suspended upload continues the upload`() async throws {
+        try await run { driver, directories in
+            let (first, second) = (try upload(in: directories.state), try upload(in: directories.state))
+            for task in [first, second] { task.submissionKey = "the same" }
+            first.resume()
+            first.suspend()
+            try await driver.advance(by: .seconds(60))
+            #expect(driver.network.server("https://api.test").requests().isEmpty)
+            second.resume()
+            try await driver.advance(by: .seconds(60))
+            #expect(driver.network.server("https://api.test").requests().count == 1)
         }
     }
 

@@ -138,8 +138,9 @@ extension TransferRecord {
                 // An app still reads the request of its own task when the task ends.
                 if case .collected = event {
                     forgetSecrets()
-                    // The app has the response. Its headers may contain cookies and signed addresses.
-                    head = nil
+                    // The headers of the response may contain cookies and signed addresses. A later task with the same submission key
+                    // receives the response without them.
+                    head?.headers = []
                 } else if let upload, upload.method != .plain {
                     forgetSecrets()
                 }

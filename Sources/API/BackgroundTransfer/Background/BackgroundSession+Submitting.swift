@@ -179,6 +179,8 @@ extension BackgroundSession {
         return Submission { transaction in
             if let key, var earlier = try transaction.repeatableUpload(session: wanted.session, key: key) {
                 try transaction.unpause(&earlier, bringing: taken.name, taken.sha256, in: spool, now: now)
+                // The app may have suspended the earlier task.
+                try transaction.handle(.released(notBefore: earlier.earliestBegin, now: now), &earlier, now: now)
                 return earlier
             }
             // The upload whose await was cancelled a moment ago.

@@ -227,16 +227,18 @@ final class BackgroundSession: SessionEngine {
         var refusal: URLError?
         var recorded = 0
         // A handler that runs again joins its uploads with a submission key. It may not have begun all of them.
-        let hasKeys = written.allSatisfy { ($0.task as? URLSessionUploadTask)?.storedSubmissionKey != nil }
-        let handled = hasKeys ? nil : HandledDelivery.current
+        let isRepeatable = written.allSatisfy { ($0.task as? URLSessionUploadTask)?.storedSubmissionKey != nil }
+        let handled = HandledDelivery.current
         do {
             // The rows are known to this process before an agent can end them.
             try AppRuntime.shared.commit(usesReserve: false) { records in
                 for (entry, record) in zip(written, records) { began(entry.task, entry.order, record) }
             } _: { transaction -> [TransferRecord] in
                 if let launch { try transaction.recordTransfer(inLaunch: launch.id) }
-                try recordDeliveries(&recorded, transaction)
-                try handled?(transaction)
+                if !isRepeatable {
+                    try recordDeliveries(&recorded, transaction)
+                    try handled?(transaction)
+                }
                 do { return try written.map { try submit($0.task, $0.order, $0.meanwhile, transaction) } } catch let error
                     as URLError
                 {
@@ -244,7 +246,7 @@ final class BackgroundSession: SessionEngine {
                     throw error
                 }
             }
-            launch?.acknowledgeAtOnce(recorded: recorded)
+            if !isRepeatable { launch?.acknowledgeAtOnce(recorded: recorded) }
             AppRuntime.shared.installLoginEntry()
             startKeepingAgent()
         } catch {
