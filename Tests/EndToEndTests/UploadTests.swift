@@ -347,6 +347,33 @@ extension EndToEnd {
             #expect(try String(contentsOf: asked, encoding: .utf8) == "asked\n")
         }
 
+        /// A choice in the window of the killed process would be lost.
+        @Test func `the chooser of a killed launch is closed before the next chooser opens`() async throws {
+            let desktop = try Desktop()
+            let nginx = try Nginx()
+            let server = try await FaultyServer.start()
+            Weather.serve(.json(Weather.forecast()), on: server)
+            let home = try Home(server: server, desktop: desktop, extra: Self.destination(nginx.url + "photos/"))
+            let source = home.folder.appendingPathComponent("camera")
+            let wanted = try Self.makePhotos(1, in: source)
+            let first = home.folder.appendingPathComponent("first")
+            try home.installChooser(
+                "test -s '\(first.path)' && exec ls -d '\(source.path)'/*; echo $$ > '\(first.path)'; exec sleep 600")
+            try home.pressAddPhoto(on: desktop)
+            let chooser = try home.wait("the chooser") { _ in
+                (try? String(contentsOf: first, encoding: .utf8)).flatMap {
+                    Int32($0.trimmingCharacters(in: .whitespacesAndNewlines))
+                }
+            }
+            let app = try home.wait("the launch") { try $0.history(limit: 9).first { $0.kind == .notificationResponse }?.pid }
+            kill(app, SIGKILL)
+            try home.wait("the photo") {
+                try $0.transfers().contains { $0.kind == .upload && $0.state == .completed } ? true : nil
+            }
+            #expect(kill(chooser, 0) == -1)
+            #expect(try Self.digests(in: nginx.photos) == wanted)
+        }
+
         /// A chooser that fails is not a cancelled choice.
         @Test(arguments: ["kill -SEGV $$", "exit 127", "echo 'cannot open display: :7' >&2; exit 1"])
         func `a chooser that fails is notified`(_ script: String) async throws {

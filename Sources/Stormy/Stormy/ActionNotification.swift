@@ -35,6 +35,12 @@ package enum ActionNotification {
         }
     }
 
+    /// Shows the first sentences, and the number of the others.
+    package static func show(_ title: String, sentences: [String]) async throws {
+        let others = sentences.count > 3 ? ["and \(sentences.count - 3) more"] : []
+        try await show(title, (sentences.prefix(3) + others).joined(separator: "\n"))
+    }
+
     private static func showDirectly(_ title: String, _ body: String) -> Bool {
         if case .success(let path) = CompanionProgram.find("file-chooser"),
             CompanionProgram.trouble(starting: path, ["--tell", title, body]) == nil
@@ -58,22 +64,28 @@ package enum PhotoChoice {
     package enum Failure: Error, CustomStringConvertible {
         case noChooser
         case tooLate
+        case ambiguous
 
         package var description: String {
             switch self {
             case .noChooser: "No file chooser could be opened. In a terminal: stormy upload FILE"
             case .tooLate: "No photo was chosen for ten minutes. In a terminal: stormy upload FILE"
+            case .ambiguous:
+                "The path of a chosen file contains a line break. Choose the files one by one, or in a terminal: stormy upload FILE"
             }
         }
     }
 
     /// Returns the paths of the chosen photos. `nil` if the user chose nothing.
-    package static func choosePhotos() async throws -> [String]? {
-        switch await FileChooser.choosePhotos() {
+    ///
+    /// - Parameter onOpen: called with the process of each chooser that is opened.
+    package static func choosePhotos(onOpen: @escaping @Sendable (ProcessIdentity) -> Void = { _ in }) async throws -> [String]? {
+        switch await FileChooser.choosePhotos(onOpen: onOpen) {
         case .chosen(let files): files.map(\.path)
         case .cancelled: nil
         case .tooLate: throw Failure.tooLate
         case .unavailable: throw Failure.noChooser
+        case .ambiguous: throw Failure.ambiguous
         }
     }
 }

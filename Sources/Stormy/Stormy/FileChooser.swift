@@ -13,6 +13,8 @@ enum FileChooser {
         case tooLate
         /// No chooser is installed, or none could be opened.
         case unavailable
+        /// The output can also be read as other files, because a path contains a line feed.
+        case ambiguous
     }
 
     private struct Chooser {
@@ -31,8 +33,7 @@ enum FileChooser {
             found.append(Chooser(path: path, arguments: [title], separator: "\0"))
         }
         if let path = CompanionProgram.findInPath("zenity") {
-            // A line feed is the separator, because zenity accepts no separator that a path cannot contain, and paths with line feeds are
-            // rare.
+            // zenity accepts no separator that a path cannot contain.
             let arguments = ["--file-selection", "--multiple", "--separator=\n", "--title=\(title)"]
             found.append(Chooser(path: path, arguments: arguments))
         }
@@ -46,12 +47,13 @@ enum FileChooser {
     /// Seconds after which an unused chooser is closed. The limit is less than the ten minutes of the launch that waits for a choice.
     private static let patience = 9.0 * 60
 
-    static func choosePhotos() async -> Choice {
+    /// - Parameter onOpen: called with the process of each chooser that is opened.
+    static func choosePhotos(onOpen: @escaping @Sendable (ProcessIdentity) -> Void) async -> Choice {
         // The time in which the user chooses does not count towards the launch's budget.
         BGTaskScheduler.shared.personIsChoosing(true)
         defer { BGTaskScheduler.shared.personIsChoosing(false) }
         for chooser in choosers {
-            let choice = await OpenChooser(chooser.path, chooser.arguments).choice { ended in
+            let choice = await OpenChooser(chooser.path, chooser.arguments, onOpen).choice { ended in
                 judge(ended, of: chooser)
             }
             if choice != .unavailable { return choice }
@@ -66,10 +68,24 @@ enum FileChooser {
         case .tooLate: return .tooLate
         case .failed: return .unavailable
         case .exited(0, let output, _):
-            let files = output.split(separator: chooser.separator).map { URL(fileURLWithPath: String($0)) }
-            return files.isEmpty ? .cancelled : .chosen(files)
+            let paths = output.split(separator: chooser.separator).map(String.init)
+            if chooser.separator == "\n", containsPathOfSeveralLines(paths) { return .ambiguous }
+            return paths.isEmpty ? .cancelled : .chosen(paths.map { URL(fileURLWithPath: $0) })
         case .exited(1, _, let errors) where !errors.contains("cannot open display"): return .cancelled
         case .exited: return .unavailable
+        }
+    }
+
+    /// Returns whether consecutive lines are the path of an existing file. The lines alone can be the paths of files that the user did not
+    /// choose.
+    static func containsPathOfSeveralLines(_ lines: [String]) -> Bool {
+        lines.indices.contains { first in
+            var path = lines[first]
+            return lines[(first + 1)...].prefix { path.utf8.count + $0.utf8.count < Int(PATH_MAX) }.contains { line in
+                path += "\n" + line
+                var information = stat()
+                return lstat(path, &information) == 0
+            }
         }
     }
 
@@ -85,10 +101,13 @@ enum FileChooser {
 
         private let path: String
         private let arguments: [String]
+        private let onOpen: @Sendable (ProcessIdentity) -> Void
         /// The process while the chooser is open, and the reason why this process closed it.
         private let state = Mutex<(pid: Int32?, closedAs: End?)>((nil, nil))
 
-        init(_ path: String, _ arguments: [String]) { (self.path, self.arguments) = (path, arguments) }
+        init(_ path: String, _ arguments: [String], _ onOpen: @escaping @Sendable (ProcessIdentity) -> Void) {
+            (self.path, self.arguments, self.onOpen) = (path, arguments, onOpen)
+        }
 
         func choice(_ judge: @escaping @Sendable (End) -> Choice) async -> Choice {
             let end = await withTaskCancellationHandler {
@@ -115,6 +134,7 @@ enum FileChooser {
             try? output.fileHandleForWriting.close()
             try? errors.fileHandleForWriting.close()
             guard let pid else { return state.withLock { $0.closedAs } ?? .failed }
+            if let process = ProcessIdentity(pid: pid) { onOpen(process) }
             let timer = DispatchWorkItem { [self] in close(as: .tooLate) }
             DispatchQueue.global().asyncAfter(deadline: .now() + FileChooser.patience, execute: timer)
             defer { timer.cancel() }

@@ -249,9 +249,9 @@ struct UploadVerb: AsyncParsableCommand {
         /// Shows the results as a notification. The end of a queued photo is shown later by another notification.
         func showResultNotification() async throws {
             if !troubles.isEmpty {
-                try await ActionNotification.show("Photo not queued", troubles.prefix(3).joined(separator: "\n"))
+                try await ActionNotification.show("Photo not queued", sentences: troubles)
             } else if queued == 0, !knownBefore.isEmpty {
-                try await ActionNotification.show("Already uploaded or queued", knownBefore.prefix(3).joined(separator: "\n"))
+                try await ActionNotification.show("Already uploaded or queued", sentences: knownBefore)
             }
         }
     }
