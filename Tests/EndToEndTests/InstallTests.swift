@@ -53,14 +53,20 @@ extension EndToEnd {
             #expect(try home.stormy("install", "--into", share, "--program", bin + "/" + name).status == 0)
             let bash = """
                 source '\(share)/bash-completion/completions/\(name)'
-                set -- $(complete -p \(name)); while [ "$1" != -F ]; do shift; done
-                COMP_LINE='\(name) unsch'; COMP_POINT=${#COMP_LINE}; COMP_WORDS=(\(name) unsch); COMP_CWORD=1
-                $2 \(name) unsch \(name); echo "${COMPREPLY[@]}"
+                set -- $(complete -p \(name)); while [ "$1" != -F ]; do shift; done; function=$2
+                for words in '\(name) unsch' '\(name) help unsch'; do
+                    set -- $words
+                    COMP_LINE=$words; COMP_POINT=${#COMP_LINE}; COMP_WORDS=($words); COMP_CWORD=$(($# - 1)); COMPREPLY=()
+                    $function \(name) unsch \(name); echo "${COMPREPLY[@]}"
+                done
                 """
-            #expect(try run("bash", "-c", bash).output == "unschedule\n")
+            #expect(try run("bash", "-c", bash).output == "unschedule\nunschedule\n")
             #expect(try run("fish", "-c", "complete -C '\(name) unsch'").output.hasPrefix("unschedule\t"))
+            #expect(try run("fish", "-c", "complete -C '\(name) help unsch'").output == "unschedule\n")
             let zsh = "fpath=('\(share)/zsh/site-functions' $fpath); autoload -U compinit; compinit -D -u; echo $_comps[\(name)]"
             #expect(try run("zsh", "-f", "-c", zsh).output == "_\(name)\n")
+            let ofZsh = try String(contentsOfFile: share + "/zsh/site-functions/_" + name, encoding: .utf8)
+            #expect(ofZsh.contains("':command:(place schedule unschedule check "))
         }
 
         @Test func `a second install changes nothing, and uninstall removes all files`() throws {

@@ -20,7 +20,7 @@ struct Completions {
     /// Returns the script of the library with the command's name replaced. The library generates it for the name of the root
     /// command, and its functions keep that name.
     private func script(_ shell: CompletionShell) -> String {
-        let (text, name) = (root.completionScript(for: shell), root._commandName)
+        let (text, name) = (offerCommandsAfterHelp(root.completionScript(for: shell), shell), root._commandName)
         guard name != command else { return text }
         let lines = text.split(separator: "\n", omittingEmptySubsequences: false).map { line -> String in
             switch shell {
@@ -35,6 +35,25 @@ struct Completions {
             }
         }
         return lines.joined(separator: "\n")
+    }
+
+    /// The library offers no commands after `help`.
+    private func offerCommandsAfterHelp(_ script: String, _ shell: CompletionShell) -> String {
+        let name = root._commandName
+        let commands = root.configuration.subcommands.filter { $0.configuration.shouldDisplay }.map { $0._commandName }
+            .joined(separator: " ")
+        switch shell {
+        case .bash:
+            return script.replacing(
+                "_help() {\n", with: "_help() {\n    COMPREPLY+=($(compgen -W '\(commands)' -- \"${cur}\"))\n", maxReplacements: 1
+            )
+        case .zsh:
+            return script.replacing("'*:subcommands:'", with: "':command:(\(commands))'")
+        case .fish:
+            let condition = "__\(name)_should_offer_completions_for_positional \"\(name) help\" -eq 1"
+            return script + "\ncomplete -c '\(name)' -n '\(condition)' -fa '\(commands)'\n"
+        default: return script
+        }
     }
 
     private static func ending(_ line: Substring, _ name: String, _ command: String) -> String {
