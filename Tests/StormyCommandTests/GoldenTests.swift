@@ -193,6 +193,13 @@ import Testing
                 home.driver.notifications.vanish()
                 try await storm(home, store)
             }),
+        Situation(
+            name: "no-bus", commands: [["status"]],
+            prepare: { home, store in
+                home.driver.notifications.vanish(
+                    because: .noSessionBus("DBUS_SESSION_BUS_ADDRESS is not set and XDG_RUNTIME_DIR has no bus"))
+                try await storm(home, store)
+            }),
     ]
 
     private static let uploads: [Situation] = [

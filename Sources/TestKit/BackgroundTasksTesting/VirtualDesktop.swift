@@ -58,6 +58,8 @@ public final class VirtualNotificationServer: Presenter {
 
     private struct State {
         var mood = Mood.shows
+        /// The failure of calls while the server is gone.
+        var absence = PresenterFailure.noServer("org.freedesktop.Notifications has no owner")
         var screen: [ShownNotification] = []
         /// All shown notifications, in order.
         var history: [ShownNotification] = []
@@ -153,8 +155,14 @@ public final class VirtualNotificationServer: Presenter {
     // MARK: The server
 
     /// Removes the server from the bus, with all shown notifications.
-    public func vanish() {
+    public func vanish() { vanish(because: State().absence) }
+
+    /// Removes the server, with all shown notifications.
+    ///
+    /// - Parameter absence: the failure of later calls.
+    package func vanish(because absence: PresenterFailure) {
         state.withLock { state in
+            state.absence = absence
             // The next server is another server.
             if state.mood != .isGone { (state.served, state.nextID) = (state.served + 1, 1) }
             (state.mood, state.screen, state.hidden, state.heldBack) = (.isGone, [], [], [])
@@ -211,10 +219,7 @@ public final class VirtualNotificationServer: Presenter {
     package func present(_ notice: Notice, replacing number: UInt32?, of server: String?) {
         let (answer, pause) = state.withLock { state -> (PresenterEvent, Double) in
             switch state.mood {
-            case .isGone:
-                return (
-                    .failed(identifier: notice.identifier, .noServer("org.freedesktop.Notifications has no owner")), state.pause
-                )
+            case .isGone: return (.failed(identifier: notice.identifier, state.absence), state.pause)
             case .refuses: return (.failed(identifier: notice.identifier, .refused("not now")), state.pause)
             case .refusesNext(let count):
                 state.mood = count > 1 ? .refusesNext(count - 1) : .shows
