@@ -85,15 +85,16 @@ extension EndToEnd {
             let verbs = ["status", "transfers", "history", "why"]
             let holder = try home.stopAWriter(of: file)
             defer { holder.end(SIGKILL) }
-            for verb in verbs {
-                // A writer waits for two seconds before it looks up the process that holds the file. A busy machine does not
-                // delay all runs so long.
-                let isQuick = try (0..<10).contains { _ in
-                    try ContinuousClock().measure {
-                        let result = try home.stormy(verb)
-                        #expect(result.status == 0, "\(verb): \(result.errors)")
-                    } < .seconds(2)
+            let free = try Home()
+            func time(_ verb: String, in home: Home) throws -> Duration {
+                try ContinuousClock().measure {
+                    let result = try home.stormy(verb)
+                    #expect(result.status == 0, "\(verb): \(result.errors)")
                 }
+            }
+            for verb in verbs {
+                // A writer waits for two seconds before it looks up the process that holds the file. A busy machine delays both homes.
+                let isQuick = try (0..<10).contains { _ in try time(verb, in: home) < time(verb, in: free) + .seconds(2) }
                 #expect(isQuick, "\(verb)")
             }
             let writing = file.hasPrefix("state") ? ["quit"] : ["place", "add", "There", "2,2", "--no-sync"]
