@@ -109,7 +109,7 @@ deb: release ## Make a Debian package and its bill of materials in .build/packag
 	rm -rf .build/stage && $(MAKE) --no-print-directory install DESTDIR=$(CURDIR)/.build/stage PREFIX=/usr NAME=stormy >/dev/null
 	python3 Packaging/package.py deb .build/stage .build/packages/stormy.deb
 
-test-package: deb ## Install the package in a clean Debian 12, use, upgrade and purge it (as root)
+test-package: deb ## Install the package in a clean Debian 12 and 13, use, upgrade and purge it (as root)
 	$(call install,debootstrap)
 	python3 Tests/Packaging/clean_root.py .build/packages/stormy.deb .build/clean-root
 
@@ -118,10 +118,12 @@ test-reproducible: run-packages ## Make the package in two different folders and
 	Tests/Packaging/twice.sh .
 
 dist: release ## Make .build/packages/stormy.tar.xz, whose folder works at any place
+	$(call install,xz-utils)
 	rm -rf .build/stage && $(MAKE) --no-print-directory install DESTDIR=$(CURDIR)/.build/stage PREFIX=/usr NAME=stormy >/dev/null
 	python3 Packaging/package.py tarball .build/stage .build/packages/stormy.tar.xz
 
 release: run-packages build-folder ## Build the programs for installation (under 4 min)
+	$(call install,python3 git)
 	@mkdir -p .build
 	python3 Packaging/icu_data.py .build/icu-data.o
 	for product in stormy-rehearse file-chooser; do \

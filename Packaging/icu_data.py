@@ -13,6 +13,7 @@ item is missing, ICU uses the English item or the root item.
 The format (ICU's source, common/ucmndata.h): a header, a count, (name offset, data offset) pairs sorted by name, names, 16-byte aligned data.
 """
 
+import json
 import os
 import re
 import struct
@@ -63,9 +64,10 @@ def trimmed(data: bytes) -> bytes:
 
 def main() -> None:
     out = os.path.abspath(sys.argv[1])
-    swiftc = os.path.realpath(subprocess.check_output(["which", os.environ.get("SWIFTC", "swiftc")], text=True).strip())
-    tools = os.path.dirname(swiftc)
-    library = os.path.join(tools, "../..", LIBRARY)
+    # The command can be a link to a program that chooses the toolchain.
+    target = json.loads(subprocess.check_output([os.environ.get("SWIFTC", "swiftc"), "-print-target-info"]))
+    toolchain = os.path.join(target["paths"]["runtimeResourcePath"], "../..")
+    library = os.path.join(toolchain, "..", LIBRARY)
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run(["ar", "x", os.path.realpath(library), "icu_packaged_data.cpp.o"], cwd=folder, check=True)
         symbols = subprocess.check_output(["nm", "icu_packaged_data.cpp.o"], cwd=folder, text=True)
@@ -83,7 +85,7 @@ def main() -> None:
             file.write(
                 f'.section .rodata\n.globl {symbol[0]}\n.type {symbol[0]}, @object\n.p2align 4\n{symbol[0]}:\n'
                 f'.incbin "small.dat"\n.size {symbol[0]}, {len(small)}\n.section .note.GNU-stack,"",@progbits\n')
-        subprocess.run([os.path.join(tools, "clang"), "-c", "data.S", "-o", out], cwd=folder, check=True)
+        subprocess.run([os.path.join(toolchain, "bin/clang"), "-c", "data.S", "-o", out], cwd=folder, check=True)
     print(f"ICU's data: {len(data) / 1e6:.1f} MB, {len(small) / 1e6:.1f} MB of it linked")
 
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Installs the package in a clean Debian 12 and runs the commands of a typical user.
+"""Installs the package in a clean Debian 12 and a clean Debian 13, and runs the commands of a typical user.
 
     clean_root.py PACKAGE.deb FOLDER
 
-FOLDER gets a minimal Debian (debootstrap), which the next call uses again. The script works in a copy. The steps are install, demo, a daily
+FOLDER gets a minimal Debian of each version (debootstrap), which the next call uses again. The script works in a copy. The steps are install, demo, a daily
 check with a storm, an upgrade with a waiting photo and a running agent, remove, and purge. No files except the user's data may remain.
 The script must run as root.
 """
@@ -19,7 +19,7 @@ import tempfile
 import threading
 import time
 
-MIRROR = "http://deb.debian.org/debian"
+VERSIONS = {"12": "bookworm", "13": "trixie"}
 PERSON = "kim"
 
 
@@ -199,13 +199,15 @@ def use(root: Root, package: str, folder: str) -> None:
     check("and that is", os.path.exists(os.path.join(root.path, f"home/{PERSON}/.local/share/stormy/stormy.sqlite")))
 
 
-def main() -> None:
-    package, base = (os.path.abspath(path) for path in sys.argv[1:])
+def try_package(package: str, base: str, version: str) -> None:
     if not os.path.exists(os.path.join(base, "etc/debian_version")):
-        print("Making a clean Debian 12 (a minute)", flush=True)
+        print(f"Making a clean Debian {version} (a minute)", flush=True)
+        # The packages come from the first source of this machine.
+        mirror = subprocess.check_output(["apt-get", "indextargets", "--format", "$(SITE)"], text=True).split()[0]
         subprocess.run(
-            ["debootstrap", "--variant=minbase", "--include=ca-certificates", "bookworm", base, MIRROR], check=True,
+            ["debootstrap", "--variant=minbase", "--include=ca-certificates", VERSIONS[version], base, mirror], check=True,
             stdout=subprocess.DEVNULL)
+    print(f"Debian {version}", flush=True)
     with tempfile.TemporaryDirectory(prefix="stormy-root-") as folder:
         root = Root(os.path.join(folder, "root"))
         subprocess.run(["cp", "-a", "--reflink=auto", base, root.path], check=True)
@@ -218,6 +220,12 @@ def main() -> None:
             root.run("pkill", "-u", PERSON)
             for mount in mounts:
                 subprocess.run(["umount", "-l", mount[-1]], check=False)
+
+
+def main() -> None:
+    package, folder = (os.path.abspath(path) for path in sys.argv[1:])
+    for version in VERSIONS:
+        try_package(package, os.path.join(folder, version), version)
 
 
 main()
