@@ -339,7 +339,7 @@ def tutorial(reader: Reader, ships: bool) -> None:
     reader.quietly(".build/debug/podcast background quit")
     print("The tutorial's app was made, built, run, launched and killed.")
     if ships:
-        reader.type(steps(text, "The Swift runtime goes into the program, and the agent into `libexec` beside it:")[0][1])
+        reader.type(steps(text, "The next commands link the Swift runtime into the programs, and put the agent into `libexec` beside the folder of the program:")[0][1])
         printed = reader.type(["~/.local/bin/podcast", "~/.local/bin/podcast background why"])
         reader.quietly("~/.local/bin/podcast background uninstall; ~/.local/bin/podcast background quit")
         if "org.example.podcast.refresh" not in printed:
