@@ -44,19 +44,21 @@ import Testing
         let page = """
             # Which warnings count
 
-            Which official warnings are shown as a storm without a forecast, and how Stormy finds the kind of a warning.
+            Lists the kinds of official warnings that Stormy shows as a storm, also without a forecast. Describes how Stormy finds the kind of a warning.
 
             ## Overview
 
-            A warning counts if its severity is at least `alert_severity` and its kind is one that counts. The kind is found in this order:
+            A warning counts if its severity is at least `alert_severity`, and if the table shows that its kind counts. Stormy finds the kind in this order:
 
-            1. A warning whose areas all lie at sea is a warning at sea. A zone of the US service ("AMZ650"), a domain of MET Norway ("marine") or the
-               name of an area ("Coastal waters") shows it. An area that also names land ("Grenada and its waters") is not at sea.
-            2. Codes are equal in every language. Known are OASIS event terms ("OET-159"), SAME ("TOR") and P-VTEC ("SVW"), `awareness_type` of MeteoAlarm,
-               and `II` and `GROUP` of the DWD. Event types of the CMA and the terms of Canada and Taiwan ("winterStorm") are also known.
+            1. If all areas of a warning are at sea, it is a warning at sea. A zone of the US service ("AMZ650"), a domain of MET Norway ("marine") or
+               the name of an area ("Coastal waters") shows that the area is at sea. An area whose name also names land ("Grenada and its waters") is not
+               at sea.
+            2. The codes of the warning are checked next, because codes are equal in every language. Stormy knows OASIS event terms ("OET-159"), SAME
+               ("TOR"), P-VTEC ("SVW"), `awareness_type` of MeteoAlarm, and `II` and `GROUP` of the DWD. Stormy also knows the event types of the CMA
+               and the terms of Canada and Taiwan ("winterStorm").
             3. The CAP category is checked next. In another category than "Met" the word "storm" alone does not count. An unknown category is ignored.
-            4. The words of the event are checked next, in about forty languages. A hazard of the land counts, also if the text contains a word for
-               the sea. The words of the headline can only make a warning count, and cannot exclude it. The reason is that the name of a place may
+            4. The words of the event are checked next, in about forty languages. A hazard on land counts, also if the text contains a word for the
+               sea. The words of the headline can only make a warning count, and cannot exclude the warning. The reason is that the name of a place can
                contain a word such as "coast" or "hot".
             5. Any other warning of the category "Met" counts as "\(AlertHazard.weather.name)".
 
