@@ -203,9 +203,9 @@ def page(table):
         for server in servers if server["server"])
     return "\n".join([
         "# Notification servers, measured", "",
-        "The behaviour of this library's notifications on ten real servers of Debian, and without a server.", "",
+        "Shows how the notifications of this library work on ten notification servers of Debian, and without a server.", "",
         "## Overview", "",
-        f"`make notification-servers` measured this table on {table['measured']}. Every server had a separate display, and a mouse pressed its buttons.",
+        f"`make notification-servers` measured this table on {table['measured']}. Every server had a separate display, and a simulated mouse pressed the buttons.",
         "\"no\" is a limit of the server, with a reason below the table. \"not understood yet\" may be a fault of the server, of this library or of the test.",
         "\"–\" means that the feature was not measured on this server.", "",
         f"The servers: {versions}. \"none\" is a session without any server.", "",

@@ -86,7 +86,9 @@ def sound(scene):
     expect("sound-name" not in silent.hints and silent.hints.get("suppress-sound") is True, f"without: {silent.hints}")
 
 
-@feature("urgency", "Urgency", "Passive is low, active and time-sensitive are normal, critical is critical.")
+@feature(
+    "urgency", "Urgency",
+    "Passive notifications have low urgency. Critical notifications have critical urgency. Other notifications have normal urgency.")
 def urgency(scene):
     got = [scene.show(f"level{level}", level=level).hints.get("urgency") for level in range(4)]
     expect(got == [0, 1, 1, 2], f"the urgencies are {got}")
@@ -432,7 +434,7 @@ def bus_restart(scene):
 
 @feature(
     "burst", "Thirty at once",
-    "Some notifications are shown, and one summary reports the others. Commands respond within 1 s. The app can remove all.")
+    "Some notifications are shown, and one summary reports the others. Commands respond within 1 s. The app can remove all notifications.")
 def burst(scene):
     words, same = ["notify", "storm", f"title={TITLE}", "body=A line of text", "count=30", "level=2"], scene.desk.same_words
     if same:
