@@ -43,7 +43,7 @@ package struct NoticeFlow: Equatable, Sendable {
         package var pause: Double?
     }
 
-    /// The available tokens, and when they were counted, in seconds awake.
+    /// The number of available tokens, and the time at which the tokens were counted, in seconds awake.
     private var tokens = Double(capacity)
     private var countedAt: Double?
 
@@ -53,7 +53,8 @@ package struct NoticeFlow: Equatable, Sendable {
     ///
     /// - Parameters:
     ///   - waiting: The waiting notifications, in the order in which they will be shown.
-    ///   - gathering: The groups whose summary is on the screen. More notifications of such a group are added to its summary.
+    ///   - gathering: The groups whose summary is on the screen. More notifications of such a group are added to the summary of the
+    ///     group.
     ///   - awake: The number of seconds that the machine has been awake, from a clock that cannot be set.
     package mutating func decide(_ waiting: [Waiting], gathering: Set<Group>, awake: Double) -> Decision {
         refill(awake)
@@ -70,7 +71,7 @@ package struct NoticeFlow: Equatable, Sendable {
         return decision
     }
 
-    /// Returns the token of a notification that the decision allowed but that was not shown.
+    /// Makes the token of a notification available again, because the decision allowed the notification but it was not shown.
     package mutating func revert() { tokens = min(tokens + 1, Double(Self.capacity)) }
 
     private mutating func refill(_ awake: Double) {
@@ -78,8 +79,8 @@ package struct NoticeFlow: Equatable, Sendable {
         countedAt = awake
     }
 
-    /// Combines the remaining notifications in summaries. A single notification waits for its token, because a summary of one shows less
-    /// than the notification itself.
+    /// Combines the remaining notifications in summaries. A single remaining notification waits for a token, because a summary of
+    /// one notification shows less than the notification itself.
     private func gatherRest(_ rest: [Waiting], _ gathering: Set<Group>, _ decision: inout Decision) {
         let threads = Dictionary(grouping: rest.filter { !$0.thread.isEmpty }, by: \.thread)
         let many = threads.filter { $0.value.count > 1 || gathering.contains(.thread($0.key)) }

@@ -1,6 +1,6 @@
 import Foundation
 
-/// The states of one notification, and the number by which the notification server identifies it.
+/// The states of one notification, and the number by which the notification server identifies the notification.
 ///
 /// Only this type has rules about this state. The type is pure: the input is an event, and the output is a list of commands. The
 /// ledger stores the state in the columns of the notification's row. The app, the commands and the agent report events to the
@@ -34,14 +34,14 @@ package struct NoticeLife: Equatable, Sendable {
         case changed
         /// The presenter was asked to show the notification.
         case handedOver
-        /// The server accepted the notification. `hiddenBy` is the reason why the server does not show it, or `nil` if the server
-        /// shows it.
+        /// The server accepted the notification. `hiddenBy` is the reason why the server does not show the notification, or `nil`
+        /// if the server shows the notification.
         case presented(serverID: UInt32, now: Date, hiddenBy: String? = nil)
         /// The do-not-disturb mode ended. The server shows new notifications again, but not the notifications that this mode has
         /// hidden.
         case doNotDisturbEnded
         /// The notification could not be shown. `isAnswerOpen` is `true` if the server received the notification but did not
-        /// respond, because the server may still show it.
+        /// respond. In this case the server may still show the notification.
         case failed(why: String, isAnswerOpen: Bool)
         /// The server responds to other calls, but has lost this notification.
         case answerLost
@@ -61,23 +61,23 @@ package struct NoticeLife: Equatable, Sendable {
         /// The user pressed the notification, or one of its buttons. The notification is removed from the screen, also on servers
         /// that keep pressed notifications.
         case pressed(serverID: UInt32, now: Date)
-        /// No process receives the presses of the notification's buttons any more. The notification is shown again and replaces
-        /// itself.
+        /// No process receives the presses of the notification's buttons any more. The notification is shown again, in place of the
+        /// notification on the screen.
         case buttonsLost(serverID: UInt32)
         /// The app withdrew the notification, or all background work was ended.
         case takenBack(now: Date)
-        /// The agent removes the notification if it is on the screen. `isAnswerOpen` is `true` if a server received it but does not
-        /// respond, because the server may still show it.
+        /// The agent removes the notification if it is on the screen. `isAnswerOpen` is `true` if a server received the
+        /// notification but does not respond. In this case the server may still show the notification.
         case takenOff(now: Date, isAnswerOpen: Bool = false)
         /// The app's delegate decided that this notification is not shown.
         case notWanted(now: Date)
         /// The server received the request to remove the notification from the screen.
         case withdrawn(serverID: UInt32)
-        /// The server ended, and its notifications are not on the screen any more. Its numbers are not valid on the next server.
-        /// The notification is shown again there.
+        /// The server ended, so the notifications of this server are not on the screen any more. The numbers of this server are not
+        /// valid on the next server. The next server shows the notification again.
         case serverLost(isAnswerOpen: Bool)
-        /// The earlier agent was killed before it recorded whether the notification was shown. If the server supports this, the
-        /// notification replaces itself when it is shown again.
+        /// The earlier agent was killed before it recorded whether the notification was shown. The notification is shown again. On
+        /// servers that support identifiers, the new showing replaces the earlier showing.
         case agentDied
     }
 
@@ -91,10 +91,10 @@ package struct NoticeLife: Equatable, Sendable {
     package static let unknownNumber: UInt32 = 0
 
     package private(set) var phase: Phase
-    /// The server's number for the notification. It is set while a version of the notification may be on the screen.
+    /// The server's number for the notification. The number is set while a version of the notification may be on the screen.
     package private(set) var serverID: UInt32?
-    /// The server's number of a notification that the agent removes from the screen. It is stored until the server has received the
-    /// request, because the agent may be killed before that.
+    /// The server's number of a notification that the agent removes from the screen. The number is stored until the server has
+    /// received the request to remove the notification, because the agent may be killed before that.
     package private(set) var leavingID: UInt32?
     /// `true` if the notification may be on the screen under a number that was not recorded, because the agent was killed before it
     /// could record the number.
@@ -103,7 +103,7 @@ package struct NoticeLife: Equatable, Sendable {
     package private(set) var summary: String?
     /// The reason why the notification could not be shown yet, or why the server hides it.
     package private(set) var trouble: String?
-    /// The date at which the current content was first shown to the user. `nil` if it was not shown yet.
+    /// The date at which the current content was first shown to the user. `nil` if the content was not shown yet.
     package private(set) var deliveredAt: Date?
     package private(set) var endedAt: Date?
 
@@ -153,14 +153,16 @@ package struct NoticeLife: Equatable, Sendable {
     /// late.
     package func isPressable(as id: UInt32) -> Bool { serverID == id || serverID == nil && isShownAgain }
 
-    /// `true` if the notification has to be removed from the screen but its number is unknown. It is then shown once more as its
-    /// own replacement, because the server then reports the number.
+    /// `true` if the notification has to be removed from the screen but its number is unknown. The notification is then shown once
+    /// more, because the server reports the number of each notification that it shows. The new showing replaces the earlier
+    /// showing.
     package var needsNumber: Bool { phase == .withdrawing && serverID == nil && mayStand }
 
     /// `true` if the notification is on the screen or will be shown again, alone or in a summary.
     package var isStillShown: Bool { phase == .delivered || phase == .gathered || isShownAgain }
 
-    /// `true` if the notification was shown and the user has not responded. It is on the screen, or the server removed it.
+    /// `true` if the notification was shown and the user has not responded. The notification is on the screen, or the server
+    /// removed the notification from the screen.
     package var isUnanswered: Bool { isStillShown || phase == .expired }
 
     /// Applies an event. An event without a meaning in this phase changes nothing and returns no commands.
@@ -172,7 +174,7 @@ package struct NoticeLife: Equatable, Sendable {
         case .presented(let id, let now, let why): return present(id, now, hiddenBy: why)
         case .doNotDisturbEnded: if isHidden { (phase, trouble) = (.pending, nil) }
         case .failed(let why, let isAnswerOpen):
-            // No server shows the notification, so it is not on the screen either.
+            // No server shows the notification, so no version of the notification is on the screen.
             if phase != .presenting, !isAnswerOpen { mayStand = false }
             guard phase == .presenting else { break }
             trouble = why
@@ -241,24 +243,25 @@ package struct NoticeLife: Equatable, Sendable {
     private mutating func press(_ id: UInt32, _ now: Date) -> [Command] {
         guard isPressable(as: id) else { return [] }
         switch phase {
-        // The press was on a server that is gone. The next server's showing is taken off when that server confirms it.
+        // The user pressed the notification on a server that has ended. When the next server confirms that it shows the
+        // notification, the notification is removed from the screen.
         case .pending where serverID == nil, .presenting where serverID == nil:
             end(.closed, now)
             return []
         case .presenting where isShownAgain: end(.closed, now)
-        // The number belongs to other content by now, which stays.
+        // The number belongs to newer content by now. The newer content stays on the screen.
         case .presenting: return []
         default: leftScreen(.closed, now)
         }
         return withdraw(id)
     }
 
-    /// Applies that the notification left the screen. New content that was not shown yet stays pending.
+    /// Records that the notification was removed from the screen. New content that was not shown yet stays pending.
     private mutating func leftScreen(_ last: Phase, _ now: Date) {
         switch phase {
         case .delivered: end(last, now)
         case .pending: if isShownAgain { end(last, now) } else { serverID = nil }
-        // The response to the showing that replaces the notification is still to come.
+        // The server has not yet responded to the request that replaces the notification.
         case .presenting, .gathered, .expired, .closed, .over: break
         case .withdrawing, .withdrawn: serverID = nil
         }
@@ -269,7 +272,7 @@ package struct NoticeLife: Equatable, Sendable {
         // Changed content may wait while the old content is on the screen.
         case .pending: phase = serverID == nil && !mayStand ? .withdrawn : .withdrawing
         case .presenting, .delivered: phase = .withdrawing
-        // If the app adds the notification again, it alerts again.
+        // If the app adds the notification again, the user is alerted again.
         case .gathered, .expired, .closed, .over: (phase, summary) = (.withdrawn, nil)
         case .withdrawing, .withdrawn: return
         }
@@ -284,7 +287,8 @@ package struct NoticeLife: Equatable, Sendable {
         return commands
     }
 
-    /// Ends a showing that the app does not want. An earlier version that is on the screen stays there.
+    /// Cancels a showing, because the app's delegate decided that the notification is not shown. An earlier version of the
+    /// notification stays on the screen.
     private mutating func cancelShowing(_ now: Date) {
         guard isWaiting else { return }
         if serverID == nil { retract(now) } else { (phase, deliveredAt) = (.delivered, now) }
@@ -301,8 +305,8 @@ package struct NoticeLife: Equatable, Sendable {
         }
     }
 
-    /// Records that a summary includes the notification. If an earlier version may be on the screen, the new content replaces it there
-    /// instead.
+    /// Records that a summary includes the notification. If an earlier version may be on the screen, the new content replaces the
+    /// earlier version, and no summary includes the notification.
     private mutating func gather(_ summary: String, _ now: Date) {
         guard isWaiting && serverID == nil && !mayStand || phase == .gathered else { return }
         (phase, self.summary, deliveredAt, trouble) = (.gathered, summary, deliveredAt ?? now, nil)

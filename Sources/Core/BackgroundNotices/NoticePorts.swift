@@ -29,7 +29,8 @@ package enum NoticeUrgency: Int, Sendable, Codable {
     case critical = 2
 }
 
-/// A desktop notification to show. The text contains no markup. A presenter escapes characters that its server would interpret.
+/// A desktop notification to show. The text contains no markup. A presenter escapes characters that the server would interpret as
+/// markup.
 package struct Notice: Sendable, Equatable, Codable {
     /// The app's identifier of the notification. It is also passed to servers that replace notifications by a tag.
     package var identifier: String
@@ -95,10 +96,10 @@ package enum PresenterFailure: Error, Sendable, Equatable {
     /// The bus is available, but no process owns (or can be started for) org.freedesktop.Notifications.
     case noServer(String)
     case refused(String)
-    /// A server is available but did not respond in time. No notification was passed to it yet.
+    /// A server is available but did not respond in time. No notification was passed to the server yet.
     case unresponsive(String)
-    /// A server received the notification and did not respond in time. The server may still show it. In this case `presented`
-    /// arrives late.
+    /// A server received the notification and did not respond in time. The server may still show the notification. In this case the
+    /// presenter reports `presented` late.
     case unanswered(String)
 }
 
@@ -160,7 +161,7 @@ package protocol Presenter: Sendable {
     /// Receives the button presses of a notification that an earlier process showed, if the notification is still on the screen.
     ///
     /// If the server reports presses only to that earlier process, the presenter reports `unheard`. Otherwise the presenter reports
-    /// nothing: it now receives the presses, or the server is not the server that showed the notification.
+    /// nothing: the presenter now receives the presses, or the server is not the server that showed the notification.
     func adoptNotification(identifier: String, serverID: UInt32, of server: String?)
     /// Shows a number on the app's icon, if a dock or a panel supports this. The value 0 removes the number.
     func showBadge(_ count: Int, desktopEntry: String)

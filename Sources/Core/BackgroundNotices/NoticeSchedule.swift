@@ -23,7 +23,8 @@ package enum NoticeTrigger: Codable, Equatable, Sendable {
     ///   - zone: The time zone for components without a time zone.
     package func next(after date: Date, zone: TimeZone) -> Date? {
         switch self {
-        // A stored repeat step may be shorter than a minute. Such a step is raised, so that the user is not alerted endlessly.
+        // A stored repeat step may be shorter than a minute. Such a step is raised to one minute, so that the user is not alerted
+        // endlessly.
         case .interval(let seconds, let repeats):
             seconds.isFinite && seconds > 0 ? date.addingTimeInterval(max(seconds, repeats ? Self.shortestStep : 0)) : nil
         case .calendar(let components, _): Self.next(components, after: date, zone)
@@ -39,8 +40,8 @@ package enum NoticeTrigger: Codable, Equatable, Sendable {
         var wanted = components
         (wanted.calendar, wanted.timeZone) = (nil, nil)
         guard hasValue(wanted), isPossible(wanted) else { return nil }
-        // Foundation finds days, and minutes of any hour. For a time of day that a clock change skips, Foundation's results differ between
-        // cases.
+        // Components without a single time of day are left to Foundation, for example a minute of any hour. For a time of day that
+        // a clock change skips, Foundation's results are not consistent.
         guard let time = timeOfDay(&wanted) else {
             return calendar.nextDate(after: date, matching: wanted, matchingPolicy: .strict)
         }
@@ -48,7 +49,7 @@ package enum NoticeTrigger: Codable, Equatable, Sendable {
         noon.hour = 12
         let zone = calendar.timeZone
         var last = date.addingTimeInterval(-2 * 86_400)
-        // The first of these days may be over, and on the second day the time may be past.
+        // Several days are tried, because the search begins two days early. The fire date on the first days may be before `date`.
         for _ in 0..<5 {
             guard let day = calendar.nextDate(after: last, matching: noon, matchingPolicy: .strict) else { return nil }
             let found = instant(of: time, onTheDayOf: day, zone)
@@ -58,7 +59,8 @@ package enum NoticeTrigger: Codable, Equatable, Sendable {
         return nil
     }
 
-    /// Takes the time of day out of the components and returns it in seconds; `nil` if the components do not name a single time of day.
+    /// Removes the time of day from the components and returns this time in seconds. Returns `nil` if the components do not name a
+    /// single time of day.
     private static func timeOfDay(_ components: inout DateComponents) -> Double? {
         let isOfADay = components.hour == nil && components.minute == nil && components.second == nil
         guard components.hour != nil || isOfADay else { return nil }
@@ -121,7 +123,7 @@ package struct NoticeSchedule: Codable, Equatable, Sendable {
     /// The last consumed fire date.
     package private(set) var served: Date?
 
-    /// Seconds by which a clock may be set back after an instant was consumed without repeating that instant.
+    /// The maximum number of seconds by which a clock is set back without repeating a fire date that was already consumed.
     private static let longestStepBack: Double = 86_400
 
     /// Creates a schedule. Returns `nil` if the notification would never be shown.
@@ -132,10 +134,10 @@ package struct NoticeSchedule: Codable, Equatable, Sendable {
 
     /// Returns the schedule, evaluated with this clock and this time zone.
     ///
-    /// An anchor in the future was recorded by a clock that was ahead. It is corrected, because otherwise every fire date would be
-    /// late by the difference.
+    /// An anchor in the future was recorded by a clock that was ahead. Such an anchor is corrected, because otherwise every fire
+    /// date would be late by the difference.
     package func read(now: Date, zone: TimeZone) -> NoticeSchedule {
-        // A clock that was set back by a little shows an instant again that was already consumed.
+        // If the clock was set back a little, a consumed fire date would be reached a second time.
         let isServed = isOfACalendar && served != nil && anchor.timeIntervalSince(now) <= Self.longestStepBack
         guard next != nil, anchor > now && !isServed || zone.identifier != self.zone else { return self }
         var schedule = self
@@ -145,14 +147,15 @@ package struct NoticeSchedule: Codable, Equatable, Sendable {
         return schedule
     }
 
-    /// Consumes the due fire date. The next fire date is after it and after now. Several missed fire dates are consumed together.
+    /// Consumes the due fire date. The next fire date is later than the consumed fire date and later than now. Several missed fire
+    /// dates are consumed together.
     package mutating func consume(now: Date, zone: TimeZone) {
         guard let due = next else { return }
         guard trigger.repeats else { return next = nil }
         anchor = max(due, now)
         served = due
         if case .interval(let seconds, _) = trigger, seconds >= NoticeTrigger.shortestStep {
-            // A repeating interval keeps its rhythm, whenever the notification was shown.
+            // The fire dates of a repeating interval do not depend on the time at which the notification was shown.
             anchor = due.addingTimeInterval((max(0, now.timeIntervalSince(due)) / seconds).rounded(.down) * seconds)
         }
         (self.zone, next) = (zone.identifier, trigger.next(after: anchor, zone: zone))

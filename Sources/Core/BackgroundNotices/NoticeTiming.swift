@@ -35,7 +35,8 @@ package struct QuietHours: Sendable, Equatable {
         guard isInside else { return nil }
         let rest = Double(end) - second
         let plain = instant.addingTimeInterval(rest > 0 ? rest : rest + 86_400)
-        // A night in which the clocks change is longer or shorter. An end inside the gap itself is moved a little later.
+        // A night in which the clocks change is longer or shorter. If the clock change skips the end of the quiet hours, the end is
+        // moved a little later.
         let shift = zone.secondsFromGMT(for: plain) - zone.secondsFromGMT(for: instant)
         let exact = plain.addingTimeInterval(-Double(shift))
         return zone.secondsFromGMT(for: exact) == zone.secondsFromGMT(for: plain) ? exact : plain

@@ -16,7 +16,7 @@ package struct DesktopConditions: Sendable, Equatable, Codable {
     package var isOnExternalPower: Bool
     /// `true` if the user chose the power-saver profile. `false` if no service provides profiles.
     package var isLowPowerMode: Bool
-    /// The conditions that this desktop reports. `nil` if this was not examined.
+    /// The conditions that this desktop reports. `nil` if the desktop was not examined.
     package var knowledge: Knowledge?
 
     /// The conditions that this desktop reports. The other conditions have assumed values.
@@ -82,8 +82,8 @@ package struct ConditionsReport: Sendable, Equatable, Codable {
     }
 }
 
-/// A source of the desktop's conditions. It calls the handler of its initializer once at the start and after each change, on its
-/// own thread.
+/// A source of the desktop's conditions. The source calls the handler of the initializer once at the start and after each change,
+/// on a separate thread.
 package protocol ConditionsSource: Sendable {
     var current: DesktopConditions { get }
 }

@@ -1,6 +1,6 @@
 import Foundation
 
-/// The states of one launch: its process, the reason and the time of its stop, and its outcome.
+/// The states of one launch: the process, the reason and the time of a stop, and the outcome.
 ///
 /// Only this type has rules about this state. The type is pure: the input is an event, and the output is a list of commands. The
 /// ledger stores the state in the columns of the launch's row. The agent keeps the timer in memory.
@@ -27,7 +27,7 @@ package struct LaunchLife: Equatable, Sendable {
     /// The date at which a process that has to stop is killed. `nil` if the process does not have to stop, or was killed.
     package var killAt: Date? { stopReason == nil ? nil : timer?.deadline }
 
-    /// The user started the process. The agent neither signals nor kills it.
+    /// `true` if the user started the process. The agent does not send signals to such a process.
     private var isContinued: Bool { kind == .continuedProcessing }
 
     private var hasProcess: Bool {
@@ -51,7 +51,7 @@ package struct LaunchLife: Equatable, Sendable {
     /// - Returns: the commands to carry out, in this order.
     package mutating func handle(_ event: Event) -> [Command] {
         if case .ended = phase { return [] }
-        // The timer warned while the ledger could not be written.
+        // The timer has warned the process while the ledger could not be written, so the reason is recorded now.
         if let timer, timer.isStopping, !isContinued { setStop(.expired) }
         switch event {
         case .notStarted(let reason), .abandoned(let reason):
@@ -79,7 +79,7 @@ package struct LaunchLife: Equatable, Sendable {
         }
     }
 
-    /// The first reason counts.
+    /// Records the reason to stop. Only the first reason is kept.
     private mutating func setStop(_ reason: StopReason) {
         if stopReason == nil { phase = .stopping(reason, hasProcess: hasProcess) }
     }
@@ -90,9 +90,10 @@ package struct LaunchLife: Equatable, Sendable {
 extension LaunchLife {
     private mutating func supervise(_ limits: Limits, _ isPersonChoosing: Bool, _ hasMoved: Bool, _ now: Date) -> [Command] {
         let commands = startTimer(limits, now)
-        // The date in the row is by a clock that may have been set since.
+        // The date of the progress in the launch's row is not used, because the clock may have been set since then.
         if hasMoved { timer?.moved(at: now) }
-        // The process itself ends the continuation. Because of the grace time the agent is not first.
+        // The process itself normally ends the continuation. The grace time is added, so that the agent does not end the
+        // continuation first.
         if result == .completed, !isContinued, limits.continuation > 0 {
             timer?.continues(for: limits.continuation + limits.grace, from: now)
         }
@@ -103,10 +104,11 @@ extension LaunchLife {
         startTimer(limits, now) + apply(timer?.stop(reason, now: now), detail)
     }
 
-    /// The first look of this agent. Budgets run from the launch's start, also over the death of an agent.
+    /// Starts the timer at the first check by this agent. The budget counts from the start of the launch, also if an earlier agent
+    /// was killed in between.
     private mutating func startTimer(_ limits: Limits, _ now: Date) -> [Command] {
         guard timer == nil else { return [] }
-        // A start in the future means that the clock was set back. The launch has at most its complete budget from now.
+        // A start in the future means that the clock was set back. In this case the launch has the complete budget from now.
         var fresh = LaunchSupervision(startedAt: min(startedAt, now), budget: limits.budget, grace: limits.grace)
         defer { timer = fresh }
         guard stopReason != nil else { return [] }
@@ -122,7 +124,7 @@ extension LaunchLife {
             let reason = isContinued && given == .expired ? .noProgress : given
             setStop(reason)
             self.detail = self.detail ?? detail
-            // The process of continued processing reads the reason in the ledger.
+            // A process of continued processing receives no signal, because the process reads the reason in the ledger.
             return [.logStop(reason)] + (isContinued ? [] : [.warn])
         case .kill: return [isContinued ? .end : .kill]
         }
@@ -133,7 +135,7 @@ extension LaunchLife {
 
 extension LaunchLife {
     private func outcomeWithoutResult(_ end: ProcessEnd) -> LaunchOutcome {
-        // A known reason why no process was started is a fault of the app.
+        // If the ledger contains a reason why no process was started, the app caused the failure.
         if !hasProcess, end == .unknown, detail == nil { return .neverBegan }
         guard stopReason != nil else { return .crashed }
         return isContinued ? .failed : .killed

@@ -83,8 +83,8 @@ extension LaunchLife {
         /// A command recorded in the ledger that the launch has to stop. If no agent is running, the process of the launch reads
         /// this record.
         case stopRecorded(StopReason)
-        /// The process ended. `wasInterrupted` is `true` if it ended while it delivered an event of a transfer. The note is for the
-        /// history.
+        /// The process ended. `wasInterrupted` is `true` if the process ended while it delivered an event of a transfer. The note
+        /// is for the history.
         case processEnded(ProcessEnd, wasInterrupted: Bool = false, note: String? = nil, now: Date)
     }
 
@@ -102,7 +102,7 @@ extension LaunchLife {
 
     /// An action that an event requires.
     package enum Command: Equatable, Sendable {
-        /// Log the reason to stop, because it is new.
+        /// Log the reason to stop, because the reason is new.
         case logStop(StopReason)
         /// Send SIGTERM.
         case warn

@@ -15,9 +15,9 @@ package struct LaunchSupervision: Sendable, Equatable {
 
     private var state: State = .running
     private var startedAt: Date
-    /// When the user began to choose; `nil` if the user is not choosing.
+    /// The date at which the user began to choose a file. `nil` if the user is not choosing a file.
     private var choosingSince: Date?
-    /// Seconds that earlier choices took.
+    /// The number of seconds that the user's earlier choices of files took.
     private var chosenFor: Double = 0
     private var wasChecked = false
     /// The end of the time in which the launch may continue after its handlers returned.
@@ -56,7 +56,7 @@ package struct LaunchSupervision: Sendable, Equatable {
     /// Updates the timer to the current time. The time in which the user chose a file is added to the budget.
     package mutating func tick(now: Date, isPersonChoosing: Bool) -> Command? {
         switch (isPersonChoosing, choosingSince) {
-        // A launch that was adopted from an earlier agent: the begin of the choice is unknown.
+        // If an earlier agent started the launch, it is unknown when the choice began. The start of the launch is used instead.
         case (true, nil): choosingSince = wasChecked ? now : startedAt
         case (false, let since?):
             let span = min(max(now.timeIntervalSince(since), 0), Self.choosingCeiling - chosenFor)

@@ -1,6 +1,6 @@
 import Foundation
 
-/// The states of one request: its date, its delay, the occurrence of its rule, and the effect of the end of each launch.
+/// The states of one request: the date, the delay, the occurrence of the rule, and the effect of the end of each launch.
 ///
 /// Only this type has rules about this state. The type is pure: the input is an event, and the output is a list of commands. The
 /// ledger stores the state in the columns of the request's row, and the phase in the row of the launch for the request.
@@ -8,7 +8,7 @@ package struct RequestLife: Equatable, Sendable {
     package let terms: Terms
     package let submittedAt: Date
     package private(set) var phase: Phase
-    /// A value that is new for every submit. It shows whether the request was replaced after a launch for it began.
+    /// A value that is new for every submit. The token shows whether the request was replaced after a launch for the request began.
     package private(set) var token: String
     /// The date that the app set, or the date of the occurrence. `nil` if the request may begin at once.
     package private(set) var earliestBegin: Date?
@@ -39,8 +39,8 @@ package struct RequestLife: Equatable, Sendable {
         return max(earliestBegin ?? never, delay?.until ?? never)
     }
 
-    /// The number of seconds that an occurrence may be late before `missed = "skip"` skips it. It is not 0 because a machine may be
-    /// busy or may have just woken.
+    /// The number of seconds that an occurrence may be late before `missed = "skip"` skips it. The value is not 0, because a
+    /// machine may be busy or may have just woken.
     package static let lateness: Double = 600
 
     /// Applies an event. An event without a meaning in this phase changes nothing and returns no commands.
@@ -58,11 +58,12 @@ package struct RequestLife: Equatable, Sendable {
         case .clockChanged(let history):
             shortenDelay(history, now)
             makeRetryDue(now)
-            // An occurrence that has come stays, whatever the clock shows.
+            // An occurrence that is already due is not planned again.
             guard let occurrence, occurrence > now else { return [] }
             return plan(after: history.lastServed, now, zone)
         case .unwatched(let moment):
-            // A request that waits for its network is late, not missed.
+            // An occurrence was missed only if no agent was running. A request that waits for a network while an agent runs is
+            // late, and is not skipped.
             guard terms.missed == .skip, phase == .pending, failures == 0, let occurrence,
                 dueAt < min(now, moment).addingTimeInterval(-Self.lateness)
             else { return [] }
@@ -77,7 +78,7 @@ package struct RequestLife: Equatable, Sendable {
 // MARK: - The next occurrence
 
 extension RequestLife {
-    /// Plans the next occurrence: strictly after now, and after what was served. Without a rule nothing changes.
+    /// Plans the next occurrence, which is after now and after the served occurrence. If the request has no rule, nothing changes.
     private mutating func plan(after served: Date?, _ now: Date, _ zone: TimeZone) -> [Command] {
         guard let rule = terms.recurrence else { return [] }
         wait(for: rule.next(after: now, served: served, in: zone))
@@ -101,14 +102,15 @@ extension RequestLife {
             (failures, delay) = (replaced.failures, replaced.delay)
             return []
         }
-        // A user who submits the request again after a clock was wrong is not bound by what that clock served.
+        // Only the occurrence of the submitting launch is excluded. If the clock was wrong at an earlier launch, a user who submits
+        // the request again does not have to wait for the end of that error.
         return plan(after: served ?? .distantPast, now, zone)
     }
 
-    /// Returns the last occurrence that has come. A launch serves all occurrences up to that one.
+    /// Returns the last occurrence that is due. One launch serves this occurrence and all earlier occurrences.
     private func latestOccurrence(_ now: Date, _ zone: TimeZone) -> Date? {
         guard var occurrence, let rule = terms.recurrence else { return occurrence }
-        // Bounded, because the clock may be wrong by any time.
+        // The number of steps has a limit, because a wrong clock may be ahead by any time.
         for _ in 0..<10_000 {
             let next = rule.next(after: occurrence, in: zone)
             guard next <= now else { break }
@@ -117,20 +119,22 @@ extension RequestLife {
         return occurrence
     }
 
-    /// A launch that is repeated begins at once. The date at which it ended must not hold it back if the clock is set back.
+    /// Makes a repeated launch due at once. The stored begin date is the date at which the failed launch ended. If the clock was
+    /// set back, this date is in the future and would delay the repeated launch.
     private mutating func makeRetryDue(_ now: Date) {
         let isRetry = terms.recurrence == nil ? beginAfterRetry != nil : occurrence == nil
         if isRetry, let begin = earliestBegin { earliestBegin = min(begin, now) }
     }
 
-    /// Shortens a delay, which is a span that is stored as a date. The span must not grow if the clock is set back.
+    /// Shortens the delay if the clock was set back. The delay is stored as the date of its end, so the delay would otherwise
+    /// become longer.
     private mutating func shortenDelay(_ history: History, _ now: Date) {
         guard let current = delay else { return }
         let longest: Double
         switch current.reason {
         case .failures:
             longest = RelaunchBackoff.delay(afterFailures: max(1, history.failedInARow), base: history.backoffBase)
-        // The original length of the pause is not known any more.
+        // The original length of this pause is not stored, so the longest delay is the limit.
         case .discretion: longest = RelaunchBackoff.longest
         }
         let latest = now.addingTimeInterval(longest)
@@ -144,7 +148,8 @@ extension RequestLife {
     private mutating func launch(_ isSimulated: Bool, _ now: Date, _ zone: TimeZone) -> [Command] {
         guard phase == .pending else { return [] }
         guard terms.kind != .continuedProcessing else {
-            // The queue is free for the next request of that name, and the work is not repeated.
+            // The request is removed at once, because the work is not repeated. The next request with this identifier can then be
+            // queued.
             phase = .removed
             return [.begin(generation: 1, reason: "a person began it", served: nil), .remove]
         }
@@ -161,17 +166,18 @@ extension RequestLife {
             retry(ending, generation, now)
             return []
         }
-        // The handler submitted this request, which is for the next time. After that the clock may have been set back.
+        // The handler submitted this request during the launch, so the request is for the next time. If the clock was set back
+        // since then, the next time is planned again.
         guard token == ending.token else {
             guard let occurrence, let served = ending.served, occurrence <= served else { return [] }
             return plan(after: served, now, zone)
         }
         (failures, delay) = (0, nil)
         if terms.recurrence != nil { return plan(after: ending.served ?? ending.history.lastServed, now, zone) }
-        // Stopped before it was done because a condition was lost: the request waits for the condition and runs again.
+        // If the launch was stopped because a condition was lost, the request waits for the condition and runs again.
         if ending.stopReason == .conditionLost, ending.outcome == .expired { return [] }
         if let begin = beginAfterRetry {
-            // The launch without a result was repeated; from here on the request is for its own date.
+            // The launch without a result was repeated. The request now waits for the date that the handler submitted.
             (token, earliestBegin, beginAfterRetry) = (ending.newToken, begin, nil)
             return []
         }
@@ -179,8 +185,9 @@ extension RequestLife {
         return [.remove]
     }
 
-    /// A launch that began transfers consumes its request, as on iOS, if it then exited with 0 or used up its time. The app would begin the
-    /// same transfers again. The end of a transfer launches the app.
+    /// Returns whether a launch without a result consumes the request. As on iOS, this is the case if the launch began transfers
+    /// and then exited with 0 or used up its time. Another launch would begin the same transfers again. The end of a transfer
+    /// launches the app.
     private func consumes(_ ending: Ending) -> Bool {
         // A request with a rule stays until the occurrence was served.
         guard ending.hasTransfers, terms.recurrence == nil else { return false }
@@ -191,7 +198,7 @@ extension RequestLife {
     /// A launch without a result is repeated, also if its handler had already submitted the next request.
     private mutating func retry(_ ending: Ending, _ generation: Int, _ now: Date) {
         (failures, lastFailureAt) = (generation, now)
-        // An agent that died before it started the process earns no delay, and does not prolong the delay of a later crash.
+        // If the agent died before it started the process, no delay follows, and the delay after a later crash is not longer.
         let count = ending.outcome == .neverBegan ? 0 : ending.history.failedInARow
         let seconds = RelaunchBackoff.delay(afterFailures: count, base: ending.history.backoffBase)
         delay = seconds > 0 ? Delay(until: now.addingTimeInterval(seconds), reason: .failures) : nil

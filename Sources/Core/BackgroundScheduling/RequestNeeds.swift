@@ -1,7 +1,7 @@
 import Foundation
 
-/// The needs that the desktop has to meet before a request may be launched. Requests with equal needs form a class. All requests of
-/// a class may be launched, or none of them. So the due request is found without a check of every request.
+/// The needs that the desktop has to meet before a request may be launched. Requests with equal needs form a class. Either every
+/// request of a class may be launched, or no request of the class. So the due request is found without a check of every request.
 package struct RequestNeeds: OptionSet, Sendable, Hashable {
     package let rawValue: Int
 
@@ -43,7 +43,7 @@ package struct RequestNeeds: OptionSet, Sendable, Hashable {
 /// Spreads the starts of requests that are due at the same time, so that they do not all begin at once after a sleep.
 package enum LaunchStagger {
     /// Returns the date at which the next launch may begin. A last start in the future is ignored, because the clock was set back
-    /// after it.
+    /// after that start.
     package static func nextStart(lastStart: Date?, spacing: Double, now: Date) -> Date {
         guard let lastStart, lastStart <= now else { return now }
         return max(now, lastStart.addingTimeInterval(spacing))

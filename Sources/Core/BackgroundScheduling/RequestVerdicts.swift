@@ -61,7 +61,8 @@ extension RequestLife {
 
     /// Returns every condition of the request, in the order in which a user would search for the cause.
     ///
-    /// The agent finds the first due request with an index of the ledger. A test compares this request with these verdicts.
+    /// The agent finds the first due request with an index of the ledger. A test compares the result of that search with these
+    /// verdicts.
     package func verdicts(in world: PlanningWorld, now: Date) -> [ConditionVerdict] {
         guard terms.kind != .continuedProcessing else {
             let detail = "\(ContinuedProcessing.room) run already, or one of its name"
@@ -81,10 +82,11 @@ extension RequestLife {
         if terms.needs.contains(.externalPower) {
             add(.externalPower, met: conditions.isOnExternalPower, "running on battery", "on external power")
         } else if terms.needs.contains(.normalPower) {
-            // Nothing is saved on external power. A request that needs external power waits for that condition only.
+            // On external power, the power-saver profile delays no request. So a request that needs external power waits only for
+            // external power.
             add(.lowPowerMode, met: !conditions.isSavingPower, "the power-saver profile is on", "not saving power")
         }
-        // A request that needs a network waits for that condition only.
+        // A request that needs a network already waits for the network, so the wait for a network after a sleep is not listed.
         if terms.needs.contains(.settledNetwork), !terms.needs.contains(.network),
             let until = NetworkWakeDelay.until(resumedAt: world.resumedAt, conditions: conditions, now: now)
         {

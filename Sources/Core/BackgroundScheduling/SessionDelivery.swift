@@ -2,17 +2,17 @@ import Foundation
 
 /// Decides when the finished transfers of a session are delivered to the app.
 ///
-/// Differs from Apple: the end of each task is delivered without waiting for the other tasks of the session, so that a stalled
-/// transfer does not delay the others. Transfers that finish close together share one launch.
+/// Differs from Apple's platforms: the end of each task is delivered without waiting for the other tasks of the session, so that a
+/// stalled transfer does not delay other transfers. Transfers that finish close together share one launch.
 package enum SessionDelivery {
     /// The number of seconds that the oldest undelivered event may wait for more events.
     package static let batchWindow: Double = 5
 
-    /// The number of seconds for which a launch of the session counts.
+    /// The number of seconds for which a launch of the session is counted for the pause.
     package static let memory: Double = 3_600
-    /// The number of launches within that time that are followed by another launch without a pause.
+    /// The number of launches within ``memory`` seconds that are followed by another launch without a pause.
     private static let free = 20
-    /// Seconds; the longest pause.
+    /// The longest pause in seconds.
     private static let longestPause: Double = 300
 
     /// Returns the pause in seconds before the next launch. The first launches have no pause. Then the pause doubles with each

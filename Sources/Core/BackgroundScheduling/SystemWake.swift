@@ -12,9 +12,9 @@ import Foundation
 package struct SystemWake: Sendable, Equatable {
     /// The maximum number of seconds that a woken machine stays awake if no user is present.
     package static let patience: Double = 20
-    /// Seconds after the alarm's instant within which a wake counts as caused by the alarm.
+    /// The maximum number of seconds after the alarm's instant at which a wake counts as caused by the alarm.
     static let lateness: Double = 15
-    /// Seconds that a service may take to respond.
+    /// The maximum number of seconds in which a service has to respond.
     static let answerTime: Double = 5
 
     package enum Command: Sendable, Equatable {
@@ -53,7 +53,7 @@ package struct SystemWake: Sendable, Equatable {
 
     private struct Wake: Sendable, Equatable {
         let instant: Date
-        /// Seconds awake when the wake began.
+        /// The number of seconds awake when the wake began.
         let since: Double
         var before: MachineState?
         var step = Step.preparing
@@ -90,7 +90,7 @@ package struct SystemWake: Sendable, Equatable {
     private var refusal: String?
     /// The instant of the alarm that is set.
     private var armed: Date?
-    /// The first instant to come for which the machine is to be woken.
+    /// The first future instant for which the machine has to be woken.
     private var wanted: Date?
 
     package init() {}
@@ -178,7 +178,7 @@ package struct SystemWake: Sendable, Equatable {
     /// Discards the known state of the machine, because power was connected or disconnected.
     package mutating func handlePowerChange() { if state == .awake, case .known = look { look = .none } }
 
-    /// Returns the commands after the wall clock was set. The alarm is set again, because it counts the time since boot.
+    /// Returns the commands after the wall clock was set. The alarm is set again, because the alarm counts the time since boot.
     package func setAgain(at moment: ClockReading) -> [Command] { armed.map { $0 > moment.now ? [.arm($0)] : [] } ?? [] }
 
     /// Applies the end of a sleep. A service and the clocks may both report the same end, one after the other.
@@ -235,7 +235,7 @@ package struct SystemWake: Sendable, Equatable {
         switch state {
         case .awake: return prepare()
         case .falling: return []
-        // The request came just before the sleep.
+        // The request was submitted just before the sleep, so the alarm is set now.
         case .asleep, .suspending: return setAlarm()
         case .woken(let wake):
             switch wake.step {
@@ -322,7 +322,7 @@ package struct SystemWake: Sendable, Equatable {
 
     // MARK: Woken
 
-    /// Handles an alarm whose instant came during a sleep. An alarm that is long past did not wake the machine.
+    /// Handles an alarm whose instant came during a sleep. If this instant is long past, the alarm did not wake the machine.
     private mutating func ring(before: MachineState?, _ moment: ClockReading) -> [Command] {
         guard let instant = armed, moment.now >= instant else { return [] }
         armed = nil

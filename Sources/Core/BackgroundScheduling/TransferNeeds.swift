@@ -1,5 +1,5 @@
-/// The needs that the desktop has to meet before a transfer may move bytes. Transfers with equal needs form a class. All transfers
-/// of a class may run, or none of them. So the next transfer is found without a check of every transfer.
+/// The needs that the desktop has to meet before a transfer may move bytes. Transfers with equal needs form a class. Either every
+/// transfer of a class may run, or no transfer of the class. So the next transfer is found without a check of every transfer.
 ///
 /// The network itself is not a need, because hosts of the local network can be reached without a default route. If a transfer
 /// cannot reach its host, it waits, and the attempt is not counted.
@@ -44,7 +44,8 @@ package struct TransferNeeds: OptionSet, Sendable, Hashable, Codable {
 package struct TransferRoom: Sendable, Equatable {
     /// The maximum number of attempts at once, for all hosts together.
     package static let limit = 16
-    /// The last of these attempts are reserved for hosts without an attempt, so that a few slow servers do not delay the others.
+    /// The number of these attempts that are reserved for hosts without a running attempt, so that a few slow servers do not delay
+    /// other servers.
     private static let keptForOtherHosts = 4
 
     private var hosts: [String: Int] = [:]

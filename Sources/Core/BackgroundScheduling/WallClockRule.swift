@@ -54,13 +54,14 @@ public enum WallClockRule: Hashable, Sendable, Codable {
 
     private func occurrence(on day: CivilDay, in zone: TimeZone) -> Date? {
         let wanted = Double(day.daysSince1970) * 86_400 + Double(time.secondsIntoDay)
-        // Every offset in force near that moment. No zone changes its offset twice within two days of one noon without a change in one of
-        // these three.
+        // The offsets one day before that moment, at that moment, and one day after it. No time zone has a fourth offset within
+        // these two days.
         let offsets = Set([-86_400.0, 0, 86_400].map { offset(of: zone, at: wanted + $0) })
         let exact = offsets.map { wanted - $0 }.filter { $0 + offset(of: zone, at: $0) == wanted }
         if let first = exact.min() { return Date(timeIntervalSince1970: first) }
 
-        // The time is in a gap. The transition is between the two readings of the wanted time.
+        // The clocks skip the wanted time. The clock change is between the wanted time with the greatest offset and the wanted time
+        // with the least offset.
         guard let early = offsets.max(), let late = offsets.min(), early > late else { return nil }
         let transition = firstInstantAfterGap(from: wanted - early, to: wanted - late, wanted: wanted, in: zone)
         // The gap may reach to midnight (23:00 → 00:00 in Nuuk). The day exists if it is on either side of the gap.
