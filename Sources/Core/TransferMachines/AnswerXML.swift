@@ -30,7 +30,7 @@ package final class AnswerXML {
 
     /// The reason why a document is not read.
     package enum Refusal: Error {
-        /// More than ``maximumNodes``.
+        /// The document has more than ``maximumNodes`` elements and attributes.
         case tooManyElements
         case notReadable
     }
@@ -65,7 +65,7 @@ private final class AnswerReader {
     private var root: AnswerXML?
     private var open: [(element: AnswerXML, text: [UInt8])] = []
     private var nodeCount = 0
-    /// expat may call a handler once more after it was stopped.
+    /// `true` after the document was refused. expat may call a handler once more after expat was stopped.
     private var isRefused = false
     private var hasTooManyElements = false
 
@@ -79,7 +79,7 @@ private final class AnswerReader {
         XML_SetCharacterDataHandler(parser) { reader, bytes, count in AnswerReader.of(reader)?.append(bytes, Int(count)) }
         XML_SetEntityDeclHandler(parser) { reader, _, _, _, _, _, _, _, _ in AnswerReader.of(reader)?.refuse() }
         XML_SetAttlistDeclHandler(parser) { reader, _, _, _, _, _ in AnswerReader.of(reader)?.refuse() }
-        // An entity that is declared elsewhere: the text would have a gap.
+        // An entity that is declared in another file is refused, because the text would have a gap.
         XML_SetSkippedEntityHandler(parser) { reader, _, _ in AnswerReader.of(reader)?.refuse() }
         let status = withExtendedLifetime(self) {
             data.withUnsafeBytes { bytes in

@@ -59,7 +59,7 @@ package enum CacheRule {
         return renewed
     }
 
-    /// Returns the lifetime in seconds; `nil` if the server does not state one.
+    /// Returns the lifetime of the response in seconds, or `nil` if the response contains no lifetime.
     private static func lifetime(_ head: ResponseHead, _ directives: [String: String?]) -> Double? {
         if let seconds = directives["max-age"].flatMap({ Double($0 ?? "") }) { return seconds }
         guard let expires = head["Expires"] else { return nil }
@@ -81,7 +81,7 @@ package enum CacheRule {
             guard let name = pair.first else { continue }
             let value = pair.count == 2 ? pair[1].trimmingCharacters(in: ["\"", " "]) : nil
             let key = name.trimmingCharacters(in: .whitespaces).lowercased()
-            // If there are two ages, the lesser counts (RFC 9111, 4.2.1, advises the stricter).
+            // If a directive occurs twice with a number, the lower number is used (RFC 9111, 4.2.1, advises the stricter value).
             if let known = found[key], let earlier = known.flatMap(Double.init), let later = value.flatMap({ Double($0) }),
                 earlier < later
             {

@@ -4,7 +4,7 @@ import Foundation
 struct CollectionAddress: Equatable, Sendable {
     /// `https://host:port`, without user and password, which must not appear in `Destination` or be stored.
     let origin: String
-    /// The origin as given, for requests.
+    /// The origin as the caller set it, with user and password. Requests are sent to this origin.
     private let requestOrigin: String
     /// Percent-encoded path segments.
     private(set) var segments: [String]
@@ -33,7 +33,7 @@ struct CollectionAddress: Equatable, Sendable {
         self.segments = segments
     }
 
-    /// Returns the same path below a folder at its top.
+    /// Returns the address with `folder` inserted before the first path segment.
     func inside(_ folder: String) -> CollectionAddress {
         var result = self
         result.segments.insert(Self.encoded(folder, keeping: ""), at: 0)
@@ -53,7 +53,7 @@ struct CollectionAddress: Equatable, Sendable {
         origin + "/" + segments.map { $0 + "/" }.joined() + Self.encoded(name, keeping: "")
     }
 
-    /// Returns an address for comparisons, with its names as ``RemoteName/folded(_:)`` writes them.
+    /// Returns an address for comparisons, with each name in the form of ``RemoteName/folded(_:)``.
     static func folded(_ address: String) -> String { RemoteName.folded(address.removingPercentEncoding ?? address) }
 
     static func encoded(_ text: String, keeping kept: String) -> String {
@@ -73,8 +73,8 @@ struct CollectionAddress: Equatable, Sendable {
 
 /// Addresses without secrets, for display.
 package enum PublicAddress {
-    /// Returns the address without user and password, and without its query unless `keepsQuery` is `true`. The query may contain a
-    /// secret. The result is empty if the text is not a valid address, because the position of its secrets is unknown.
+    /// Returns the address without user and password, and without the query unless `keepsQuery` is `true`. The query may contain a
+    /// secret. The result is empty if the text is not a valid address, because the position of secrets in such a text is unknown.
     package static func of(_ url: String, keepsQuery: Bool = false) -> String {
         guard var parts = URLComponents(string: url) else { return "" }
         (parts.user, parts.password, parts.fragment) = (nil, nil, nil)
@@ -91,16 +91,18 @@ package enum PublicAddress {
 struct NameSearch: Sendable {
     private static let namesBeforeDoubt = 20
 
-    /// Another computer may take a name between HEAD and the request that needs the name.
+    /// The number of refused names after which HEAD is doubted. A few refusals are normal, because another computer may take a name
+    /// between HEAD and the next request.
     private static let refusalsBeforeDoubt = 4
 
     private var taken = 0
-    /// Refused names since the last one that HEAD reported as taken.
+    /// The number of names that the server refused since HEAD last reported a name as taken.
     private var refusals = 0
     /// The refused name for which HEAD is sent again. If HEAD reports the name as free, the server refuses every name.
     private(set) var refused: Int?
     private(set) var distrustsHead: Bool
-    /// `true` if HEAD for a name that no file has succeeded. GET then shows whether the server responds like that to every request.
+    /// `true` if the server responded with success to HEAD for an unused name. A GET then shows whether the server responds with
+    /// success to every request.
     private var asksByGet = false
     private var hasWaited = false
 
@@ -136,8 +138,8 @@ struct NameSearch: Sendable {
         case continues
         /// Responses to HEAD are not evidence. The file is sent to a name that only this upload uses.
         case headIsNoAnswer
-        /// The server responds to every address with success, so it may not store files. The request is repeated later, and the upload
-        /// sends nothing before that.
+        /// The server responds to every address with success, so possibly it does not store files. The request is repeated later,
+        /// and the upload sends no file before that.
         case waits(UploadOutcome)
         /// The server responded to every address with success, and does so no longer. The names are checked again.
         case startsOver

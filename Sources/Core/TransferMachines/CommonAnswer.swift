@@ -31,7 +31,7 @@ struct Pauses {
     /// - Parameter message: The sentence for a server that responds with a status other than 507.
     func full(_ head: ResponseHead, _ message: String = "The server has no space left (507).") -> UploadOutcome {
         var trouble = TransferTrouble(head: head, now: now, policy: policy, message: message)
-        // The advice for the user is the one for 507.
+        // The user receives the same advice as for status 507.
         trouble.status = 507
         return .retry(after: max(trouble.retryAfter ?? 0, policy.fullDelay * (1 + jitter)), trouble)
     }
@@ -73,7 +73,7 @@ struct CommonAnswer {
     static let logIn = "This network requires a login first."
     static let page = "The server sent a page instead of the file: perhaps it requires a login."
 
-    /// Responses to a request that may succeed later.
+    /// The messages for the statuses after which the same request may succeed later.
     private static let passing = [
         421: "The server does not accept requests for this address on this connection (421).",
         423: "The file is locked on the server (423).",
@@ -85,7 +85,8 @@ struct CommonAnswer {
         head["Location"].map { ServerText.line(String($0.prefix(while: { !"?#;".contains($0) }))) } ?? "another address"
     }
 
-    /// Returns the message for a redirected form, because a form's server cannot be asked for the file.
+    /// Returns the message for a redirected form. The user has to check the server, because no request shows whether a server for
+    /// forms has the file.
     static func ledOn(to place: String) -> String {
         "The server redirected to \(place) after it received the file. Check whether the file is on the server before you retry."
     }

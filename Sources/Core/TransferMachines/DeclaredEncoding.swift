@@ -6,7 +6,7 @@ struct DeclaredEncoding {
     /// The name for `iconv`.
     private let name: String
 
-    /// Encodings by their names in declarations. A larger encoding that contains the named one is used, as in browsers.
+    /// Encodings by their names in declarations. As in browsers, a larger encoding is used if it contains the named encoding.
     private static let names: [String: String] = {
         var names = [
             "gb2312": "GB18030", "gbk": "GB18030", "gb18030": "GB18030", "big5": "BIG5-HKSCS", "shift_jis": "CP932",
@@ -18,7 +18,7 @@ struct DeclaredEncoding {
         return names
     }()
 
-    /// - Returns: `nil` if the XML parser decides.
+    /// - Returns: `nil` if the XML parser determines the encoding.
     init?(of data: Data) {
         let start = data.drop { [0x20, 0x09, 0x0A, 0x0D].contains($0) }.prefix(200)
         guard start.starts(with: Data("<?xml".utf8)) else { return nil }
@@ -29,7 +29,7 @@ struct DeclaredEncoding {
         self.name = name
     }
 
-    /// - Returns: `nil` if the bytes are not of the encoding, or the system lacks the encoding.
+    /// - Returns: `nil` if the bytes are not valid in the encoding, or if the system does not support the encoding.
     func utf8(_ data: Data) -> Data? {
         guard let converter = iconv_open("UTF-8", name), converter != iconv_t(bitPattern: -1) else { return nil }
         defer { iconv_close(converter) }

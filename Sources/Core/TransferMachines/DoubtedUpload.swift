@@ -13,13 +13,13 @@ struct DoubtedUpload: UploadProtocol {
         case sending
         /// The response may come from a captive portal.
         case querying(after: Answer)
-        /// The request for a name that no server has was answered with a page.
+        /// The response to the request for a name that no server has was a page.
         case waiting
     }
 
     /// The response to the file.
     private enum Answer: Equatable {
-        /// Success. `leading` is the place of a redirect that means success, with the result at that place.
+        /// Success. If a redirect means success, `leading` is the address to which the server redirected.
         case stored(at: String, leading: String?)
         /// A redirect to another place, as if the file should be sent there.
         case led(to: String)
@@ -29,8 +29,8 @@ struct DoubtedUpload: UploadProtocol {
     private var rules: any UploadProtocol
     private var state: State
 
-    /// - Parameter memory: The memory of a process that ended before the response for the name arrived. Over https the response to the file
-    ///   still counts. Over http that response does not count, and the name is requested first.
+    /// - Parameter memory: The committed state of an earlier process, which ended before the response for the unused name arrived.
+    ///   Over https the response to the file still counts. Over http that response does not count, and the name is requested first.
     init(_ rules: any UploadProtocol, plan: UploadPlan, resuming memory: UploadMemory?) {
         (self.rules, self.plan) = (rules, plan)
         guard memory?.step == .check else {
@@ -91,8 +91,8 @@ struct DoubtedUpload: UploadProtocol {
         }
     }
 
-    /// Returns whether a request for a name that no file has is redirected to the same place. A server that confirms by a redirect leads
-    /// such a request elsewhere, for example to a login.
+    /// Returns whether a request for a name that no file has is redirected to the same place. A server that confirms uploads by a
+    /// redirect redirects such a request to another place, for example to a login page.
     private func leadsEverybody(_ head: ResponseHead, after answer: Answer) -> Bool {
         guard (300..<400).contains(head.status), !head.leadsToEncryption else { return false }
         switch answer {

@@ -4,7 +4,7 @@ import Foundation
 /// handled, and what follows the end of an attempt. A complete file always consists of the bytes of one version of the server's
 /// file.
 ///
-/// The order of the calls is `begin` → (`received`) → `ended`. After `.retry` and `.restart`, it begins again with `begin`.
+/// The order of the calls is `begin` → (`received`) → `ended`. After `.retry` and `.restart`, the order starts again with `begin`.
 package struct DownloadMachine: Equatable, Sendable {
     private enum State: Equatable, Sendable {
         case idle
@@ -18,12 +18,12 @@ package struct DownloadMachine: Equatable, Sendable {
         case startOver(String)
         /// A part that was not requested. The same request may get a correct response next time.
         case unaskedPart
-        /// All bytes seem to be here. The next attempt proves that by requesting the last byte again.
+        /// All bytes seem to be on the disk. The next attempt proves this by requesting the last byte again.
         case checkLastByte
         case tooLarge
         /// A response without a file.
         case noFile
-        /// A page that may come from a captive portal. The bytes that are held are kept.
+        /// A page that may come from a captive portal. The stored bytes are kept.
         case portal
         /// A response whose end cannot be determined.
         case brokenLength
@@ -33,7 +33,7 @@ package struct DownloadMachine: Equatable, Sendable {
     private let policy: RetryPolicy
     private var state: State = .idle
 
-    /// The state to commit. It changes in `received` (before a byte is written) and in `ended`.
+    /// The state to commit. The state changes in `received` (before a byte is written) and in `ended`.
     package private(set) var partial: PartialFile?
     /// Whether the stored bytes are used in this attempt.
     package private(set) var report: ResumeReport = .fresh
@@ -123,7 +123,8 @@ package struct DownloadMachine: Equatable, Sendable {
         case .refused(let head, let refusal):
             return afterRefusal(head, refusal, now: now, attemptsWithoutProgress, jitter)
         case .taking(let head, let from, let total):
-            // If a length was announced, it decides, whatever libcurl reported about the end.
+            // If the server announced a length, the file is complete when it has this length, whatever libcurl reported about the
+            // end.
             let isWhole = total.map { durableBytes == $0 } ?? (end.failure == nil)
             if isWhole { return .finish(head: head, resumedFrom: from > 0 ? from : nil) }
             if let total, durableBytes > total {
@@ -153,13 +154,14 @@ extension DownloadMachine {
         return [request.expectedSHA256.flatMap(RequiredDigest.init(askedSHA256:)), announced].compactMap { $0 }
     }
 
-    /// Returns whether the received bytes differ from the sent bytes. Their number is then unknown, and no validator applies to them.
+    /// Returns whether the received bytes differ from the sent bytes. The number of sent bytes is then unknown, and no validator
+    /// applies to the received bytes.
     private func isDecoded(_ head: ResponseHead) -> Bool {
         request.decodesContent && head.contentCoding != nil
     }
 
     /// Handles a digest that did not match. If the bytes arrived in two connections, the download starts again, because either
-    /// connection may have damaged them. Bytes of a single connection would be the same again.
+    /// connection may have damaged them. If all bytes arrived in a single connection, another attempt would receive the same bytes.
     ///
     /// - Parameter found: The digest of the file on the disk, in hexadecimal.
     package mutating func refute(
@@ -186,7 +188,7 @@ extension DownloadMachine {
 
     /// Returns whether a response may come from a captive portal, which responds in place of the server over http. A page is suspected if
     ///
-    /// - a part is already here, and that part is not a page;
+    /// - a part of the file is already stored, and that part is not a page;
     /// - the page comes from another host, and the requested file is not a page by its name;
     /// - the page would replace a user's file that is not a page by its name.
     private func mayBeOfAPortal(_ head: ResponseHead) -> Bool {
@@ -198,8 +200,8 @@ extension DownloadMachine {
         if answering?.scheme?.lowercased() == "http", answering?.host?.lowercased() != asked.host?.lowercased() {
             return FileEnding.isOfAFile(asked.lastPathComponent) || request.fileName.map(FileEnding.isOfAFile) == true
         }
-        // The response is from the host itself, or from a portal in its place. A server that mislabels a file as a page usually sends a
-        // validator. Programs that generate texts often label them as pages.
+        // The response is from the host itself, or from a portal in place of the host. A server that mislabels a file as a page
+        // usually sends a validator. Programs that generate texts often label them as pages.
         return head["ETag"] == nil && head["Last-Modified"] == nil && request.fileName.map(FileEnding.isOfAFileButText) == true
     }
 
@@ -238,17 +240,18 @@ extension DownloadMachine {
         return .rewrite
     }
 
-    /// Accepts a 206 only if all of its headers describe the rest of exactly the held bytes.
+    /// Accepts a 206 response only if all headers describe the bytes that follow the stored bytes of the same version.
     private mutating func judgePart(_ head: ResponseHead, from: Int64) -> BodyDisposition {
         guard var held = partial, let validator = held.validator else { return startOver(head, .noValidator) }
         guard head["Content-Type"]?.lowercased().hasPrefix("multipart/") != true,
             case .part(let first, let last, let total)? = head["Content-Range"].flatMap(ContentRange.init),
             first == from, head.announcedLength.map({ $0 == last - first + 1 }) ?? true
         else { return startOver(head, .badPart) }
-        // The validator belongs to the URL that gave it. Another URL may use the same value for other bytes.
+        // The validator belongs to the URL that sent the validator. Another URL may use the same value for other bytes.
         guard held.belongs(to: head.url) else { return startOver(head, .otherAddress) }
         guard validator.matches(head) else { return startOver(head, .changed) }
-        // Some servers code on the fly without a new validator. Coded and plain bytes must not be combined.
+        // Some servers compress a response while they send it, without a new validator. Compressed bytes and plain bytes must not
+        // be combined.
         guard head.contentCoding == held.coding else { return startOver(head, .badPart) }
         if let total, let known = held.totalBytes, total != known { return startOver(head, .changed) }
         // Without a total, the end of the file cannot be distinguished from the end of a part.
@@ -287,7 +290,7 @@ extension DownloadMachine {
             return .retry(after: after, trouble)
         case .startOver(let why):
             partial = nil
-            // The next request has no range, so the first time no pause is necessary.
+            // The next request has no range, so no pause is necessary before the first restart.
             let trouble = TransferTrouble(head: head, now: now, policy: policy, message: why)
             return .restart(after: attempts == 0 ? 0 : pause(attempts, jitter), trouble)
         case .unaskedPart:
@@ -322,7 +325,7 @@ extension DownloadMachine {
     ) -> DownloadCommand {
         var trouble = TransferTrouble(failure)
         if failure == .tooManyRedirects, request.isResumable, request.url.lowercased().hasPrefix("http:") {
-            // A captive portal waits for its cookie.
+            // A captive portal may cause endless redirects, because the portal redirects each request without the portal's cookie.
             trouble.suspicion = .portal
         }
         if let pause = policy.suspicionPause(trouble, jitter: jitter) { return .retry(after: pause, trouble) }

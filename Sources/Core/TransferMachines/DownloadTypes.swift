@@ -35,7 +35,8 @@ package struct TransferRequest: Codable, Equatable, Sendable {
         self.rateLimit = rateLimit
     }
 
-    /// `true` if the download may be resumed. If the caller sets a range or a condition, exactly that exchange takes place.
+    /// `true` if the download may be resumed. If the caller sets a range or a condition, the request is sent with exactly these
+    /// headers.
     var isResumable: Bool {
         method == "GET"
             && !names(anyOf: ["range", "if-range", "if-match", "if-none-match", "if-modified-since", "if-unmodified-since"])

@@ -8,27 +8,29 @@ struct FolderUpload: UploadProtocol {
     enum State {
         /// HEAD for the final name, which must be free.
         case choosingName(Int, isStored: Bool)
-        /// HEAD, then GET, a name that no file has, after many names that are taken.
+        /// HEAD, then GET, for a name that no file has. This step follows after many names that are taken.
         case doubting(Int, isStored: Bool)
         /// PUT.
         case sendingBody(Int, foldersMade: Bool)
-        /// MKCOL of one level: up until a parent exists, then down again.
+        /// MKCOL of one level of the path. The level moves up until a parent folder exists, then down again.
         case makingFolder(Int, level: Int, goingDown: Bool, why: Reason = .missing)
         /// HEAD for the temporary name after a PUT without a response, because the file may be complete.
         case queryingBody(Int, foldersMade: Bool)
-        /// GET the temporary file, which has the right length. A server that reserves the length may have lost the rest of the body.
+        /// GET for the temporary file, which has the right length. A server that reserves the length may have lost the rest of the
+        /// body.
         case readingBody(Int, ReadBack, foldersMade: Bool)
-        /// HEAD for the file that was PUT, whose length must be right. `mayBeAnothers` if the server did not confirm that the PUT made a
-        /// new file, or if an earlier process had the response.
+        /// HEAD for the file that the PUT sent, whose length must be right. `mayBeAnothers` is `true` if the server did not confirm
+        /// that the PUT made a new file, or if an earlier process had the response.
         case checkingBody(Int, mayBeAnothers: Bool)
         /// GET for a file with our name and length. The content shows whether the file is ours.
         case readingBack(Int, ReadBack, isStored: Bool)
         /// MOVE to the final name.
         case moving(Int)
-        /// HEAD for the temporary name after a MOVE without a clear success. `wasRefused` if the server responded with 412.
+        /// HEAD for the temporary name after a MOVE without a clear success. `wasRefused` is `true` if the server responded with
+        /// 412.
         case queryingTemporary(Int, wasRefused: Bool)
-        /// HEAD for the final name, which may be ours already. `wasRefused` if the server responded with 412, and a WebDAV upload has its
-        /// temporary file.
+        /// HEAD for the final name. The file with this name may be ours already. `wasRefused` is `true` if the server responded
+        /// with 412. In this case a WebDAV upload has its temporary file.
         case queryingTarget(Int, wasRefused: Bool)
         /// HEAD for the final name after a MOVE that succeeded, to confirm that the file is there.
         case confirming(Int)
@@ -38,7 +40,7 @@ struct FolderUpload: UploadProtocol {
     enum Reason {
         /// The server reported that the folder is missing.
         case missing
-        /// The folder may be missing. That is checked before a large body is sent without effect.
+        /// The folder may be missing. This is checked before a large body is sent without effect.
         case beforeLarge
         /// The folder may be missing, because the server did not report why it failed.
         case afterTrouble
@@ -85,8 +87,8 @@ struct FolderUpload: UploadProtocol {
         }
     }
 
-    /// The memory after a PUT that was refused and left no file. Without the memory, the next attempt could mistake another file of the
-    /// same length for its file.
+    /// The state to commit after a PUT that was refused and left no file. Without this state, the next attempt could mistake
+    /// another file of the same length for the file of this upload.
     var memory: UploadMemory? {
         guard plan.order.method == .put, case .choosingName(let index, let isStored) = state else { return nil }
         return record(.chooseName, index, isStored: isStored)
@@ -146,7 +148,8 @@ struct FolderUpload: UploadProtocol {
             let digest = mayBeAnothers && plan.order.method == .put ? [NameDoubt.wantedDigest] : []
             return send("HEAD", url, digest, saving: .check, index, isStored: true)
         case .readingBack(let index, let question, let isStored):
-            // For the next process, a file that this upload did not send is not a lost PUT.
+            // The step `put` is recorded only if this upload sent the file. Otherwise the next process would expect the file of a
+            // lost PUT.
             let step = plan.order.method == .put && doubt.isOpen ? UploadMemory.Step.put : .chooseName
             let request = plan.request("GET", address.file(finalName(index)), question.headers)
             return question.command(request, persistFirst: record(step, index, isStored: isStored))
@@ -203,7 +206,7 @@ struct FolderUpload: UploadProtocol {
         if case .makingFolder(let index, _, _, let why) = state, why != .missing, ![404, 405, 409].contains(head.status),
             head.status >= 300
         {
-            // The response does not show whether the folder is missing. The PUT of the file will show it.
+            // The response does not show whether the folder is missing. The PUT of the file will show whether the folder exists.
             state = .sendingBody(index, foldersMade: why == .afterTrouble)
             return .continue
         }
@@ -318,7 +321,8 @@ struct FolderUpload: UploadProtocol {
         }
     }
 
-    /// The number of stored bytes: all bytes, when the file is complete under its temporary name.
+    /// The number of bytes that the server has stored. This is the number of all bytes when the file is complete under the
+    /// temporary name.
     var storedBytes: Int64 { stage > 0 ? plan.order.byteCount : 0 }
 
     var temporaryName: String { RemoteName.temporary(token: plan.order.token) }
@@ -339,7 +343,7 @@ struct FolderUpload: UploadProtocol {
         UploadMemory(
             step: step, nameIndex: index, isStored: isStored, isMarked: isMarked, distrustsHead: search.distrustsHead,
             replaced: forbidden.found, nameRules: forbidden.rules.rawValue,
-            // The other steps imply a doubt.
+            // For the other steps no value is stored, because these steps imply a doubt.
             isDoubted: doubt.isOpen && (step == .chooseName || plan.order.method == .webdav && [.put, .check].contains(step)))
     }
 }

@@ -54,13 +54,13 @@ extension FolderUpload {
         return common.outcome
     }
 
-    /// A folder may permit PUT and forbid HEAD. The response to PUT decides.
+    /// A folder may permit PUT and forbid HEAD. The response to PUT then shows whether the folder accepts files.
     private func isWriteOnly(_ head: ResponseHead) -> Bool {
         if case .choosingName = state { head.status == 403 } else { false }
     }
 
-    /// Statuses with which a server reports that it did nothing (RFC 6585 §4, RFC 4918 §11.3, RFC 8470 §5.2, RFC 9110 §15.5.20). 503 is not
-    /// included, because a gateway also sends it if it lost the server after the request.
+    /// Statuses with which a server reports that it did nothing (RFC 6585 §4, RFC 4918 §11.3, RFC 8470 §5.2, RFC 9110 §15.5.20).
+    /// 503 is not included, because a gateway also sends 503 if it lost the server after the request.
     private static let refusals: Set<Int> = [421, 423, 425, 429]
 
     /// Returns whether the refusal may be temporary. The name is requested before the file is sent again.
@@ -74,13 +74,13 @@ extension FolderUpload {
         // Nextcloud's response to HEAD for a forbidden name, without the reason. The next request shows the reason.
         let isForbidden = head.status == 400 && ForbiddenCharacters.areLikely(in: finalName(index))
         let answer = isForbidden ? .unknown : existence(head)
-        // The file was sent to this name before, so the server responded to a HEAD for it.
+        // The file was sent to this name before, so the server responded to an earlier HEAD for this name.
         if answer.isUnknown, !isForbidden, !cannotAsk, doubt.shouldCheckAgain() { return pauses.retry(head, NameDoubt.notShown) }
-        // Without HEAD, the protection is `Overwrite: F` or `If-None-Match: *`, and the record of this machine's own uploads.
+        // Without HEAD, `Overwrite: F` or `If-None-Match: *` protects other files, and the record of this machine's uploads.
         cannotAsk = answer.isUnknown
         switch answer {
         case .there where head.isPage(inPlaceOf: plan): return pauses.page(head)
-        // The file was sent to this name before. The server did not show it until now, or this computer was restored from a backup.
+        // The file was sent before. The server did not show the file until now, or this computer was restored from a backup.
         case .there(let length)
         where (length == plan.order.byteCount || length == nil && doubt.isOpen && !doubt.isPartial)
             && index == wished && !isOfOther(index) && (doubt.isOpen || !isStored):
@@ -156,15 +156,15 @@ extension FolderUpload {
             }
             state = .makingFolder(index, level: levels, goingDown: false)
             return .continue
-        // The request had no condition.
+        // A PUT to a marked name has no condition, so 412 is a refusal.
         case 412 where plan.order.method == .put && isMarked: return refused(head)
-        // The existing file is the own file from before a lost response, or another file. The file is stored at most twice.
+        // The existing file may be this upload's file. With a marked name, the server stores this file at most twice.
         case 412 where plan.order.method == .put && mayBeThere:
             isMarked = true
             state = .sendingBody(0, foldersMade: false)
             return .continue
         case 412 where plan.order.method == .put && cannotAsk: return afterRefusedName(index, isStored: false)
-        // The file is another file, or ours: the server carried out an earlier PUT late, or a proxy sent the PUT twice.
+        // The existing file may be this upload's file, if the server carried out a PUT late, or a proxy sent the PUT twice.
         case 412 where plan.order.method == .put:
             state = .queryingTarget(index, wasRefused: true)
             return .continue
@@ -251,8 +251,8 @@ extension FolderUpload {
 
     /// Handles a missing body that the server had confirmed. The body is sent once more.
     ///
-    /// Some servers store each file at a different address, and some programs take each file out of the folder. Both would receive the file
-    /// endlessly.
+    /// Some servers store each file at a different address, and some programs take each file out of the folder. Without a limit,
+    /// such a server or program would receive the file endlessly.
     mutating func lost(_ next: State, _ head: ResponseHead, _ words: String, _ pauses: Pauses) -> UploadOutcome {
         losses += 1
         guard losses < Self.maximumLosses else { return .fail(head, -1011, words) }
@@ -272,7 +272,7 @@ extension FolderUpload {
             doubt.open()
             state = .confirming(index)
             return .continue
-        // nginx responds like that to a Destination with another host or scheme.
+        // nginx responds with 400 to a Destination with another host or scheme.
         case 400 where changeDestination():
             state = .queryingTemporary(index, wasRefused: false)
             return pauses.retry(head)
@@ -301,7 +301,7 @@ extension FolderUpload {
         case .stored(let isMeasured):
             if isMeasured, proof == .answer { proof = .length }
             return finish(index)
-        // Only the response to the MOVE is known about the file.
+        // The response to the MOVE is the only proof that the server has the file.
         case .hidden:
             proof = .answer
             return finish(index)
@@ -334,7 +334,7 @@ extension FolderUpload {
         if !wasRefused {
             state = .moving(index)
         } else if doubt.isOpen, !cannotAsk {
-            // A server that copies the file and removes the temporary file later shows both.
+            // A server that copies the file and later removes the temporary file shows both files.
             state = .queryingTarget(index, wasRefused: true)
         } else {
             return afterRefusedName(index, isStored: true)
@@ -349,7 +349,7 @@ extension FolderUpload {
     enum Existence {
         case there(length: Int64?)
         case absent
-        /// The server does not know HEAD.
+        /// The server does not support HEAD.
         case unknown
         case refused
 
@@ -375,8 +375,8 @@ extension FolderUpload {
         return .continue
     }
 
-    /// Handles a name that the server refused with 412. If HEAD reported the name as free, HEAD is sent again after some names. A server
-    /// without HEAD gets the file under a name with a part of the digest.
+    /// Handles a name that the server refused with 412. If HEAD reported the name as free, HEAD is sent again after some names. For
+    /// a server without HEAD, the name contains a part of the digest.
     mutating func afterRefusedName(_ index: Int, isStored: Bool) -> UploadOutcome {
         if !cannotAsk, search.recordRefusal(of: index) {
             state = .choosingName(index, isStored: isStored)

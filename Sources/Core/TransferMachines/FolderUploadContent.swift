@@ -17,13 +17,14 @@ extension FolderUpload {
         case .there(let length):
             if let length, doubt.shouldCheckAgain() { return pauses.retry(head, NameDoubt.kept(length, of: plan)) }
             if isMoved { return lostAfterMove(head, index, pauses) }
-            // The server would keep a part of the file under every name.
+            // The upload fails, because the server would also keep only a part of the file under every other name.
             if doubt.isPartial {
                 return .fail(head, -1011, length.map { NameDoubt.kept($0, of: plan) } ?? UploadMachine.answeredEarly)
             }
             return tryName(after: index, isStored: plan.order.method == .webdav)
         case .absent, .unknown:
-            // Another program than the server may have sent 405 or 501. Under a marked name the file replaces itself.
+            // Another program than the server may have sent 405 or 501. Under a marked name no check is necessary, because only the
+            // same file can have this name.
             let isContradicted = answer.isUnknown && !cannotAsk && !isMarked
             if wasRefused || isContradicted, doubt.shouldCheckAgain() { return pauses.retry(head, NameDoubt.notShown) }
             if wasRefused {
@@ -31,7 +32,7 @@ extension FolderUpload {
             }
             if isMoved { return lostAfterMove(head, index, pauses) }
             if answer.isUnknown { (cannotAsk, mayBeThere) = (true, true) } else { cannotAsk = search.distrustsHead }
-            // The second PUT is refused with 412 if the first one is carried out late.
+            // If the server carries out the first PUT late, it refuses the second PUT with 412.
             state = .sendingBody(index, foldersMade: false)
             return .continue
         case .refused: return refused(head)
@@ -43,8 +44,8 @@ extension FolderUpload {
             .choosingName(index, isStored: false), head, "The server has neither the file nor its temporary name.", pauses)
     }
 
-    /// Examines a file under the name that a file was sent to, if the request may not have made it. The file has our length, or the server
-    /// shows no length.
+    /// Examines an existing file with the name to which this upload sent its file. Another machine may have sent the existing file.
+    /// It has our length, or the server shows no length.
     ///
     /// No other machine uses a marked name.
     ///
@@ -65,11 +66,12 @@ extension FolderUpload {
         }
     }
 
-    /// Handles the response to a request for a part of the file, or for all of it. If the server does not send the content, only the length
-    /// is known.
+    /// Handles the response to a request for a part of the file, or for the complete file. If the server does not send the content,
+    /// only the length is known.
     ///
-    /// The length is not a proof if this upload sent nothing there before, or if another upload of this machine stored its file there. A
-    /// MOVE is complete or not carried out, so its file needs no length. A lost PUT may have left a part.
+    /// The length is not a proof if this upload sent nothing there before, or if another upload of this machine stored its file
+    /// there. A MOVE is complete or not carried out, so the file of a MOVE needs no check of its length. A lost PUT may have left a
+    /// part.
     mutating func afterReadBack(
         _ head: ResponseHead, _ comparison: BodyComparison?, _ index: Int, _ question: ReadBack, isStored: Bool, _ pauses: Pauses
     ) -> UploadOutcome {

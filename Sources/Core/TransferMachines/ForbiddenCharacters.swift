@@ -3,8 +3,8 @@ import Foundation
 /// The characters that a server does not accept in file names, and a name without these characters.
 ///
 /// Nextcloud can be configured to accept only names that are valid on Windows. It then refuses a name with the exception
-/// `InvalidPath` and quotes one character. All characters that Windows does not allow are replaced together, because the others
-/// would be refused next.
+/// `InvalidPath` and quotes one character. All characters that Windows does not allow are replaced together, because otherwise the
+/// server would refuse the next such character.
 ///
 /// Other rules, for example about reserved names, are recognized by the refused name, because the server's reasons are in the
 /// server's language.
@@ -25,7 +25,7 @@ struct ForbiddenCharacters: Sendable {
         (found, rules) = (memory?.replaced ?? "", ForbiddenNameRules(rawValue: memory?.nameRules ?? 0))
     }
 
-    /// Returns a name that the server allows, if its reasons were complete. Forbidden characters are replaced with `_`.
+    /// Returns a name that the server allows, if the server reported all reasons. Forbidden characters are replaced with `_`.
     func replaced(in name: String) -> String {
         let forbidden = Set(found.unicodeScalars)
         let replaced = String(String.UnicodeScalarView(name.unicodeScalars.map { forbidden.contains($0) ? "_" : $0 }))
@@ -60,7 +60,7 @@ struct ForbiddenCharacters: Sendable {
             new.unicodeScalars.append(character)
         }
         found += new
-        // The next response shows other causes. Each name is sent only once.
+        // If the name has another fault, the next response shows it. Each name is sent only once.
         guard new.isEmpty else { return true }
         let more = ForbiddenNameRules(of: name, reason: reason.text).subtracting(rules)
         rules.formUnion(more)

@@ -14,7 +14,7 @@ struct FormUpload: UploadProtocol {
 
     /// The maximum number of forms without a response, because the server may have stored each of them.
     private static let maximumLosses = 3
-    /// Seconds without a byte. A server may examine the photo before it responds.
+    /// The maximum number of seconds without a byte. A server may examine the photo before it responds.
     static let patience = 300.0
 
     init(plan: UploadPlan, resuming memory: UploadMemory? = nil) {
@@ -41,7 +41,7 @@ struct FormUpload: UploadProtocol {
         """
 
     mutating func lost(_ end: WireEnd) {
-        // After a connection that broke, a part of the form may not have arrived.
+        // Only complete forms are counted. If the connection broke, a part of the form may not have arrived.
         if end.failure == .stalled, end.bytesSent >= form.length(around: plan.order.byteCount) { losses += 1 }
     }
 

@@ -8,7 +8,8 @@ import Foundation
 /// (immich-app/immich#27818). All versions accept ISO 8601 times with an offset, and version 3 requires the offset (#26597).
 struct ImmichUpload: UploadProtocol {
     enum State {
-        /// POST `bulk-upload-check`. `isSent` if the photo was sent and the request confirms it.
+        /// POST `bulk-upload-check`. `isSent` is `true` if the photo was sent. In this case the request confirms that Immich has
+        /// the photo.
         case querying(isSent: Bool)
         /// GET the version, before the first form.
         case readingVersion
@@ -21,7 +22,7 @@ struct ImmichUpload: UploadProtocol {
 
     let plan: UploadPlan
     private(set) var state = State.querying(isSent: false)
-    /// Immich's number of the photo.
+    /// Immich's identifier of the photo.
     private var asset: String?
     private(set) var proof = UploadProof.answer
     private(set) var knowledge: ServerKnowledge
@@ -29,7 +30,7 @@ struct ImmichUpload: UploadProtocol {
     private var namesDevice: Bool
     /// `true` if the version was requested for this upload.
     private var hasQueriedVersion = false
-    /// The outcome of a refused form if another form cannot help.
+    /// The outcome of the last refused form. `nil` if no form was refused.
     private var refusal: UploadOutcome?
 
     init(plan: UploadPlan) {
@@ -38,7 +39,7 @@ struct ImmichUpload: UploadProtocol {
         namesDevice = plan.knowledge.immichVersion.map { $0 < Self.firstWithoutDevice } ?? true
     }
 
-    /// An address outside Immich's files. Immich responds with a page to each name outside its API.
+    /// An address that no file of Immich has. Immich responds with a page to each name outside its API.
     var addressOfNothing: String { site + "/api/" + FormBody.plain(plan.order.token) }
 
     /// The address of the site, without the `/api` that the configured address may have.
@@ -94,7 +95,7 @@ struct ImmichUpload: UploadProtocol {
     mutating func answered(_ head: ResponseHead, _ end: WireEnd, _ pauses: Pauses) -> UploadOutcome {
         switch (state, head.status) {
         case (.querying(let isSent), 200..<300): return afterQuestion(head, end, isSent: isSent, pauses)
-        // Earlier releases do not know this request, and later releases may have another.
+        // Earlier releases of Immich do not support this request, and later releases may have another request.
         case (.querying(let isSent), 400), (.querying(let isSent), 404), (.querying(let isSent), 405):
             return isSent ? afterNoWord(head) : begin()
         case (.readingVersion, _): return afterVersion(head, end)
@@ -132,7 +133,8 @@ struct ImmichUpload: UploadProtocol {
         }
     }
 
-    /// Reads the version. If the version cannot be read, the upload continues, and the response to the form shows whether it fits.
+    /// Reads the version. If the version cannot be read, the upload continues, and the response to the form shows whether the form
+    /// is right for the version.
     private mutating func afterVersion(_ head: ResponseHead, _ end: WireEnd) -> UploadOutcome {
         hasQueriedVersion = true
         state = .sending
@@ -167,8 +169,8 @@ struct ImmichUpload: UploadProtocol {
         return .continue
     }
 
-    /// Finishes if it cannot be checked whether Immich has the photo. Immich's response to the form names the photo. A success without a
-    /// name comes from another system, usually a captive portal.
+    /// Finishes if it cannot be checked whether Immich has the photo. Immich's response to the form names the photo. A success
+    /// without a name of the photo comes from another system, usually a captive portal.
     private func afterNoWord(_ head: ResponseHead) -> UploadOutcome {
         guard asset == nil else { return finish() }
         return .fail(head, -1011, "The server reported success, but not as Immich does: the response has no id of the photo.")

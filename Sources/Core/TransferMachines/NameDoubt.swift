@@ -1,4 +1,4 @@
-/// The knowledge of an upload about the name to which it sent its file: whether the server may have the file there.
+/// Records whether the server may have the file of an upload under the name to which the upload sent the file.
 ///
 /// All protocols that choose a name use this type and follow one rule: if the response to an upload was lost, or a later response
 /// contradicts it, the upload checks the first name before it uses another name.
@@ -6,12 +6,12 @@
 /// Some servers show a new file, or its length, a moment late. Some servers process a request after its connection was lost. So a
 /// check that does not find the file is repeated, and a file of the right length is read back.
 struct NameDoubt: Sendable {
-    /// The number of checks of a file in a row before the server's response counts.
+    /// The number of checks of a file in a row after which the server's response is accepted.
     static let maximumChecks = 4
 
     /// `true` if the file was sent to this name, so that an existing file may be ours.
     private(set) var isOpen: Bool
-    /// `true` if the server reported success before it had the complete file, so that it may have kept a part.
+    /// `true` if the server reported success before it had the complete file. The server may then have kept only a part.
     private(set) var isPartial = false
     private var queries = 0
     /// The number of files that the server confirmed but of which it kept only a part.
@@ -34,8 +34,8 @@ struct NameDoubt: Sendable {
     /// Resets the doubt for another name.
     mutating func close() { (isOpen, isPartial, queries, unclearFindings) = (false, false, 0, 0) }
 
-    /// Records that the server confirmed the file but kept only a part, for example because its disk was full. The part is not replaced,
-    /// because it may be another file.
+    /// Records that the server confirmed the file but kept only a part, for example because its disk was full. The part is not
+    /// replaced, because the existing file may be another file.
     ///
     /// - Returns: whether the file is sent once more, under the next name.
     mutating func recordTruncation() -> Bool {
@@ -59,7 +59,7 @@ struct NameDoubt: Sendable {
 extension NameDoubt {
     static let notShown = "The server accepted the file but does not show it."
 
-    /// The outcome for a file that the server cut.
+    /// Returns the outcome for a file of which the server kept only a part.
     ///
     /// - Parameter next: The step to the next name; `nil` if the file is not sent again (``recordTruncation()``).
     static func afterCut(
@@ -115,7 +115,7 @@ extension NameDoubt {
             }
             return countCheck() ? .again(pauses.retry(head, Self.kept(length, of: plan))) : .otherLength(length)
         case 404, 409, 410: return countCheck() ? .again(pauses.retry(head, Self.notShown)) : .missing
-        // The server accepted the file with the same credentials, or without any.
+        // The server accepted the file with the same credentials, or without credentials.
         case 401: return countCheck() ? .again(pauses.retry(head, Self.notShown)) : .hidden
         case 501: return .hidden
         default: return Self.isRefusedCheck(head) ? .hidden : .other
@@ -130,7 +130,7 @@ extension NameDoubt {
     enum Verdict {
         case ours(UploadProof)
         case another
-        /// The next part.
+        /// The part is equal. The value is the next request.
         case next(ReadBack)
         /// The file changed. The name is checked again.
         case changed(UploadOutcome)
@@ -138,8 +138,8 @@ extension NameDoubt {
         case again(UploadOutcome)
     }
 
-    /// - Parameter lengthIsProof: `true` if a file that the server does not send is ours because of its length. If the server shows no
-    ///   length, its earlier response is the proof.
+    /// - Parameter lengthIsProof: `true` if the length is a proof for a file that the server does not send. If the server shows no
+    ///   length, the server's earlier response is the proof.
     mutating func verdict(
         _ question: ReadBack, _ head: ResponseHead, _ comparison: BodyComparison?, of plan: UploadPlan, lengthIsProof: Bool,
         _ pauses: Pauses

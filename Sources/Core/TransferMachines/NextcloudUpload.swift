@@ -7,13 +7,13 @@ import Foundation
 /// the response to the MOVE is missing, the final file is checked before another request is sent.
 struct NextcloudUpload: UploadProtocol {
     enum State {
-        /// HEAD the final name.
+        /// HEAD for the final name.
         case choosingName(Int)
-        /// HEAD, then GET, a name that no file has, after many names that are taken.
+        /// HEAD, then GET, for a name that no file has. This step follows after many names that are taken.
         case doubting(Int)
         /// MKCOL of the chunks' folder.
         case makingPlace(Int)
-        /// MKCOL of a level of the final folder: up until a parent exists, then down again.
+        /// MKCOL of one level of the final folder's path. The level moves up until a parent folder exists, then down again.
         case makingFolder(Int, level: Int, goingDown: Bool)
         /// PROPFIND of the chunks' folder.
         case querying(Int)
@@ -22,10 +22,10 @@ struct NextcloudUpload: UploadProtocol {
         /// MOVE.
         case moving(Int)
         /// PROPFIND of the chunks' folder after a MOVE without a clear success. A MOVE that was carried out removes that folder.
-        /// `wasRefused` if the server responded with 412.
+        /// `wasRefused` is `true` if the server responded with 412.
         case queryingPlace(Int, wasRefused: Bool)
-        /// HEAD for the final name, which may be ours, if the chunks are gone or the name is refused. `wasRefused` if the chunks exist and
-        /// the server responded with 412.
+        /// HEAD for the final name, if the chunks are gone or the name is refused. The file with this name may be ours.
+        /// `wasRefused` is `true` if the chunks exist and the server responded with 412.
         case queryingTarget(Int, wasRefused: Bool)
         /// GET for a file with our name and length after a MOVE without a clear success.
         case readingBack(Int, ReadBack)
@@ -137,7 +137,8 @@ struct NextcloudUpload: UploadProtocol {
         HeaderField("Destination", address?.publicFile(name(index)) ?? "")
     }
 
-    /// The checksum of the file. ownCloud compares it with the combined file; Nextcloud stores it for downloads.
+    /// The checksum of the file. ownCloud compares the checksum with the combined file. Nextcloud stores the checksum for
+    /// downloads.
     var checksum: String? { plan.sha256.map { "SHA256:\($0.lowercased())" } }
 
     private var length: HeaderField { HeaderField("OC-Total-Length", "\(plan.order.byteCount)") }

@@ -96,7 +96,7 @@ extension NextcloudUpload {
     }
 
     private mutating func useName(_ index: Int) -> UploadOutcome {
-        // After a name that was taken, the chunks are already on the server.
+        // If an earlier name was taken, the chunks are already on the server.
         state = stored.isEmpty ? .makingPlace(index) : .querying(index)
         return .continue
     }
@@ -108,7 +108,7 @@ extension NextcloudUpload {
         return .continue
     }
 
-    /// Handles a MOVE that was refused with 412. After some names, HEAD is sent again for the name.
+    /// Handles a MOVE that was refused with 412. After some refused names, HEAD is sent again for the last of these names.
     private mutating func afterRefusedName(_ index: Int) -> UploadOutcome {
         guard search.recordRefusal(of: index) else { return tryName(after: index) }
         state = .choosingName(index)
@@ -121,7 +121,7 @@ extension NextcloudUpload {
             creations += 1
             stored = []
             return continueWork(index)
-        // The folder exists: an earlier process made it, or a first copy of this request.
+        // The folder exists, because an earlier process or an earlier copy of this request made the folder.
         case 405:
             state = .querying(index)
             return .continue

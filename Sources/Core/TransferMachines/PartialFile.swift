@@ -1,4 +1,5 @@
-/// The state of an incomplete file on the disk. It is committed with the transfer. It never contains the bytes of the file.
+/// The state of an incomplete file on the disk. This state is committed with the transfer, and never contains the bytes of the
+/// file.
 ///
 /// Order on disk: a new `PartialFile` (0 bytes) is committed **before** the old bytes are truncated or replaced, and `durableBytes` grows
 /// only after an fsync. A crash can then never combine the validator of one version with the bytes of another.
@@ -11,7 +12,7 @@ package struct PartialFile: Codable, Equatable, Sendable {
     package var totalBytes: Int64?
     /// The URL that sent the response (after redirects). The validator is for this URL.
     package var url: String
-    /// The content coding of the stored bytes. `nil` if they are not coded.
+    /// The content coding of the stored bytes. `nil` if the bytes are not coded.
     package var coding: String?
 
     /// `true` if the file is a web page or a part of a web page. `nil` if this was not recorded.
@@ -28,8 +29,8 @@ package struct PartialFile: Codable, Equatable, Sendable {
     /// `true` if another attempt can continue after the stored bytes.
     package var isResumable: Bool { validator != nil && durableBytes > 0 }
 
-    /// The offset from which to request; `nil` to request from the start. If all bytes are on disk, the last byte is requested again. The
-    /// 206 for that byte proves length and validator, and a 416 proves neither.
+    /// The offset of the first byte to request, or `nil` to request the complete file. If all bytes are on disk, the last byte is
+    /// requested again. The 206 for that byte proves length and validator, and a 416 proves neither.
     var resumeOffset: Int64? {
         guard validator != nil, durableBytes > 0 else { return nil }
         guard let totalBytes else { return durableBytes }
@@ -37,9 +38,9 @@ package struct PartialFile: Codable, Equatable, Sendable {
         return durableBytes == totalBytes && totalBytes > 1 ? totalBytes - 1 : nil
     }
 
-    /// Returns whether a response from `other` can carry our validator, which requires the same URL, because a validator does not apply to
-    /// another resource. Storage services redirect to addresses with a new signature for each request. The signature does not name the
-    /// resource, so it is not compared.
+    /// Returns whether the stored validator applies to a response from `other`. Both URLs must be the same, because a validator
+    /// does not apply to another resource. Storage services redirect to addresses with a new signature for each request. The
+    /// signature does not name the resource, so the signature is not compared.
     func belongs(to other: String) -> Bool {
         url == other || Self.unsigned(url) == Self.unsigned(other)
     }

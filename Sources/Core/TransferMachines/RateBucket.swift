@@ -5,7 +5,7 @@
 package struct RateBucket<ID: Hashable & Sendable>: Sendable {
     private var rate: Double
     private var level: Double
-    /// When the level was computed.
+    /// The time at which the level was computed.
     private var time: Double
     private var line: [ID] = []
     /// Bytes that were set aside for requests whose turn has come.
@@ -18,9 +18,10 @@ package struct RateBucket<ID: Hashable & Sendable>: Sendable {
     }
 
     private var capacity: Double { max(1, rate / 4) }
-    /// The number of bytes that justify a turn.
+    /// The minimum number of bytes of a turn in the queue, and the maximum number of bytes for a request that does not have to
+    /// wait.
     private var quantum: Int { Int(max(1, min(16_384, rate / 8))) }
-    /// The number of bytes for which requests in the line wait: at a high rate 20 times a second.
+    /// The level in bytes at which the waiting requests get their turns. At a high rate, this level is reached 20 times a second.
     private var threshold: Double { min(capacity, max(Double(quantum), rate / 20)) }
 
     package mutating func set(bytesPerSecond: Int64, now: Double) {

@@ -55,7 +55,7 @@ struct ReadBack: Equatable, Sendable {
     /// - Parameter request: A GET of the file with ``headers``.
     func command(_ request: WireRequest, persistFirst memory: UploadMemory) -> UploadCommand {
         var request = request
-        // The sink that compares the body also ends it.
+        // No maximum is necessary, because the sink that compares the body also ends the response.
         request.maximumBodyBytes = nil
         return .compare(request, part, persistFirst: memory)
     }

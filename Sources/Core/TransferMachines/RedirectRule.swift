@@ -1,6 +1,6 @@
 import Foundation
 
-/// The request that follows a redirect (RFC 9110 §15.4). Callers use it if the app decides about each redirect.
+/// The request that follows a redirect (RFC 9110 §15.4). Callers use this rule if the app decides about each redirect.
 package enum RedirectRule {
     /// The maximum number of redirects of one request.
     package static let limit = 20

@@ -1,6 +1,7 @@
 import Foundation
 
-/// A digest that a file must have before it is complete. The caller sets this digest, or the server announces it in a header.
+/// A digest that a file must have before the file is accepted as complete. The caller sets this digest, or the server announces it
+/// in a header.
 package struct RequiredDigest: Equatable, Sendable {
     package enum Algorithm: Equatable, Sendable {
         case sha256
@@ -47,8 +48,8 @@ package struct RequiredDigest: Equatable, Sendable {
         return RequiredDigest(algorithm: .md5, bytes: Array(bytes), header: "Content-MD5")
     }
 
-    /// Reads a dictionary of structured fields (RFC 9651): `sha-256=:base64:, sha-512=:base64:`. Unreadable members are ignored, because a
-    /// digest is optional, and a server that writes it incorrectly still sends its file.
+    /// Reads a dictionary of structured fields (RFC 9651): `sha-256=:base64:, sha-512=:base64:`. Unreadable members are ignored,
+    /// because a digest is optional. A server that writes an incorrect header may still send the correct file.
     private static func strongest(_ text: String?, header: String) -> RequiredDigest? {
         guard let text, text.utf8.count <= 4096 else { return nil }
         var found: RequiredDigest?

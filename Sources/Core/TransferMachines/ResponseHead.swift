@@ -46,8 +46,8 @@ extension ResponseHead {
         transferCoding == nil ? contentLength : nil
     }
 
-    /// The last transfer coding of the message, in lower case. It decides where the body ends. `nil` if the message has no transfer
-    /// coding, or if the coding is "identity". RFC 7230 removed "identity", but old servers send it.
+    /// The last transfer coding of the message, in lower case. This coding decides where the body ends. `nil` if the message has no
+    /// transfer coding, or if the coding is "identity". RFC 7230 removed "identity", but old servers send it.
     package var transferCoding: String? {
         let last = headers.last { $0.name.lowercased() == "transfer-encoding" }?.value.split(separator: ",").last
         let coding = last.map { $0.lowercased().filter { $0 != " " && $0 != "\t" } } ?? ""
@@ -115,8 +115,8 @@ extension ResponseHead {
         return target.scheme?.lowercased() == "http" && (target.port ?? 80) != (base.port ?? 80)
     }
 
-    /// `true` for a redirect over http to another file name at the same host, as a captive portal sends it in the name of the host. A file
-    /// that was moved keeps its name.
+    /// `true` for a redirect over http to another file name at the same host, as a captive portal sends it in the name of the host.
+    /// A file that the server has moved keeps its name.
     var leadsToAnotherName: Bool {
         guard let (base, target) = redirection, base.scheme?.lowercased() == "http",
             target.host?.lowercased() == base.host?.lowercased()

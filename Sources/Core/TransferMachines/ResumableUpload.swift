@@ -5,8 +5,8 @@ import Foundation
 ///
 /// The rule is the same as for tus: only the server's offset is used, and after any failure the offset is requested before a byte
 /// is sent. The place is created with an empty body (the draft's careful creation), because a proxy may not forward the 104
-/// response with its address. The versions of the draft have different headers. The newest version is tried first, and the version
-/// that a server supports is stored.
+/// response with the address of the place. The versions of the draft have different headers. The newest version is tried first, and
+/// the version that a server supports is stored.
 struct ResumableUpload: UploadProtocol {
     enum State {
         /// POST, which makes a place for the file.
@@ -40,7 +40,7 @@ struct ResumableUpload: UploadProtocol {
         state = memory?.place == nil ? .creating : .querying
     }
 
-    /// The server's count of bytes.
+    /// The proof is the number of bytes that the server reports.
     var proof: UploadProof { .length }
 
     var stage: Int64 { storedBytes }
@@ -68,7 +68,7 @@ struct ResumableUpload: UploadProtocol {
                 HeaderField("Content-Disposition", "attachment; filename*=UTF-8''\(encodedName)"),
             ]
             if version > 3 { headers.append(HeaderField("Upload-Length", "\(plan.order.byteCount)")) }
-            // A server that computes the digest knows before this program whether the file arrived unchanged.
+            // With the digest, the server can check whether the file arrived unchanged.
             if let digest = plan.sha256.flatMap(Hex.bytes) {
                 headers.append(HeaderField("Repr-Digest", "sha-256=:\(digest.base64EncodedString()):"))
             }
@@ -108,7 +108,7 @@ struct ResumableUpload: UploadProtocol {
         }
     }
 
-    /// Stores the content of a 104 at once, because no other response may arrive.
+    /// Stores the content of a 104 at once, because possibly no other response arrives.
     mutating func received(_ resumption: ResponseHead) -> UploadMemory? {
         guard isOfThisVersion(resumption) else { return nil }
         limits.readLimits(resumption)
@@ -125,7 +125,7 @@ struct ResumableUpload: UploadProtocol {
         head["Upload-Draft-Interop-Version"].flatMap { StructuredField.integer($0) } == Int64(version)
     }
 
-    /// Returns whether the upload is complete, by the header of either draft, because servers mix them.
+    /// Returns whether the upload is complete. The headers of both drafts are read, because servers mix these headers.
     private static func isComplete(_ head: ResponseHead) -> Bool? {
         StructuredField.boolean(head["Upload-Complete"]) ?? StructuredField.boolean(head["Upload-Incomplete"]).map { !$0 }
     }
@@ -139,8 +139,8 @@ struct ResumableUpload: UploadProtocol {
         }
     }
 
-    /// Follows a 307 or a 308, which keep the method; 301 and 302 may not keep it. Credentials of the first server are not sent to another
-    /// one (``UploadPlan/request(_:_:_:)``), and no redirect leads from an encrypted to an unencrypted server.
+    /// Follows a 307 or a 308, which keep the method; 301 and 302 may not keep it. Credentials of the first server are not sent to
+    /// another server (``UploadPlan/request(_:_:_:)``), and no redirect leads from an encrypted to an unencrypted server.
     private mutating func followRedirect(_ head: ResponseHead, _ pauses: Pauses) -> UploadOutcome {
         if head.mayLeadToAPortal { return pauses.afterOther(head) }
         switch state {
@@ -221,7 +221,7 @@ struct ResumableUpload: UploadProtocol {
                 }
                 return finish()
             }
-            // Applies also if all bytes are stored: an empty last part completes the upload.
+            // This step follows also if all bytes are stored, because an empty last part completes the upload.
             state = .appending(offset)
             return .continue
         case 404, 410: return startOver(head, pauses, UploadPlace.thrownAway)
@@ -233,7 +233,7 @@ struct ResumableUpload: UploadProtocol {
         let count = piece(from: offset)
         let isLast = offset + count == plan.order.byteCount
         switch head.status {
-        // 409 is the place's response in any case: a first copy of this request may have completed the upload.
+        // 409 is not a refusal of the file. It is the response of a place that an earlier copy of this request may have completed.
         case 400... where Self.isComplete(head) == true && head.status != 409:
             // The response of a server that received the complete file and refuses it.
             return .fail(head, -1011, "The server received the complete file and refused it (status \(head.status)).")

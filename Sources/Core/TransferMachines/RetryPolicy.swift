@@ -12,8 +12,8 @@ package struct RetryPolicy: Sendable, Equatable {
     package var networkDelay: Double
     /// The pause while the server has no free space (status 507).
     package var fullDelay: Double
-    /// The pause while another system may respond instead of the server. `nil` if the transfer fails at once in this case. When the
-    /// network or the clock changes, the next attempt begins earlier.
+    /// The pause while a problem between this computer and the server is suspected, for example a captive portal. `nil` if the
+    /// transfer fails at once in this case. When the network or the clock changes, the next attempt begins earlier.
     package var suspicionDelay: Double?
 
     package init(
@@ -64,7 +64,8 @@ package struct RetryPolicy: Sendable, Equatable {
         max(networkDelay * (1 + jitter), backoff(attemptsWithoutProgress: attemptsWithoutProgress, jitter: jitter))
     }
 
-    /// Returns the pause for a suspected captive portal, or `nil` if the transfer does not wait for its end.
+    /// Returns the pause for a suspected problem, for example a captive portal. Returns `nil` if no problem is suspected, or if the
+    /// transfer does not wait.
     package func suspicionPause(_ trouble: TransferTrouble, jitter: Double) -> Double? {
         trouble.suspicion == nil ? nil : suspicionDelay.map { $0 * (1 + jitter) }
     }
@@ -81,8 +82,8 @@ package struct RetryPolicy: Sendable, Equatable {
         [408, 429, 500, 502, 503, 504].contains(status)
     }
 
-    /// Returns whether another attempt may get another response, if no app waits for the response. The statuses include statuses of
-    /// gateways (520 to 530 of Cloudflare), locks and connections. 501 and 505 are about the request.
+    /// Returns whether another attempt may receive another response. This rule is for requests whose response no app reads. The
+    /// statuses include statuses of gateways (520 to 530 of Cloudflare), locks and connections. 501 and 505 are about the request.
     static func mayPass(status: Int) -> Bool {
         [408, 421, 423, 425, 429].contains(status) || status >= 500 && status != 501 && status != 505 && status != 511
     }

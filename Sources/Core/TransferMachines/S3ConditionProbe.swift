@@ -7,8 +7,8 @@ import Foundation
 /// requests.
 ///
 /// The test uses an empty object under a name that only this upload has: PUT with the condition, the same PUT again, then DELETE.
-/// The second response is the result. It is stored for the bucket (``ServerKnowledge/lacksConditions``). The first PUT also has the
-/// condition, because the policy of a bucket can require the condition.
+/// The second response is the result. The result is stored for the bucket (``ServerKnowledge/lacksConditions``). The first PUT also
+/// has the condition, because the policy of a bucket can require the condition.
 ///
 /// In a bucket without conditions, the names of photos contain a part of the digest, so that no other photo has the same name.
 extension S3Upload {
@@ -33,7 +33,7 @@ extension S3Upload {
     mutating func afterProbe(_ head: ResponseHead, _ step: ProbeStep, for index: Int, _ pauses: Pauses) -> UploadOutcome {
         var found: Bool?
         switch (step, head.status) {
-        // An object that remains is empty, and each bucket has at most one.
+        // If the DELETE fails, the object remains. The object is empty, and each bucket has at most one such object.
         case (.remove(let lacksConditions), _):
             hasProbed = true
             knowledge.lacksConditions = lacksConditions
@@ -45,7 +45,7 @@ extension S3Upload {
             return .continue
         // A captive portal responds with 200 to every request. S3 sends a tag, and moto's empty response is also labeled as HTML.
         case (.again, 200..<300): found = head.mayBeOfAPortal && head["ETag"] == nil ? nil : true
-        // A key may be allowed to write photos only. The photo is then sent without the result of the probe.
+        // Some credentials permit only photos to be written. The photo is then sent without the result of the probe.
         case (.create, 403), (.again, 403): break
         case (.create, _), (.again, _): if let common = CommonAnswer(head, pauses)?.outcome { return common }
         }
@@ -53,7 +53,7 @@ extension S3Upload {
         return .continue
     }
 
-    /// Handles a server that does not know the condition (501).
+    /// Handles a server that does not support the condition (501).
     mutating func afterRefusedCondition() {
         if case .probing(let index, _) = state {
             state = .probing(index, .remove(lacksConditions: true))
@@ -61,7 +61,7 @@ extension S3Upload {
         }
         knowledge.lacksConditions = true
         switch state {
-        // The parts belong to one key.
+        // The parts on the server belong to one object key, so the object key is not changed.
         case .completing(let index): state = .queryingAgain(index)
         case .sendingWhole(let index): state = .querying(index, isTaken: false)
         case .querying, .doubting, .probing, .creating, .listing, .sendingPart, .queryingAgain, .aborting, .confirming,

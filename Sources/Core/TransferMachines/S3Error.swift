@@ -16,13 +16,13 @@ struct S3Error {
         region = error["Region"]?.text
     }
 
-    /// Codes of a server that is busy, that waited too long for the bytes, or whose clock differs.
+    /// The error codes of a server that is busy, that waited too long for the bytes, or whose clock differs.
     private static let passing: Set<String> = [
         "RequestTimeout", "RequestTimeTooSkewed", "OperationAborted", "ConditionalRequestConflict", "InternalError", "SlowDown",
         "ServiceUnavailable",
     ]
 
-    /// Codes of bytes that did not arrive as they were sent.
+    /// The error codes for bytes that did not arrive as they were sent.
     private static let aboutBytes: Set<String> = [
         "IncompleteBody", "BadDigest", "XAmzContentSHA256Mismatch", "XAmzContentChecksumMismatch",
     ]

@@ -8,7 +8,8 @@ import Foundation
 /// sent again.
 struct S3Upload: UploadProtocol {
     enum State {
-        /// HEAD for the key, which is free, ours already, or taken. `isTaken` if the server reported that an object exists.
+        /// HEAD for the key. The response shows whether the key is free, has our object, or has another object. `isTaken` is `true`
+        /// if the server reported that an object exists.
         case querying(Int, isTaken: Bool)
         /// HEAD, then GET, for a key that no object has, after many keys that are taken.
         case doubting(Int)
@@ -62,14 +63,14 @@ struct S3Upload: UploadProtocol {
     var doubt: NameDoubt
     /// `true` if the next check of the key is a GET, because HEAD was refused.
     var checksByGet = false
-    /// The step that the last process had begun.
+    /// The step that an earlier process had begun.
     private let begun: UploadMemory.Step?
 
     init(plan: UploadPlan, resuming memory: UploadMemory? = nil) {
         self.plan = plan
         knowledge = plan.knowledge
         var access = plan.order.s3 ?? S3Access(bucket: nil, region: "us-east-1", accessKey: "", secretKey: "")
-        // A region that was learned from a redirect counts until the configured region changes.
+        // A region from an earlier redirect is used until the configured region changes.
         if knowledge.configuredRegion == access.region { access.region = knowledge.region ?? access.region }
         self.access = access
         address = CollectionAddress(plan.collectionURL).map { $0.inBucket(access.bucket) }

@@ -44,7 +44,7 @@ extension S3Upload {
             access.region = region
             return .continue
         }
-        // The response to HEAD has no reason, so the clock of this computer may be wrong.
+        // The response to HEAD contains no reason. One possible reason is a wrong clock of this computer.
         if head.status == 403, error == nil, adoptServerClock(of: head, from: Self.allowedSkew, pauses) { return .continue }
         switch error?.code {
         case "RequestTimeTooSkewed" where adoptServerClock(of: head, from: 60, pauses): return .continue
@@ -66,7 +66,7 @@ extension S3Upload {
         S3Error(end.body).map(\.isAboutBytes) ?? head.hasNoMeaningForUploads
     }
 
-    /// Returns whether the text is a region name, because it is inserted into a header of every later request.
+    /// Returns whether the text is a region name. The text is checked, because it is inserted into a header of every later request.
     private static func isRegion(_ text: String) -> Bool {
         (1...32).contains(text.utf8.count)
             && text.utf8.allSatisfy { (97...122).contains($0) || (48...57).contains($0) || $0 == 45 }
@@ -121,9 +121,10 @@ extension S3Upload {
     private mutating func afterRefusedCheck(
         _ head: ResponseHead, _ index: Int, isTaken: Bool, isByGet: Bool, _ pauses: Pauses
     ) -> UploadOutcome {
-        // A second object under a name that contains the digest replaces the first one.
+        // Under a name that contains the digest, a second object replaces the first object.
         if isMarked { return begin(index) }
-        // A write-only key cannot check objects. Without the right to list, even a free key is forbidden to check.
+        // Credentials that only permit writing cannot check objects. Without the right to list objects, the server refuses even the
+        // check of a free name.
         guard doubt.isOpen || isTaken && !isByGet else { return beginWithMarkedName() }
         if isByGet { return pauses.retry(head, "The server does not show whether it has the file (\(head.status)).") }
         checksByGet = true
@@ -144,8 +145,8 @@ extension S3Upload {
         }
     }
 
-    /// Uses the server's clock for signatures from now on, if the last signature differed from it by more than `seconds`. The clock of this
-    /// computer may be set during an upload.
+    /// Uses the server's clock for signatures from now on, if the last signature differed from the server's clock by more than
+    /// `seconds`. The clock of this computer may be set during an upload.
     private mutating func adoptServerClock(of head: ResponseHead, from seconds: Double, _ pauses: Pauses) -> Bool {
         guard let skew = head["Date"].flatMap({ HTTPDate.parse($0) })?.timeIntervalSince(pauses.now),
             abs(skew - clockSkew) > seconds
@@ -154,7 +155,8 @@ extension S3Upload {
         return true
     }
 
-    /// Seconds. Amazon refuses a signature that differs by a quarter of an hour.
+    /// The number of seconds by which a signature may differ from the server's clock. Amazon refuses a difference of a quarter of
+    /// an hour.
     private static let allowedSkew = 600.0
 
     /// Returns whether the object's metadata contains our digest.
@@ -267,7 +269,7 @@ extension S3Upload {
     private mutating func afterList(
         _ head: ResponseHead, _ end: WireEnd, _ index: Int, _ marker: Int, _ pauses: Pauses
     ) -> UploadOutcome {
-        // The parts are gone, or the key may not list them. All parts are then sent again.
+        // The parts are gone, or the credentials do not permit a list of the parts. All parts are then sent again.
         if [403, 404, 405, 501].contains(head.status) { return startOver(index) }
         guard (200..<300).contains(head.status) else { return other(head, end, pauses) }
         // moto uses the second name.
@@ -289,7 +291,8 @@ extension S3Upload {
         return continueWork(index)
     }
 
-    /// Starts over after an upload that was completed without a known response, or was removed. A check of the object shows which.
+    /// Starts over after an upload in parts was completed without a known response, or was removed. A check of the object shows
+    /// whether the upload was completed.
     private mutating func startOver(_ index: Int) -> UploadOutcome {
         (uploadID, tags) = (nil, [:])
         state = .querying(index, isTaken: false)

@@ -8,7 +8,7 @@ import Foundation
 struct ServerReason: Equatable {
     /// The reason as a line without control characters.
     let text: String
-    /// The name of the exception that caused the refusal (Sabre/DAV); empty if there is none.
+    /// The name of the exception that caused the refusal (Sabre/DAV). Empty if the body names no exception.
     let exception: String
     /// `true` if the server may accept the same request later (`<o:retry>true</o:retry>` of Nextcloud and ownCloud).
     let mayPass: Bool

@@ -1,14 +1,14 @@
 import Foundation
 
-/// The states of one transfer: its phase, the demand for it, and the data that is kept after its end.
+/// The states of one transfer: the phase, the demand for the transfer, and the data that is kept after the end.
 ///
 /// Only this type has rules about this state. The type is pure: the input is an event, and the output is a list of commands. The
 /// ledger stores the state in the columns of the transfer's row. The app, the commands and the agent report events. Only this type
 /// changes the state.
 ///
-/// Terms: an app **awaits** a transfer. When the last await **leaves**, an equal request may continue the transfer within the grace
-/// time. When a task **adopts** a transfer, an event delivers its end. The app **suspends** and **releases**. The user **pauses**,
-/// **resumes** and **retries**.
+/// Terms: an app **awaits** a transfer. When the last await ends (the event is **left**), an equal request may continue the
+/// transfer within the grace time. When a task **adopts** a transfer, an event delivers the end of the transfer. The app
+/// **suspends** and **releases** a transfer. The user **pauses**, **resumes** and **retries** a transfer.
 package struct TransferLife: Equatable, Sendable {
     /// The phase of the transfer.
     package private(set) var phase: Phase
@@ -19,8 +19,8 @@ package struct TransferLife: Equatable, Sendable {
     /// `true` if the file is complete and its digest is correct, and only its final name is missing. The value stays `true` while
     /// the transfer waits for disk space, after an agent was killed, and after the renaming of the file failed.
     package private(set) var isProven: Bool
-    /// The reason why the transfer waits or failed. It is kept until the transfer completes, begins at the app's date, or is
-    /// retried after a failure.
+    /// The reason why the transfer waits or failed. The reason is kept until the transfer completes, begins at the app's date, or
+    /// is retried after a failure.
     package private(set) var reason: Reason?
     /// The date since which no new bytes arrived. If this date is too long ago, the transfer fails.
     package private(set) var idleSince: Date
@@ -48,7 +48,7 @@ package struct TransferLife: Equatable, Sendable {
         }
     }
 
-    /// Seconds for which the part of an ended download is kept, for its resume data or for a retry.
+    /// The number of seconds for which the partial file of an ended download is kept, for resume data or for a retry.
     static let partRetention: Double = 7 * 86_400
     /// The date until which the copy of a failed upload is kept. The copy is kept until the upload is retried or cancelled, because the
     /// original may be gone.
@@ -192,7 +192,7 @@ extension TransferLife {
         restartWait(now)
     }
 
-    /// Restarts the time without progress. Kept data belongs to the transfer again.
+    /// Restarts the time without progress. The data that was kept for a retry is used by the transfer again.
     private mutating func restartWait(_ now: Date) {
         waitBegins(now)
         kept = .nothing
@@ -233,7 +233,8 @@ extension TransferLife {
                 phase = .held(by: .app, next: .waiting(until: date))
             case .held, .running, .finishing, .ended: return
             }
-            // The transfer now waits for its begin date. That is not a trouble, whose pause would end when the network returns.
+            // The transfer now waits for its begin date. The wait for a begin date is not a trouble. A pause after a trouble would
+            // end when the network returns.
             reason = nil
             return waitBegins(date)
         }
@@ -296,7 +297,7 @@ extension TransferLife {
 
     private mutating func stop(_ facts: Facts) -> [Command] {
         switch phase {
-        // The next agent has to settle an attempt that must not be repeated.
+        // If an attempt must not be repeated, the phase does not change. The next agent then ends the transfer.
         case .running where !facts.mayBeRepeated, .held(by: _, next: .running) where !facts.mayBeRepeated && !isProven: break
         case .running, .finishing: phase = .queued
         case .held(by: let holders, next: .running): phase = .held(by: holders, next: .queued)
@@ -349,7 +350,8 @@ extension TransferLife {
             let isAnswer = facts.isUpload && facts.hasAnswer
             if case .part = kept {} else if !isProven, !isAnswer { commands.append(.removeFiles) }
         }
-        // A failed upload can be retried. A download's body belongs to its single request.
+        // The body of a failed upload is kept, because the upload can be retried. The request body of a download is used for one
+        // request only.
         if facts.hasBody, outcome == .completed || !facts.isUpload || wish != .adopted { commands.append(.removeBody) }
         return commands + reportCommands
     }

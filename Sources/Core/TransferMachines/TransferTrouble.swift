@@ -93,7 +93,7 @@ package struct TransferTrouble: Codable, Equatable, Sendable {
         case .cancelled:
             self.init(code: -999, message: "The transfer was cancelled.")
         case .other(let code, let message):
-            // 35: the TLS handshake failed. The network is often the cause, so the transfer is tried again.
+            // Code 35 means that the TLS handshake failed. The network is often the cause, so the transfer is tried again.
             self.init(code: code == 35 ? -1200 : -1, message: "\(message) (libcurl \(code))")
         }
     }

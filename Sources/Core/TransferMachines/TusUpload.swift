@@ -25,8 +25,8 @@ struct TusUpload: UploadProtocol {
 
     /// The sizes of one request that are tried, from the largest down, if a proxy refuses larger requests (413).
     static let chunkSizes: [Int64] = [64 << 20, 16 << 20, 4 << 20, 1 << 20, 256 << 10]
-    /// The maximum size of a file that is sent with its digest, if the server checks the digest. An interruption costs at most this many
-    /// bytes again, because a server cannot keep a part that it cannot check.
+    /// The maximum size of a file that is sent with its digest, if the server checks the digest. After an interruption, at most
+    /// this number of bytes is sent again, because a server cannot keep a part that it cannot check.
     static let checkedBytes: Int64 = 4 << 20
 
     /// The size of one request if the server loses an interrupted request completely.
@@ -36,11 +36,12 @@ struct TusUpload: UploadProtocol {
     private(set) var state: State
     private var place: UploadPlace
     private var checksums: Set<String> = []
-    /// `nil` if that is unknown because an earlier process sent the OPTIONS.
+    /// `true` if the server supports the removal of an upload. `nil` if this is unknown, because an earlier process sent the
+    /// OPTIONS.
     private var canTerminate: Bool?
     /// The knowledge about the server, for example the maximum size of one request.
     private(set) var knowledge: ServerKnowledge
-    /// A request that was interrupted: its offset, and the number of sent bytes.
+    /// The offset of an interrupted request, and the number of bytes that it sent.
     private var lostAppend: (from: Int64, sent: Int64)?
     /// The offset that the server reported last.
     private(set) var storedBytes: Int64 = 0
@@ -218,7 +219,7 @@ struct TusUpload: UploadProtocol {
     private mutating func afterAppend(_ head: ResponseHead, _ offset: Int64, _ pauses: Pauses) -> UploadOutcome {
         switch head.status {
         case 200..<300:
-            // The server's offset counts. If it is missing or did not advance, it is requested.
+            // The offset in the response is used. If the offset is missing or did not advance, the offset is requested.
             guard let now = head["Upload-Offset"].flatMap({ Int64($0) }), now > offset, now <= plan.order.byteCount else {
                 state = .querying
                 return pauses.retry(head, UploadPlace.unknownOffset)
@@ -292,7 +293,7 @@ struct TusUpload: UploadProtocol {
             }
             return pauses.retry(
                 head, "The server has \(offset) of \(plan.order.byteCount) bytes, although it reported the complete file.")
-        // The place is gone (the protocol allows all three statuses), or a proxy blocks the request.
+        // The place is gone (tus allows 403, 404 and 410 in this case), or a proxy blocks the request.
         case 400, 403, 404, 405, 406, 410, 501: return finish(.answer)
         default: return otherwise(head, pauses)
         }

@@ -15,7 +15,7 @@ package struct UploadMachine: Sendable {
     /// The furthest progress in this process, and the number of responses since then without progress.
     private var furthest = Progress()
     private var idleAnswers = 0
-    /// The number of refusals since then that may concern a single attempt.
+    /// The number of refusals since the last progress that may concern a single attempt.
     private var refusals = 0
 
     /// The progress of an upload. A taken name also counts as progress, because the number of names is limited.
@@ -24,8 +24,8 @@ package struct UploadMachine: Sendable {
         var name = 0
     }
 
-    /// The maximum number of responses in a row without progress. An upload needs some for checks, folders and a new start; a server that
-    /// sends more leads it in a circle.
+    /// The maximum number of responses in a row without progress. An upload needs some of these responses for checks, folders and a
+    /// new start. If the server sends more, the upload would repeat the same steps endlessly.
     private static let maximumIdleAnswers = 24
 
     private let plan: UploadPlan
@@ -92,7 +92,7 @@ package struct UploadMachine: Sendable {
     }
 
     /// Handles a 104 response that arrived while a request is running.
-    /// - Returns: The memory to commit now, because a final response may never arrive. `nil` if nothing changed.
+    /// - Returns: The ``UploadMemory`` to commit now, because a final response may never arrive. `nil` if nothing changed.
     package mutating func received(_ resumption: ResponseHead) -> UploadMemory? { end == nil ? rules.received(resumption) : nil }
 
     /// Handles the end of an attempt.
@@ -190,7 +190,8 @@ package struct UploadMachine: Sendable {
             return .continue
         }
         guard head.isPage else { return outcome }
-        // A proxy that limits bodies responds with 413 to a large photo, before servers that have a page for each name.
+        // 413 comes from a proxy that refuses large bodies. The server behind this proxy may have a page for each name, so a
+        // request for an unused name would prove nothing.
         guard head.status >= 400, ![401, 407, 413].contains(head.status), head.isUnencrypted else { return outcome }
         refusal = .querying(trouble, isTriedAgain: false)
         return .continue
@@ -228,7 +229,8 @@ package struct UploadMachine: Sendable {
     /// The number of bytes that the server has stored and that are not sent again.
     package var storedBytes: Int64 { rules.storedBytes }
 
-    /// The memory for the next attempt, if the last response changed it after the last commit. `nil` if it was not changed.
+    /// The ``UploadMemory`` for the next attempt, if the last response changed it after the last commit. `nil` if the response did
+    /// not change it.
     package var memory: UploadMemory? { rules.memory }
 
     /// The address (without secrets) at which the server may have the file while a response is missing. `nil` if the file was not

@@ -1,7 +1,7 @@
 import Foundation
 
-/// The place for a file that the server created (its address is in `Location`), and the number of places that were created and
-/// lost.
+/// The place that the server created for a file, and the number of places that were created and lost. `Location` contains the
+/// address of the place.
 struct UploadPlace {
     /// The maximum number of places for one file. A server that loses each place would otherwise receive requests endlessly.
     static let maximumCreations = 5
@@ -48,7 +48,7 @@ struct UploadPlace {
     /// Returns the outcome of a response about the place if another program may have sent it.
     ///
     /// - Parameter isServers: `true` if the response has a mark of the protocol.
-    /// - Returns: `nil` if the response counts.
+    /// - Returns: `nil` if the response is accepted as the server's response.
     mutating func afterForeign(_ head: ResponseHead, isServers: Bool, _ pauses: Pauses) -> UploadOutcome? {
         guard head["Upload-Offset"] == nil else { return nil }
         if head.mayBeOfAPortal, pauses.policy.suspicionDelay != nil { return pauses.page(head) }
@@ -67,8 +67,8 @@ struct UploadPlace {
     /// Forgets an address at which no place was made.
     mutating func forget() { address = nil }
 
-    /// Returns the place's absolute address. A server behind a proxy that ends TLS names itself with http, so the scheme and port of the
-    /// used address count.
+    /// Returns the place's absolute address. A server behind a proxy that ends TLS reports an address with http. So the scheme and
+    /// the port of the used address are kept.
     static func address(of location: String?, madeAt address: String) -> String? {
         guard let location, !location.isEmpty, let home = URL(string: address),
             let target = URL(string: location, relativeTo: home)?.absoluteURL, let host = target.host, !host.isEmpty

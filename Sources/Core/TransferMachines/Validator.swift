@@ -34,8 +34,8 @@ package enum Validator: Codable, Equatable, Hashable, Sendable {
         return .lastModified(text)
     }
 
-    /// Returns the validator with which a response is requested again if it has changed, or `nil` if the response has no such
-    /// validator.
+    /// Returns the validator for a conditional request, which requests a response again only if it has changed. Returns `nil` if
+    /// the response has no such validator.
     ///
     /// Weak entity tags are used (RFC 9110 §13.1.2). An invalid entity tag is ignored. A date ahead of the local clock is ignored,
     /// because changes would not be detected after the clock is corrected.

@@ -225,7 +225,7 @@ package struct WebSocketMachine: Sendable {
             if case .closing = state { return [] }
             return [.transmit(WebSocketFrame(.pong, frame.payload))]
         case .pong:
-            // Our pings have no payload, so a pong with a payload does not belong to them.
+            // Our pings have no payload, so a pong with a payload is not a response to our pings.
             guard frame.payload.isEmpty, !pings.isEmpty else { return [] }
             return [.answered(ping: pings.removeFirst())]
         case .close: return try handleCloseFrame(frame.payload)
@@ -275,7 +275,7 @@ package struct WebSocketMachine: Sendable {
             throw .init(.invalidPayload, "a reason that is not UTF-8")
         }
         defer { state = .over }
-        // The first announced code counts.
+        // Only the close code that was announced first is reported.
         if case .closing(_, let said, let ownReason) = state { return [.closed(code: said, reason: ownReason)] }
         return [.transmit(WebSocketFrame(.close, payload)), .closed(code: code, reason: reason)]
     }
