@@ -1,8 +1,8 @@
 import ProcessSupport
 import Foundation
 
-/// The reason why an agent cannot write to its ledger, and the time of its next try. The value is stored in the agent's lock file.
-/// The bytes of this file are allocated in advance, so that a write needs no additional disk space.
+/// The reason why an agent cannot write to the agent's database (ledger), and the time of the next try. The value is stored in the
+/// agent's lock file. The bytes of this file are allocated in advance, so that a write needs no additional disk space.
 package struct AgentTrouble: Codable, Sendable, Equatable {
     package let reason: String
     package let since: Date
@@ -15,7 +15,7 @@ package struct AgentTrouble: Codable, Sendable, Equatable {
     /// The number of bytes of the lock file that are reserved for the value.
     private static let size = 1_024
 
-    /// Allocates the bytes of the value in the lock file in advance.
+    /// Allocates the bytes for an ``AgentTrouble`` in the lock file in advance.
     package static func makeRoom(in lock: borrowing FileLock) {
         let zeros = [UInt8](repeating: 0, count: size)
         pwrite(lock.descriptor, zeros, size, 0)

@@ -2,9 +2,9 @@ import ProcessSupport
 import CLinux
 import Foundation
 
-/// A receiver of change notifications: the signals that a process has committed to a database, usually the ledger. A notification
-/// contains no data. It can arrive without a change (also for the listener's own commits) and shortly before a commit becomes
-/// visible. For this reason, the listener reads inside `BEGIN IMMEDIATE`.
+/// A receiver of change notifications. A change notification is the signal that a process has committed to a database, usually the
+/// ledger. The signal contains no data. It can arrive without a change (also for the listener's own commits) and shortly before a
+/// commit becomes visible. For this reason, the listener reads inside `BEGIN IMMEDIATE`.
 ///
 /// The implementation is inotify on the write-ahead file. It needs no socket and no polling, and a killed process leaves no files.
 package struct ChangeListener: ~Copyable, Sendable {
@@ -27,14 +27,14 @@ package struct ChangeListener: ~Copyable, Sendable {
             close(descriptor)
             throw .notWatched(path, number, "cannot watch the write-ahead file: ")
         }
-        // A database that is removed during a long-lived process also notifies; see ``Ledger/isReplaced``.
+        // A change notification also arrives if the database file is removed (see ``Ledger/isReplaced``).
         inotify_add_watch(descriptor, database, UInt32(IN_ATTRIB | IN_MOVE_SELF))
-        // A removed file beside the database also notifies. Attributes are not watched, because SQLite sets them whenever a process opens
-        // the file.
+        // A change notification also arrives if a file beside the database is removed. Attributes are not watched, because SQLite
+        // sets them whenever a process opens the file.
         let folder = (database as NSString).deletingLastPathComponent
         inotify_add_watch(descriptor, folder, UInt32(IN_DELETE | IN_MOVED_FROM))
-        // This assignment is last because an initializer that throws after it also runs `deinit`, and a number that is closed twice can
-        // belong to another file by then.
+        // This assignment is last, because an initializer that throws after the assignment also runs `deinit`. The descriptor would
+        // then be closed twice, and its number could belong to another file at the second time.
         self.descriptor = descriptor
     }
 
@@ -43,7 +43,7 @@ package struct ChangeListener: ~Copyable, Sendable {
     /// Consumes the received notifications. Call this method before reading the ledger, never after reading.
     package borrowing func drain() { Self.drain(descriptor) }
 
-    /// Consumes the notifications, for a caller that has only the descriptor.
+    /// Consumes the change notifications, for a caller that has only the descriptor.
     ///
     /// - Returns: `true` if a notification was received.
     @discardableResult

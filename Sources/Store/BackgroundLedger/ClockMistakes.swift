@@ -3,14 +3,14 @@ import Foundation
 import GRDB
 
 extension LedgerTransaction {
-    /// Corrects the times that were stored while the clock was ahead. Delays keep their length and are counted from now. The times
-    /// of past events are moved so that they are not in the future. A ledger from an earlier version that contains such times is
-    /// corrected in the same way.
+    /// Corrects the times that were stored while the clock was ahead. Each delay keeps its length and is counted from now. The
+    /// times of past events are moved so that they are not in the future. A ledger from an earlier version that contains such times
+    /// is corrected in the same way.
     ///
     /// Changes nothing if no stored time is after `limit`.
     ///
     /// - Parameter limit: The latest correct time. A stored time after `limit` came from a wrong clock. The limit is `now` after
-    ///   the clock was set back. Otherwise it is some hours ahead.
+    ///   the clock was set back. Otherwise the limit is some hours after `now`.
     package func correctFutureDates(beyond limit: Date, now: Date) throws {
         let (limit, now) = (limit.timeIntervalSince1970, now.timeIntervalSince1970)
         for sql in Self.mending { try database.run(sql: sql, arguments: ["limit": limit, "now": now]) }
@@ -46,7 +46,7 @@ extension LedgerTransaction {
                 ["lastProgressAt", "triedSince", "nextAttemptAt", "earliestBegin", "adoptableUntil", "keptUntil"],
                 with: "createdAt")
             + " WHERE createdAt > :limit",
-        // Transfers that were created before the clock was wrong, and changed while it was wrong.
+        // These transfers were created before the clock was wrong, and were changed while the clock was wrong.
         """
         UPDATE transfer SET lastProgressAt = max(:now, coalesce(earliestBegin, 0))
         WHERE state IN ('queued', 'running', 'waiting', 'paused') AND lastProgressAt > max(:limit, coalesce(earliestBegin, 0))
@@ -62,8 +62,8 @@ extension LedgerTransaction {
         "UPDATE notification SET \(shifted(["dueAt"], with: "createdAt")) WHERE createdAt > :limit",
     ]
 
-    /// Returns assignments that set the first time of a row to now and move later times by the same amount. Times before the first one were
-    /// written later, by the correct clock, and stay.
+    /// Returns assignments that set the first time of a row to now and move later times by the same amount. Times before the first
+    /// time were written later, by the correct clock, and are not changed.
     private static func shifted(_ columns: [String], with first: String) -> String {
         let moved = columns.map { "\($0) = CASE WHEN \($0) >= \(first) THEN \($0) - (\(first) - :now) ELSE \($0) END" }
         return (moved + ["\(first) = :now"]).joined(separator: ", ")

@@ -20,8 +20,8 @@ package struct ControlRecord: Codable, Sendable, Equatable {
     package var askerPID: Int32?
     package var askerStart: Int64?
 
-    /// Returns whether the process that sent the command is still running. The result is `false` for a command of an earlier version, which
-    /// did not record the process.
+    /// Returns whether the process that sent the command is still running. The result is `false` if an earlier version sent the
+    /// command, because that version did not record the process.
     package func isAwaited(in directories: AppDirectories) -> Bool {
         guard let askerPID, let askerStart else { return false }
         return ProcessIdentity(pid: askerPID, start: askerStart).isAlive(in: directories)

@@ -40,9 +40,9 @@ extension LedgerTransaction {
         _ kind: LaunchKind, _ identifier: String, since oldest: Date, settings: AgentSettings, now: Date
     ) throws -> DeliveryHistory {
         let earlier = try endedLaunches(kind, identifier, limit: 64)
-        // One second of tolerance is needed because a date from the ledger can be a fraction of a microsecond after the written date.
-        // Without the tolerance, a launch that ended in this pass would not count. If `oldest` is in the future, the clock was set back
-        // since. Such an event is older than every launch after the change.
+        // One second of tolerance is needed because a date from the ledger can be a fraction of a microsecond after the written
+        // date. Without the tolerance, a launch that ended in this pass would not count. If `oldest` is in the future, the clock
+        // was set back after the event. In this case the event is older than every launch after the change of the clock.
         let failures = try earlier.prefix(20).prefix { launch in
             let wasThere = launch.startedAt >= oldest || oldest > now && launch.outcome != .completed
             let isOver = launch.endedAt.map { $0 < now.addingTimeInterval(1) } ?? true
@@ -65,7 +65,7 @@ extension LedgerTransaction {
     private static func pauseOfSession(_ kind: LaunchKind, _ earlier: [LaunchRecord], _ now: Date) -> DeliveryHistory.Pause? {
         guard kind == .urlSession else { return nil }
         let recent = earlier.filter { launch in
-            // A launch in the future means that the clock was set back since.
+            // If the start of a launch is in the future, the clock was set back after the launch.
             launch.startedAt <= now && launch.startedAt > now.addingTimeInterval(-SessionDelivery.memory)
         }
         let pause = SessionDelivery.pause(afterLaunches: recent.count)
@@ -80,7 +80,7 @@ extension LedgerTransaction {
 }
 
 extension Collection where Element == LaunchRecord {
-    /// The launches that count for the pause. A launch without a process, because the agent was killed, does not count.
+    /// The launches that count for the pause. A launch does not count if the agent was killed before it had started the process.
     package var blamed: [LaunchRecord] { filter { $0.outcome != .neverBegan } }
 
     /// Returns the earliest time of a launch after these consecutive failed launches (newest first), or `nil` if a launch may

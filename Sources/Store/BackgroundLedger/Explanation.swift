@@ -53,7 +53,7 @@ package struct Explanation {
         life(request).nextAttempt(in: world, now: now)
     }
 
-    /// Returns the time since which a condition has its value.
+    /// Returns the time of the last change of a condition.
     package func since(_ verdict: ConditionVerdict, _ request: RequestRecord) -> Date? {
         switch verdict.name {
         case .earliestBeginDate: verdict.met ? request.earliestBegin : request.submittedAt

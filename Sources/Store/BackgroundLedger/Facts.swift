@@ -34,7 +34,8 @@ package struct AppRecord: Codable, Sendable, Equatable {
 package struct AgentSettings: Codable, Sendable, Equatable {
     package var refreshBudget: Double = 30
     package var processingBudget: Double = 600
-    /// The grace time between the warning and the kill. After a cancelled await, a transfer can be adopted for the same time.
+    /// The grace time between the warning and the kill. After a cancelled await, a transfer can be adopted during the same number
+    /// of seconds.
     package var grace: Double = 5
     /// The maximum time that a launch continues after its handlers returned, while an attempt at a transfer that the launch began
     /// is running.
@@ -92,7 +93,8 @@ extension AgentSettings {
     }
 }
 
-/// The environment of the user's desktop session. Commands record it, because an agent that is started from cron or ssh does not have it.
+/// The environment of the user's desktop session. Commands record this environment, because an agent that is started from cron or
+/// ssh does not have it.
 package struct SessionEnvironment: Codable, Sendable, Equatable {
     package static let names = [
         "DBUS_SESSION_BUS_ADDRESS", "DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "XDG_RUNTIME_DIR", "XDG_CURRENT_DESKTOP",
@@ -127,12 +129,12 @@ package struct AgentRecord: Codable, Sendable, Equatable {
     }
 }
 
-/// The conditions that the agent last observed, and the time since which each condition has its value.
+/// The conditions that the agent last observed, and the time of the last change of each condition.
 package struct ObservedConditions: Codable, Sendable, Equatable {
     package var conditions: DesktopConditions
     package var networkSince: Date
     package var powerSince: Date
-    /// The time since which power saving has been on, or off.
+    /// The time at which power saving was last turned on or off.
     package var savingSince: Date?
     /// The time of the first observation. The first values do not count as a change.
     package var firstLookAt: Date?
@@ -180,7 +182,7 @@ extension FactName where Value == AgentRecord {
     package static var agent: Self { Self("agent") }
 }
 extension FactName where Value == AgentAbsence {
-    /// The record of an agent that exited and will be started again. Absent if the agent is running, or was killed.
+    /// The record of an agent that exited and will be started again. This fact is absent if the agent is running, or was killed.
     package static var absence: Self { Self("absence") }
 }
 extension FactName where Value == ObservedConditions {
@@ -244,16 +246,17 @@ extension FactName where Value == String {
     package static func zone(ofRequest identifier: String) -> Self { Self("zone:" + identifier) }
     /// The `FileIdentity` of the spool folder with the queued copies. Absent if the folder is not known.
     package static var spool: Self { Self("spool") }
-    /// The notification server that assigned the stored notification numbers: the address of the bus, and the server's name on this
-    /// bus.
+    /// The notification server that assigned the stored notification numbers. The value contains the address of the bus, and the
+    /// server's name on this bus.
     package static var notificationServer: Self { Self("notificationServer") }
-    /// The reason why the notification server cannot be reached. Absent if it can be reached.
+    /// The reason why the notification server cannot be reached. Absent if the server can be reached.
     package static var presenterTrouble: Self { Self("presenterTrouble") }
-    /// The reason why the agent would not be started again after it exited. Absent if it would be started, or has not tried to exit.
+    /// The reason why the agent would not be started again after an exit. Absent if the agent would be started, or has not tried to
+    /// exit.
     package static var activationTrouble: Self { Self("activationTrouble") }
 }
 
-/// The facts that were read last. If the text of a fact has not changed (the usual case), it is not decoded again.
+/// The facts that were read last. If the text of a fact has not changed (the usual case), the fact is not decoded again.
 private final class DecodedFacts: Sendable {
     static let shared = DecodedFacts()
     private let known = Mutex<[String: (text: String, value: any Sendable)]>([:])
@@ -261,7 +264,7 @@ private final class DecodedFacts: Sendable {
     func value<Value: Decodable & Sendable>(_ name: String, _ text: String) -> Value? {
         if let (known, value) = known.withLock({ $0[name] }), known == text, let value = value as? Value { return value }
         guard let value = try? JSONDecoder().decode(Value.self, from: Data(text.utf8)) else { return nil }
-        // Server capabilities are many facts, so their number needs a limit.
+        // The capabilities of each server are a separate fact, so the number of stored facts needs a limit.
         known.withLock { if $0.count < 64 || $0[name] != nil { $0[name] = (text, value) } }
         return value
     }

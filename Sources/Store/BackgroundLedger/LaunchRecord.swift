@@ -3,16 +3,16 @@ import BackgroundScheduling
 import Foundation
 import GRDB
 
-/// A launch of an app process. After its end, it is an entry of the history. Only events change the columns of its ``LaunchLife``.
-/// Statements of ``LedgerTransaction`` write the process, its progress and the number of its notification.
+/// A launch of an app process. After the end, the launch is an entry of the history. Only events change the columns of its
+/// ``LaunchLife``. Statements of ``LedgerTransaction`` write the process, the progress and the number of the progress notification.
 package struct LaunchRecord: Codable, Sendable, Equatable {
     package private(set) var id: Int64?
     package let kind: LaunchKind
     /// The identifier of the task, the session or the notification, depending on the kind.
     package let identifier: String
     package let requestToken: String?
-    /// The number of the launch among the launches of a request. It is 1 for the first launch. `reason` contains the reason for
-    /// each launch.
+    /// The number of the launch among the launches of a request. The first launch has the number 1. `reason` contains the reason
+    /// for each launch.
     package let generation: Int
     package let reason: String
     package let simulated: Bool
@@ -29,7 +29,7 @@ package struct LaunchRecord: Codable, Sendable, Equatable {
     /// The conditions that must hold while the launch is running.
     package let requiresNetwork: Bool
     package let requiresExternalPower: Bool
-    /// The time when the request was submitted, and the time for which it was submitted.
+    /// The time when the request was submitted, and the earliest begin that the request contained.
     package let askedAt: Date?
     package let askedBegin: Date?
     /// The condition of the request that was met last.
@@ -51,7 +51,7 @@ package struct LaunchRecord: Codable, Sendable, Equatable {
         return ProcessIdentity(pid: pid, start: hostStart)
     }
 
-    /// The process that submitted the continued processing and does its work. `nil` for other launches.
+    /// The process that submitted the continued processing and does the work. `nil` for other launches.
     package var host: ProcessIdentity? { kind == .continuedProcessing ? process : nil }
 
     /// - Parameter request: the request that the launch is for. A request of continued processing also contains the process and the

@@ -13,17 +13,17 @@ import GRDB
 package final class Ledger: Sendable {
     package let directories: AppDirectories
     private let queue: DatabaseQueue
-    /// The closed connection of an earlier check of the file. The connection is kept because freeing a dispatch queue needs a dispatch
-    /// thread. After the first such thread starts, a timer of the dispatch library wakes the process every second, and an idle agent would
-    /// never sleep.
+    /// The closed connection of an earlier check of the file. The connection is kept, because freeing its dispatch queue needs a
+    /// dispatch thread. After the first such thread starts, a timer of the dispatch library wakes the process every second, and an
+    /// idle agent would never sleep.
     private let look: DatabaseQueue?
-    /// The files of the ledger; `nil` in memory.
+    /// The files of the ledger. `nil` for a ledger in memory.
     private let files: LedgerFiles?
     /// The state that all views of a ledger in memory share; `nil` if the ledger is on disk.
     let memory: LedgerMemory?
     private let role: Role
     private let wait: WriterWait
-    /// The sign that this process is alive; `nil` in memory.
+    /// Shows other processes that this process is running. `nil` for a ledger in memory.
     private let presence: ProcessPresence?
     let view = LedgerMemory.View()
 
@@ -33,11 +33,11 @@ package final class Ledger: Sendable {
         /// The app copies the log only if the log is larger than an agent allows, because no agent is running or the agent is
         /// stopped.
         case app
-        /// The agent copies the log as soon as this is useful. It copies after the commit, so that other writers do not wait for
-        /// the copy.
+        /// The agent copies the log as soon as this is useful. The agent copies after a commit, so that other writers do not wait
+        /// for the copy.
         case agent
 
-        /// The length of the log at which it is copied, in pages of 4 KiB.
+        /// The length of the log at which the log is copied, in pages of 4 KiB.
         fileprivate var checkpointAt: Int {
             switch self {
             case .app: 4_000
@@ -142,7 +142,7 @@ package final class Ledger: Sendable {
         }
     }
 
-    /// The maximum wait for the agent, which notices a removed file at once and has short turns.
+    /// The maximum wait for the agent. A short wait is sufficient, because the agent detects a removed file at once.
     private static let agentWaitLimit = Duration.seconds(10)
 
     /// Opens the ledger. On a full disk, the space of the reserve is used.
@@ -161,8 +161,8 @@ package final class Ledger: Sendable {
         }
     }
 
-    /// Repeats the opening after a fault that may pass within moments, for example a limit of open files. A connection that is alone in the
-    /// ledger keeps the agent out of it.
+    /// Repeats the opening after a fault that may pass within moments, for example a limit of open files. A connection in exclusive
+    /// mode prevents the agent from opening the ledger.
     private static func openPatiently(
         _ directories: AppDirectories, as role: Role, _ wait: WriterWait
     ) throws(StoreError) -> (DatabaseQueue, look: DatabaseQueue?) {
@@ -227,15 +227,15 @@ package final class Ledger: Sendable {
     /// Lets other processes open the ledger again although the content of a removed file could not be saved. Only for the agent.
     package func releaseUnsaved() { files?.releaseHold() }
 
-    /// Copies all commits into the database file and empties the log, because old versions of rows in the log can contain removed
-    /// secrets. Does nothing if another process is reading or writing. Cost: three syncs, if the log is not empty.
+    /// Copies all commits into the database file and empties the log. The log can contain old versions of rows with removed
+    /// secrets. This method does nothing if another process is reading or writing. Cost: three syncs, if the log is not empty.
     package func checkpointLog() {
         var information = stat()
         guard memory == nil, stat(directories.ledger.path + "-wal", &information) == 0, information.st_size > 0 else { return }
         queue.inDatabase { database in
             wait.limit(to: .zero)
             defer { wait.limit(to: nil) }
-            // A failed attempt is repeated at the next idle time, because nothing depends on it.
+            // A failure is ignored, because the next idle time repeats the attempt.
             _ = try? database.checkpoint(.truncate)
         }
     }
@@ -271,7 +271,7 @@ package final class Ledger: Sendable {
         patience: Duration? = nil, _ body: (LedgerTransaction) throws -> Value
     ) throws(StoreError) -> Value {
         presence?.show()
-        // A commit into a file without a name would be lost.
+        // A commit into a removed file would be lost.
         if isReplaced { throw .replaced(path: directories.ledger.path) }
         do {
             var result: Value?
@@ -287,7 +287,8 @@ package final class Ledger: Sendable {
                 if let memory, database.totalChangesCount != before { memory.count(view) }
             }
             if let memory, view.mustNotify { try memory.notify(view) }
-            // The files were removed just before the commit, and the agent may have saved them before that.
+            // The files were removed just before the commit. The agent may have saved the content before the commit, so the commit
+            // may be lost.
             if role == .app, isReplaced { throw StoreError.replaced(path: directories.ledger.path) }
             return result!
         } catch {
@@ -353,7 +354,7 @@ package struct LedgerTransaction {
     let memo = TransactionMemo()
 
     /// Returns whether a newer version of the program has migrated this ledger after it was opened. This version must not write to
-    /// it.
+    /// such a ledger.
     package func isSuperseded() throws -> Bool { try LedgerSchema.migrator.hasBeenSuperseded(database) }
 
     /// The number of rows that were changed through this connection.
@@ -366,8 +367,8 @@ package struct LedgerTransaction {
         return try Int.fetchOne(database.cachedStatement(sql: "PRAGMA data_version")) ?? 0
     }
 
-    /// Returns the different values of `needs` among rows. The query steps from one value to the next in the index, so its cost does not
-    /// depend on the number of rows.
+    /// Returns the different values of `needs` among rows. The query steps from one value to the next in the index, so the cost
+    /// does not depend on the number of rows.
     ///
     /// - Parameter rows: a table, its index by `needs`, and a condition.
     func needs(in rows: String) throws -> [Int] {

@@ -4,22 +4,23 @@ import ProcessSupport
 
 /// The identity of the files of a ledger, as one process opened them: SQLite's database, its log and the log's index.
 ///
-/// A user may delete the log and the index, because they look like temporary files. A process that has them open then writes to
-/// files that no other process reads, and the next process creates new files. Each process then misses the commits of the other
-/// process. For this reason, a running agent shows which files it has open: it holds a shared lock on a byte of the state folder,
-/// and the offset of the byte identifies the files. No process opens other files at the same time. A process of the app takes no
-/// such lock, because its commits are also in the agent's log.
+/// A user may delete the log and the index, because they look like temporary files. A process that has the deleted files open then
+/// writes to files that no other process reads. The next process creates new files. Each process then misses the commits of the
+/// other process. For this reason, a running agent shows which files it has open: it holds a shared lock on a byte of the state
+/// folder, and the offset of the byte identifies the files. No process opens other files at the same time. A process of the app
+/// takes no such lock, because the commits of this process are also in the agent's log.
 final class LedgerFiles: Sendable {
     private let directories: AppDirectories
-    /// Numbers of files. 0 if a file does not exist, and `nil` if the file system did not answer.
+    /// The inode numbers of the files. 0 if a file does not exist, and `nil` if the file system did not respond.
     private let inodes: [UInt64?]
-    /// A descriptor of the state folder; -1 if it cannot be opened, or the file system does not support locks. No process waits then.
+    /// A descriptor of the state folder. -1 if the folder cannot be opened, or if the file system does not support locks. In this
+    /// case no process waits for another process.
     private let folder: Int32
 
     /// Records the files that have the ledger's names now.
     init(_ directories: AppDirectories) {
         self.directories = directories
-        // The agent's lock has the number of these files. With a wrong number, no command could write.
+        // The offset of the agent's lock is computed from these inode numbers. With a wrong offset, no command could write.
         var inodes = Self.inodes(directories)
         for _ in 1..<Self.attempts where inodes.contains(nil) { inodes = Self.inodes(directories) }
         self.inodes = inodes
@@ -28,7 +29,7 @@ final class LedgerFiles: Sendable {
 
     deinit { if folder >= 0 { close(folder) } }
 
-    /// `true` if other files have these names now, or no files.
+    /// `true` if other files now have the names of these files, or if the files are missing.
     var areReplaced: Bool {
         // A ledger that was opened by one process alone has no index. An index that appears later belongs to the same ledger.
         zip(inodes, Self.inodes(directories)).contains { before, now in
@@ -53,7 +54,8 @@ final class LedgerFiles: Sendable {
 
     func releaseHold() { if folder >= 0 { clinux_unlock_bytes(folder, number, 1) } }
 
-    /// The number of the log and its index. Another pair has another number. Never 0, and below the largest offset of a lock.
+    /// The number that identifies the log and the index, and that is the offset of the lock. Another pair of files has another
+    /// number. The number is never 0, and is below the largest offset of a lock.
     private var number: Int64 {
         var hash: UInt64 = 0xcbf2_9ce4_8422_2325
         for inode in inodes.dropFirst() { hash = (hash ^ (inode ?? 0)) &* 0x9e37_79b9_7f4a_7c15 }

@@ -3,8 +3,8 @@ import Foundation
 import GRDB
 import Synchronization
 
-/// A ledger in memory: the same tables and rules, but nothing is stored on the disk. It is used in virtual time, because a
-/// simulated year must pass within a second and the disk is not tested.
+/// A ledger in memory has the same tables and rules, but stores nothing on the disk. Such a ledger is used in virtual time, because
+/// a simulated year must pass within a second and the disk is not tested.
 ///
 /// Every process of a simulated host has its own view, so that an agent can distinguish its own commits from the commits of other
 /// processes.
@@ -28,7 +28,8 @@ final class LedgerMemory: Sendable {
             }
         }
 
-        /// - Throws: ``LedgerDeath`` if the writing process dies at this moment; the error of the view if it cannot commit.
+        /// - Throws: ``LedgerDeath`` if the writing process is killed at this moment, or the error of the view if the view cannot
+        ///   commit.
         func mayDie(_ moment: LedgerCommitStage) throws {
             if moment == .committing, let trouble = state.withLock({ $0.trouble }) { throw trouble }
             let killHook = state.withLock { $0.killHook }
@@ -52,7 +53,7 @@ final class LedgerMemory: Sendable {
 
     init(_ queue: DatabaseQueue) { self.queue = queue }
 
-    /// The migrated ledger that is copied for each new one. Migrating costs more than all other work of a short run.
+    /// The migrated ledger that is copied for each new ledger. Migrating costs more than all other work of a short run.
     private static let template: Result<DatabaseQueue, any Error> = Result {
         let queue = try DatabaseQueue()
         try LedgerSchema.migrator.migrate(queue)
@@ -68,8 +69,8 @@ final class LedgerMemory: Sendable {
 
     func commits(besides view: View) -> Int { commits - view.state.withLock { $0.ownCommits } }
 
-    /// Notifies the listeners of a commit, like the change notification on disk. Afterwards, a process that was to die after this commit
-    /// dies.
+    /// Notifies the listeners of a commit, like the change notification on disk. Then the writing process is killed, if a test
+    /// requested this after the commit.
     func notify(_ view: View) throws {
         let listeners = state.withLock { $0.listeners.sorted { $0.key < $1.key }.map(\.value) }
         for listener in listeners { listener() }
@@ -106,7 +107,7 @@ struct LedgerDeath: Error {}
 extension Ledger {
     /// A ledger in memory.
     ///
-    /// - Parameter directories: the folders of the app. They are created if they do not exist.
+    /// - Parameter directories: the folders of the app. The folders are created if they do not exist.
     package convenience init(inMemory directories: AppDirectories, makesFolders: Bool = true) throws(StoreError) {
         if makesFolders { try directories.createStateFolders() }
         do {
@@ -123,7 +124,7 @@ extension Ledger {
         return Ledger(directories, memory)
     }
 
-    /// The number of commits to a ledger in memory, of all views.
+    /// The number of commits to a ledger in memory, by all views together.
     package var commitCount: Int { memory?.commits ?? 0 }
 
     /// Sets a function that is called at every commit of this view that changes rows. If the function returns `true`, the process
@@ -132,7 +133,7 @@ extension Ledger {
         LedgerMemory.setKillHook(killHook, of: view)
     }
 
-    /// Makes every commit of this view that changes rows fail with this error. With `nil`, commits succeed again.
+    /// Sets the error with which every commit of this view fails, if the commit changes rows. With `nil`, commits succeed again.
     package func setTrouble(_ trouble: StoreError?) { LedgerMemory.setTrouble(trouble, of: view) }
 
     /// Marks the ledger as migrated by a newer version of the program, or removes the mark.

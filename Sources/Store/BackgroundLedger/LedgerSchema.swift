@@ -85,7 +85,7 @@ enum LedgerSchema {
                 .generatedAs(
                     sql: "max(cast(coalesce(earliestBegin, 0) AS REAL), cast(coalesce(backoffUntil, 0) AS REAL))", .virtual)
             table.add(column: "lastFailureAt", .double)
-            // RequestNeeds, bit for bit.
+            // The bits of this column are the bits of `RequestNeeds`.
             table.add(column: "needs", .integer).generatedAs(
                 sql: """
                     requiresNetwork + 2 * requiresExternalPower + 4 * (runsInLowPowerMode = 0) + 8 * (kind = 'appRefresh')
@@ -126,14 +126,14 @@ enum LedgerSchema {
         }
     }
 
-    /// Adds an index for each query about transfers: the next ones, those to give up, and those to remove. The cost does not depend on the
-    /// number of rows.
+    /// Adds an index for each query about transfers: the next transfers, the transfers that must fail, and the transfers to remove.
+    /// The cost does not depend on the number of rows.
     private static func addTransferQueues(_ database: Database) throws {
         try database.alter(table: "transfer") { table in
             table.add(column: "host", .text).notNull().defaults(to: "")
             table.add(column: "hostLimit", .integer).notNull().defaults(to: 6)
             table.add(column: "priority", .double).notNull().defaults(to: 0.5)
-            // TransferNeeds, bit for bit.
+            // The bits of this column are the bits of `TransferNeeds`.
             table.add(column: "needs", .integer).notNull().defaults(to: 0)
             table.add(column: "isSuspended", .boolean).notNull().defaults(to: false)
             table.add(column: "launchesApp", .boolean).notNull().defaults(to: true)
@@ -164,7 +164,7 @@ enum LedgerSchema {
                 """)
     }
 
-    /// Adds the time after which a transfer is given up in any case, and the rule for an existing file at its destination.
+    /// Adds the time after which a transfer fails in any case, and the rule for an existing file at the destination of a download.
     private static func addPatience(_ database: Database) throws {
         try database.alter(table: "transfer") { table in
             for number in ["triedSince", "patience"] { table.add(column: number, .double) }
@@ -178,12 +178,12 @@ enum LedgerSchema {
                 """)
     }
 
-    /// Adds claims. Two processes can have a delegate for one session, and each event is delivered by one of them.
+    /// Adds claims. Two processes can have a delegate for one session, and each event is delivered by one of these processes.
     private static func addEventClaims(_ database: Database) throws {
         try database.alter(table: "sessionEvent") { table in
             for number in ["claimPID", "claimStart"] { table.add(column: number, .integer) }
             table.add(column: "launchesApp", .boolean).notNull().defaults(to: true)
-            // The file of the transfer was removed.
+            // The value is 1 if the file of the transfer was removed.
             table.add(column: "isSettled", .boolean).notNull().defaults(to: false)
         }
         try database.execute(
@@ -326,7 +326,7 @@ enum LedgerSchema {
         try database.alter(table: "transfer") { table in
             table.add(column: "storedURL", .text).generatedAs(
                 sql: "CASE WHEN json_valid(receipt) THEN json_extract(receipt, '$.url') END", .virtual)
-            // The text after the last slash.
+            // The column contains the text after the last slash of the address.
             table.add(column: "storedName", .text).generatedAs(
                 sql: "lower(replace(storedURL, rtrim(storedURL, replace(storedURL, '/', '')), ''))", .virtual)
         }

@@ -12,7 +12,7 @@ extension AppDirectories {
     }
 
     /// Calls `body` with the names in the spool that have no row. The spool's lock is held exclusively during the call. So no
-    /// running process has created a file without having inserted its row.
+    /// running process has created a file whose row is not inserted yet.
     ///
     /// - Returns: `false` if the spool is in use or cannot be read. In this case `body` is not called.
     package func withUnknownFiles(of ledger: Ledger, _ body: ([String]) -> Void) -> Bool {

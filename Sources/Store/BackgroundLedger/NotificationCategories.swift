@@ -7,7 +7,7 @@ struct NotificationCategoryRecord: LedgerRecord {
     static let databaseTableName = "notificationCategory"
     var identifier: String
     var actions: [NoticeAction]
-    /// Further details of the category in the app's own format.
+    /// The other data of the category, in the app's own format.
     var details: String?
 }
 

@@ -86,7 +86,7 @@ package struct NotificationContent: Codable, Sendable, Equatable {
         self.attachments = attachments.isEmpty ? nil : attachments
     }
 
-    /// The name of the sound in the sound theme. For a sound file, it is the default sound.
+    /// The name of the sound in the sound theme. If the app set a sound file, the value is the default sound.
     package var themeSound: String? { sound.map { Self.isSoundFile($0) ? Self.defaultSound : $0 } }
 
     /// The sound of a new message. Source: Freedesktop Sound Naming Specification.

@@ -8,7 +8,7 @@ package struct NotificationRecord: Codable, Sendable, Equatable {
 
     /// The prefix of the identifiers of the agent's own notifications.
     package static let agentPrefix = "background-agent.notice."
-    /// The identifier of the notification that `notify --test` shows. No app receives its response.
+    /// The identifier of the notification that `notify --test` shows. No app receives a response to this notification.
     package static let testIdentifier = "notification-test"
 
     package let identifier: String
@@ -34,7 +34,7 @@ package struct NotificationRecord: Codable, Sendable, Equatable {
     /// `true` if the notification may be on the screen under a number that was not recorded.
     package internal(set) var mayStand: Bool?
     package internal(set) var revision: Int
-    /// The latest time until which the notification waits for the app's delegate. `nil` if it does not wait.
+    /// The latest time until which the notification waits for the app's delegate. `nil` if the notification does not wait.
     package internal(set) var heldUntil: Date?
     /// The parts that are shown, as the delegate chose. `nil` for all parts.
     package internal(set) var presentation: NoticePresentation?
@@ -69,12 +69,12 @@ package struct NotificationRecord: Codable, Sendable, Equatable {
         var content = content
         if !presentation.contains(.sound) { content.sound = nil }
         if !presentation.contains(.badge) { content.badge = nil }
-        // A notification in the list without a banner is shown as quietly as a desktop can.
+        // Without a banner, the notification is shown with the lowest interruption level.
         if !presentation.contains(.banner) { content.interruptionLevel = 0 }
         return content
     }
 
-    /// Makes a repeating notification pending again when its next time has come. A notification on the screen stays there until
+    /// Makes a repeating notification pending again when its next time has come. A notification on the screen is not changed before
     /// this time. If a response of the server is missing, the repetition waits for this response.
     package mutating func startNextRepetition(now: Date) {
         guard !life.isUnreported, let next = schedule?.next, next <= now, state != .presenting, state != .withdrawing else {
@@ -86,7 +86,8 @@ package struct NotificationRecord: Codable, Sendable, Equatable {
 
     /// Applies the decision of the delegate.
     mutating func apply(_ wish: NoticePresentation, now: Date, zone: TimeZone) {
-        // The decision is for the instant that the delegate decided about, although the clock may have been slewed back a little since.
+        // The decision applies to the fire date about which the delegate decided. The clock may have been set back a little since
+        // then.
         let instant = max(now, heldUntil.flatMap { isHeld(now: now) ? $0 - NoticePresentation.patience : nil } ?? now)
         startNextRepetition(now: instant)
         heldUntil = nil
@@ -98,12 +99,12 @@ package struct NotificationRecord: Codable, Sendable, Equatable {
 
     /// Records that the category is switched off at the time of the notification.
     ///
-    /// - Returns: the time until which the notification is kept, or `nil` if it is not kept any longer. If the category is switched
-    ///   on before this time, the notification is shown.
+    /// - Returns: the time until which the notification is kept, or `nil` if the notification is not kept any longer. If the
+    ///   category is switched on before this time, the notification is shown.
     package mutating func recordSilenced(now: Date, zone: TimeZone) -> Date? {
         let since = silencedAt ?? now
         silencedAt = since
-        // The clock may have been ahead.
+        // The difference is compared without its sign, because the clock may have been ahead.
         if abs(now.timeIntervalSince(since)) < NoticeTiming.longestSilence { return since + NoticeTiming.longestSilence }
         handle(.takenBack(now: now))
         consumeFireDate(now: now, zone: zone)
@@ -127,7 +128,7 @@ package struct NotificationRecord: Codable, Sendable, Equatable {
         schedule?.consume(now: now, zone: zone)
     }
 
-    /// The state of the notification, and the server's number for it.
+    /// The state of the notification, and the server's number for the notification.
     package var life: NoticeLife {
         NoticeLife(
             phase: state, serverID: serverID, trouble: trouble, deliveredAt: deliveredAt, endedAt: endedAt, summary: summary,

@@ -16,7 +16,7 @@ extension LedgerTransaction {
         }
     }
 
-    // A value that is not valid JSON was written by another program.
+    // The validity is checked, because another program may have written a value that is not JSON.
     private static let repeatsLater =
         "state != 'over' AND CASE WHEN json_valid(schedule) THEN json_extract(schedule, '$.next') END IS NOT NULL"
     private static let hasEnd = "CASE WHEN json_valid(content) THEN json_extract(content, '$.until') END IS NOT NULL"
@@ -49,8 +49,8 @@ extension LedgerTransaction {
         }
     }
 
-    /// Returns whether a notification needs an agent: it is waiting, on the screen, or being removed from it. Notifications in a summary
-    /// are covered by the summary. The query does not read thousands of rows.
+    /// Returns whether a notification needs an agent, because it is waiting, is on the screen, or is being removed from the screen.
+    /// Notifications in a summary are not checked, because their summary is checked. The query does not read thousands of rows.
     func hasLiveNotifications() throws -> Bool {
         try Bool.fetchOne(
             database.cachedStatement(
@@ -112,7 +112,7 @@ extension LedgerTransaction {
         return meant
     }
 
-    /// Cancels the next showings of these notifications. Notifications on the screen stay there.
+    /// Cancels the next showings of these notifications. Notifications that are on the screen are not removed.
     package func cancelComing(_ meant: [NotificationRecord], now: Date) throws {
         try save(meant) { notice in
             if notice.life.isUnreported { notice.handle(.takenBack(now: now)) }
@@ -137,8 +137,8 @@ extension LedgerTransaction {
         try notification.save(database)
     }
 
-    /// Adds a notification. It replaces a notification with the same identifier, also on the screen, and alerts again. A
-    /// notification that was waiting continues to wait.
+    /// Adds a notification. The new notification replaces a notification with the same identifier, also on the screen, and the user
+    /// is alerted again. A notification that was waiting continues to wait.
     ///
     /// - Parameters:
     ///   - oncePerContent: `true` to change nothing if equal content was shown before, also if the user has closed the
@@ -206,7 +206,7 @@ extension LedgerTransaction {
     /// - Returns: `false` if the notification does not exist, or its content is equal.
     package func changeNotification(_ identifier: String, _ content: NotificationContent) throws -> Bool {
         guard var record = try notification(identifier), record.life.isChangeable, record.content != content else { return false }
-        // The notification left the screen because its time was over. The new content is for another time.
+        // The notification was removed from the screen because it had expired. The new content is shown like a new notification.
         record.handle(record.state == .over ? .added : .changed)
         record.content = content
         record.revision += 1
@@ -214,8 +214,8 @@ extension LedgerTransaction {
         return true
     }
 
-    /// Returns the files in the spool that notifications need. These notifications are or will be on a screen, or the app has not received
-    /// their responses.
+    /// Returns the files in the spool that notifications need. A notification needs its files while it is or will be on the screen,
+    /// and until the app has received the response.
     func noticeFiles() throws -> [String] {
         try String.fetchAll(
             database,
@@ -231,8 +231,8 @@ extension LedgerTransaction {
 
     static let endedNotificationLimit = 200
 
-    /// Deletes notifications a month after their end. Until then they prevent the same content from being shown twice. The latest ones are
-    /// kept at any age, because a clock may have been a year ahead.
+    /// Deletes notifications a month after their end. Before that, an ended notification prevents the same content from being shown
+    /// twice. The latest notifications are kept at any age, because a clock may have been a year ahead.
     private func pruneNotifications(now: Date) throws {
         let monthAgo = now.timeIntervalSince1970 - 30 * 86_400
         try database.run(

@@ -23,8 +23,8 @@ package struct RequestRecord: Codable, Sendable, Equatable {
     package private(set) var backoffUntil: Date?
     package private(set) var lastFailureAt: Date?
     package private(set) var beginAfterRetry: Date?
-    // Only continued processing has these: the text of its notification, the process that will do the work, and Apple's numbers of the
-    // strategy without room and of the required resources.
+    // Only requests of continued processing have the following values: the text of the progress notification, the process that will
+    // do the work, and Apple's numbers of the submission strategy and of the required resources.
     package let title: String?
     package let subtitle: String?
     private let hostPID: Int32?
@@ -103,7 +103,7 @@ extension LedgerTransaction {
             replacing: hasRule ? try self.request(request.identifier)?.life(.pending) : nil,
             served: own?.identifier == request.identifier ? own?.servedOccurrence : nil,
             lastServed: hasRule ? try lastServedOccurrence(request.identifier, now: now) : nil,
-            // A simulated launch waits for nothing.
+            // A request that is submitted in a simulated launch has no pause.
             pause: own?.simulated == false ? try pauseOfDiscretion(request, now: now) : 0)
         let commands = request.handle(event, hasRule ? try phase(of: request) : .pending, now: now, in: zone)
         try save(request)

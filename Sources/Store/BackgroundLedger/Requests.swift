@@ -29,7 +29,7 @@ extension LedgerTransaction {
 
     // MARK: Due requests
 
-    /// Requests that a launch serves now are not due.
+    /// A request is not due while a launch for it is running.
     private static let isIdle = """
         kind <> 'continuedProcessing'
         AND identifier NOT IN (SELECT identifier FROM launch WHERE endedAt IS NULL AND requestToken IS NOT NULL)
@@ -55,8 +55,8 @@ extension LedgerTransaction {
         return best
     }
 
-    /// Returns the classes that contain a request. Usually there are one or two, and a lookup in an empty class costs as much as in
-    /// another.
+    /// Returns the classes that contain a request. Usually only one or two classes contain requests. A lookup in an empty class
+    /// costs as much as in another class.
     private func inhabited(_ classes: [RequestNeeds]) throws -> [RequestNeeds] {
         let known = try memo.rows("classes of requests", database) {
             let request = "request INDEXED BY requestDue WHERE kind <> 'continuedProcessing'"

@@ -1,9 +1,9 @@
 import Foundation
 import GRDB
 
-// GRDB finds each column by its name and tries every value as a scalar before it writes JSON. The agent reads and writes the row of a
-// transfer several times for each transfer, with 60 columns each time. GRDB's coding took a sixth of the agent's time. The columns and
-// their values are the same here.
+// GRDB finds each column by its name and tries every value as a scalar before it writes JSON. The agent reads and writes the row of
+// a transfer several times for each transfer, with 60 columns each time. GRDB's coding took a sixth of the agent's time. The
+// columns and values of this coding are equal to the columns and values of GRDB's coding.
 
 /// A record whose columns are scalars, dates, raw values of enums and option sets, and JSON.
 protocol RowCodable: LedgerRecord {}
@@ -111,7 +111,8 @@ private struct RowDecoder: Decoder {
 
     private final class Columns<Key: CodingKey>: KeyedDecodingContainerProtocol {
         private let columns: [(name: String, value: DatabaseValue)]
-        /// The place of the column that was read last. Most columns have the order of the properties.
+        /// The position of the column that was read last. The search begins there, because most columns have the order of the
+        /// properties.
         private var last = 0
         var codingPath: [any CodingKey] { [] }
         var allKeys: [Key] { columns.compactMap { Key(stringValue: $0.name) } }
@@ -156,7 +157,7 @@ private struct RowDecoder: Decoder {
         private static func scalar<Value>(_ type: Value.Type, _ column: DatabaseValue) -> Value? {
             if type == Date.self { return Double.fromDatabaseValue(column).map { Date(timeIntervalSince1970: $0) } as? Value }
             if let scalar = type as? any DatabaseValueConvertible.Type {
-                // SQLite reads a text as 0 if a number is expected.
+                // A text is refused if a number is expected, because SQLite would read the text as 0.
                 let isText = Int64.fromDatabaseValue(column) == nil && Double.fromDatabaseValue(column) == nil
                 let isNumber = type == Int64.self || type == Int.self || type == Bool.self || type == Double.self
                 return scalar.fromDatabaseValue(isNumber && isText ? 0.databaseValue : column) as? Value

@@ -19,7 +19,7 @@ extension WaiterRecord: LedgerRecord {
     package mutating func didInsert(_ inserted: InsertionSuccess) { id = inserted.rowID }
 }
 
-/// The event for the end of a transfer. The event was not yet delivered to the app.
+/// The event for the end of a transfer. `deliveredAt` is `nil` until the app has received the event.
 package struct SessionEventRecord: Codable, Sendable, Equatable {
     package var id: Int64?
     package var session: String
@@ -146,7 +146,7 @@ extension LedgerTransaction {
             arguments: [session, process.pid, process.start]) ?? false
     }
 
-    /// Events of a session that this process has not claimed, and that no other process awaits.
+    /// The events of a session that this process has not claimed, and that no other process awaits.
     private static let untold = """
         sessionEvent WHERE deliveredAt IS NULL AND session = ?1
         AND NOT (claimPID IS ?2 AND claimStart IS ?3)
@@ -164,8 +164,8 @@ extension LedgerTransaction {
     /// Claims events for this process. This process then has to deliver them. Events that another running process has claimed or
     /// awaits are skipped.
     ///
-    /// The oldest events are claimed first. If a process was killed while it delivered events, these events are claimed last and
-    /// one at a time. So an event that crashes every process does not prevent the delivery of other events.
+    /// The oldest events are claimed first. Events whose process was killed during the delivery are claimed last and one at a time.
+    /// So an event that crashes every process does not prevent the delivery of other events.
     ///
     /// - Parameter isOurs: returns whether the caller can deliver the end of a transfer.
     package func claimEvents(
@@ -263,14 +263,15 @@ extension LedgerTransaction {
             sql: "DELETE FROM attachment WHERE transfer = (SELECT transfer FROM sessionEvent WHERE id = ?)", arguments: [id])
     }
 
-    /// Deletes the events of a transfer that starts again, because its end will be delivered again.
+    /// Deletes the events of a transfer that starts again, because the end of the transfer will be delivered again.
     package func forgetEvents(of transfer: Int64) throws {
         try database.run(sql: "DELETE FROM sessionEvent WHERE transfer = ?", arguments: [transfer])
     }
 
     // MARK: Attachments
 
-    // A running process with a delegate for a session, or for one transfer of a session, receives the events itself. No launch is needed.
+    // An attachment is the record that a running process receives the events of a session, or of one transfer, with a delegate. In
+    // this case no launch is needed.
 
     /// Records that the process receives the events of a session.
     ///

@@ -2,8 +2,9 @@ import Foundation
 import GRDB
 import ProcessSupport
 
-// The spool is the folder that the copies of queued files are in. Another folder may have its name: the first folder was moved, or is on a
-// disk that is away, and a backup or a mount point made the second. A copy that is missing in the second folder is not lost.
+// The spool is the folder that contains the copies of queued files. If the spool was moved, or is on a disk that is not connected,
+// another folder may have the same path. This second folder comes from a backup, or is a mount point. A copy that is missing in the
+// second folder is not lost.
 extension LedgerTransaction {
     /// Returns whether the spool is the folder in which the queued copies were stored.
     package func knows(spool: URL) throws -> Bool {
@@ -39,7 +40,8 @@ extension LedgerTransaction {
 }
 
 extension Ledger {
-    /// Records a spool folder that the ledger does not know. A failure is harmless: copies that are missing in an unknown folder wait.
+    /// Records a spool folder that the ledger does not know. A failure is harmless, because an upload waits if its copy is missing
+    /// in an unknown folder.
     func recordSpool() {
         let spool = directories.spool
         guard (try? read { try $0.knows(spool: spool) }) == false else { return }

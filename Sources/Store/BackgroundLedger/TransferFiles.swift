@@ -39,7 +39,8 @@ extension LedgerTransaction {
             .execute(arguments: [transfer])
     }
 
-    /// Returns the next time at which the grace time of a transfer without an await ends.
+    /// Returns the next time at which a grace time ends. The grace time of a transfer begins when no process awaits the transfer
+    /// any more.
     package func nextCollection(after now: Date) throws -> Date? {
         let seconds = try Double.fetchOne(
             database.cachedStatement(
@@ -121,7 +122,7 @@ package struct PartPlace: Sendable, Equatable {
 
     init(name: String, spool: URL, destination: String?, seenFolder: SeenFolder? = nil) {
         (self.name, self.seenFolder) = (name, seenFolder)
-        // Without the argument, Foundation checks whether a folder exists there.
+        // Without `isDirectory`, Foundation checks whether a folder exists at the path.
         self.destination = destination.map { URL(fileURLWithPath: $0, isDirectory: false) }
         folder = self.destination?.deletingLastPathComponent() ?? spool
     }
@@ -132,7 +133,7 @@ package struct PartPlace: Sendable, Equatable {
     /// The final place of the complete file.
     package var whole: URL { destination ?? folder.appendingPathComponent(name) }
 
-    /// The same place with the other name.
+    /// The same place with the other of the two alternating names.
     package var other: PartPlace {
         PartPlace(
             name: Self.other(name), spool: folder, destination: destination?.path, seenFolder: seenFolder)
@@ -144,6 +145,6 @@ package struct PartPlace: Sendable, Equatable {
         return name.hasSuffix(suffix) ? toggled + suffix : toggled
     }
 
-    /// The length of the longest name whose other name is also valid.
+    /// The length of the longest name whose alternating name is also valid.
     static let longestName = 255 - mark.utf8.count
 }

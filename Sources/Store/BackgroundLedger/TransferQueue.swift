@@ -27,13 +27,13 @@ extension LedgerTransaction {
 
     /// The number of rows that are read per class before busy hosts are skipped. The same number of transfers can begin at once.
     private static let candidateDepth = TransferRoom.limit
-    /// The number of host and class pairs that are read if all hosts at the front of the queue are busy.
+    /// The number of pairs of a host and a class that one query reads if all hosts at the front of the queue are busy.
     private static let breadth = 64
-    /// The maximum number of such reads.
+    /// The maximum number of queries that read pairs of a host and a class.
     private static let pages = 16
 
-    /// Returns the next transfers to begin, sorted by priority and then by age. Their needs are met, and their hosts have fewer
-    /// attempts than the maximum. Cost: some index seeks, independent of the number of rows.
+    /// Returns the next transfers to begin, sorted by priority and then by age. The needs of these transfers are met, and the hosts
+    /// have fewer attempts than the maximum. Cost: some index seeks, independent of the number of rows.
     ///
     /// - Parameter last: the last host of the previous read. If the queue begins with more busy hosts than one read checks, the
     ///   next read continues after this host, so that every host gets its turn.
@@ -45,12 +45,12 @@ extension LedgerTransaction {
             let rows = try candidates(
                 "INDEXED BY transferQueue", "needs = ? ORDER BY priority DESC, id LIMIT ?", [needs.rawValue, Self.candidateDepth])
             pool += rows
-            // Some of these rows may have no room at their host, and the rows behind them were not read.
+            // If the hosts of some of these rows have no free attempt, rows that were not read may be able to begin.
             mayMiss = mayMiss || rows.count == Self.candidateDepth && Self.choice(from: rows, room).count < room.left
         }
         guard mayMiss else { return Self.choice(from: pool, room) }
-        // One busy host can be at the front with thousands of rows. Read the best row of each other host, then more rows of the hosts that
-        // win.
+        // One busy host can be at the front with thousands of rows. So the best row of each other host is read, and then more rows
+        // of the chosen hosts.
         let heads = try openHeads(met: met, room: room, behind: last)
         pool += heads
         for winner in Self.choice(from: pool, room) where heads.contains(winner) {
@@ -61,7 +61,7 @@ extension LedgerTransaction {
         return Self.choice(from: pool, room)
     }
 
-    /// Returns the classes that contain a queued transfer. Usually there is none.
+    /// Returns the classes that contain a queued transfer. Usually no class contains one.
     private func inhabited(_ classes: [TransferNeeds]) throws -> [TransferNeeds] {
         let queued = "transfer INDEXED BY transferQueue WHERE state = 'queued' AND isSuspended = 0"
         let known = try needs(in: queued)
@@ -188,7 +188,7 @@ extension LedgerTransaction {
         return (due, untried, next.map { Date(timeIntervalSince1970: $0) })
     }
 
-    /// Makes transfers due at once that wait because of one of these error codes.
+    /// Makes each transfer that waits because of one of these error codes due at once.
     package func retryTransfers(waitingWith codes: [Int], now: Date) throws {
         let marks = codes.map(String.init).joined(separator: ", ")
         try database.run(
@@ -253,11 +253,11 @@ extension LedgerTransaction {
                     """), arguments: [Self.folder(url), Self.folder(url) + "/", id, part.lowercased()])
     }
 
-    /// Removes the last slash, because an address with it and without it is the same folder.
+    /// Removes the last slash, because an address with a last slash and the address without it are the same folder.
     private static func folder(_ url: String) -> String { url.hasSuffix("/") ? String(url.dropLast()) : url }
 
-    /// Returns the addresses of the files that other uploads stored in a folder. Their rows contain the address of the folder without
-    /// secrets.
+    /// Returns the addresses of the files that other uploads stored in a folder. The rows of these uploads contain the address of
+    /// the folder without secrets.
     ///
     /// - Parameter beginning: limits the result to names that begin with this text, without regard to the case of ASCII letters; empty for
     ///   all names.
@@ -287,7 +287,7 @@ extension LedgerTransaction {
                     """), arguments: [destination, folder, "/" + file.lastPathComponent])
     }
 
-    /// Returns the running transfers. After an agent was killed, these are its unfinished attempts.
+    /// Returns the running transfers. After an agent was killed, these are the unfinished attempts of that agent.
     package func runningTransfers(session: String? = nil) throws -> [TransferRecord] {
         try TransferRecord.fetchRare(
             database.cachedStatement(
@@ -295,7 +295,7 @@ extension LedgerTransaction {
             arguments: [session])
     }
 
-    /// Returns the running and waiting transfers of a session, because an app may need their changes.
+    /// Returns the running and waiting transfers of a session, because an app may need the changes of these transfers.
     package func movingTransfers(session: String) throws -> [TransferRecord] {
         try TransferRecord.fetchRare(
             database.cachedStatement(

@@ -2,10 +2,10 @@ import Foundation
 import ProcessSupport
 import TransferMachines
 
-// The columns that store the life of a transfer. No other code writes them, except statements for transfers whose time has come, for
-// example ``LedgerTransaction/queueDueTransfers(now:limit:)``.
+// The columns that store the life of a transfer. No other code writes these columns, except statements for transfers that become
+// due, for example ``LedgerTransaction/queueDueTransfers(now:limit:)``.
 extension TransferRecord {
-    /// The phase of the transfer, the demand for it, and the data that is kept.
+    /// The phase of the transfer, the demand for the transfer, and the data that is kept.
     package var life: TransferLife {
         TransferLife(
             phase: phase, wish: wish, kept: kept, isProven: isFinishing,
@@ -14,7 +14,7 @@ extension TransferRecord {
     }
 
     private var phase: TransferLife.Phase {
-        // The time is missing only in damaged rows.
+        // These times are missing only in damaged rows.
         let due = nextAttemptAt ?? .distantPast
         let end = finishedAt ?? .distantPast
         switch (state, isSuspended) {
@@ -90,7 +90,8 @@ extension TransferRecord {
         TransferLife.Facts(
             isUpload: kind == .upload, mayBeRepeated: mayBeRepeated, mayBeCut: mayBeInterrupted, hasBody: bodyFile != nil,
             hasResumablePart: partial?.isResumable == true, hasAnswer: head != nil,
-            // The token names a part and nothing else. It is created only for a part, because this property is read at every progress.
+            // The token refers only to a partial file. It is created only if a partial file exists, because this property is read
+            // at every progress.
             newToken: partial?.isResumable == true ? UUID().uuidString.lowercased() : "")
     }
 
@@ -128,14 +129,16 @@ extension TransferRecord {
             case .reportEnd, .forgetReport: break
             case .removeFiles:
                 partial = nil
-                // The name beside a destination is random. It is kept so that a later agent can remove the file if this agent dies first.
+                // A partial file beside a destination has a random name. This name is kept, so that a later agent can remove the
+                // file if this agent is killed first.
                 if destination == nil { file = nil }
             case .removeBody: bodyFile = nil
             case .resetCounts:
                 fruitlessAttempts = 0
                 uploadMemory?.creations = 0
             case .forgetSecrets:
-                // An app still reads the request of its own task when the task ends.
+                // The secrets of an app's own request are kept until the transfer is collected, because the app reads the request
+                // when its task ends.
                 if case .collected = event {
                     forgetSecrets()
                     // The headers of the response may contain cookies and signed addresses. A later task with the same submission key
@@ -195,7 +198,7 @@ extension TransferRecord {
     }
 }
 
-// The files of a transfer: the part, the complete file and the queued copy.
+// The files of a transfer: the partial file, the complete file and the queued copy.
 extension TransferRecord {
     /// Returns the place of the partial file, or `nil` before the first attempt.
     package func partPlace(in spool: URL) -> PartPlace? {
@@ -250,13 +253,14 @@ extension TransferRecord {
     package mutating func nameFile() {
         guard file == nil, let id else { return }
         guard let destination else {
-            // A renamed file is another file, because the earlier file may be the part of another transfer by then.
+            // A later attempt uses another name, because the earlier name may belong to the partial file of another transfer by
+            // then.
             file = attemptNumber > 1 ? "transfer-\(id)-\(attemptNumber)" : "transfer-\(id)"
             return
         }
-        // Random, because another program or another ledger may use a name that can be guessed.
+        // A part of the name is random, because another program or another ledger may use a name that can be guessed.
         let mark = String(UInt32.random(in: .min ... .max), radix: 36)
-        // Without the argument Foundation looks whether the path is a folder.
+        // Without `isDirectory`, Foundation checks whether the path is a folder.
         let name = URL(fileURLWithPath: destination, isDirectory: false).lastPathComponent
         let full = ".\(name).\(mark)\(PartPlace.suffix)"
         file = full.utf8.count <= PartPlace.longestName ? full : ".download.\(mark)\(PartPlace.suffix)"
@@ -266,7 +270,7 @@ extension TransferRecord {
     package mutating func claimName(_ free: URL) {
         let taken = destination.map { URL(fileURLWithPath: $0, isDirectory: false).lastPathComponent } ?? ""
         destination = free.path
-        // The file may have been renamed before.
+        // If the destination was changed before, the note already contains an earlier name.
         if let note, let earlier = note.range(of: "saved as \(taken), as ", options: .backwards) {
             self.note = note.replacingCharacters(in: earlier, with: "saved as \(free.lastPathComponent), as ")
         } else {

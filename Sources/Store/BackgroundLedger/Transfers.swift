@@ -53,11 +53,11 @@ package struct TransferRecord: Codable, Sendable, Equatable, Identifiable {
     /// The state of the upload machine, as JSON.
     package var uploadState: String?
     package var head: ResponseHead?
-    /// A remark about the progress of the transfer: that it was resumed or started again, and why.
+    /// A remark about the progress of the transfer, for example that the transfer was started again, with the reason.
     package var note: String?
     package var sha256: String?
     package var sourceSHA256: String?
-    /// The path of the file that the user knows.
+    /// The path of the user's original file.
     package var sourceName: String?
     package internal(set) var errorCode: Int?
     package internal(set) var errorMessage: String?
@@ -92,7 +92,7 @@ package struct TransferRecord: Codable, Sendable, Equatable, Identifiable {
     package var replacedFile: String?
     /// The scheme, host and port of the server, for which the number of connections is limited.
     package var host: String
-    /// The maximum number of simultaneous attempts at its host.
+    /// The maximum number of simultaneous attempts at the host.
     package var hostLimit: Int
     /// The priority from 0 to 1. Transfers with a greater priority begin first.
     package var priority: Double
@@ -174,7 +174,7 @@ package struct TransferRecord: Codable, Sendable, Equatable, Identifiable {
     }
 
     /// Removes the credentials for the server. SQLite overwrites the bytes in the database file (`secure_delete`).
-    /// ``Ledger/checkpointLog()`` removes them from the log.
+    /// ``Ledger/checkpointLog()`` removes the credentials from the log.
     package mutating func forgetSecrets() {
         upload?.s3?.forgetKeys()
         headers.removeAll { !RedirectRule.isHarmless($0.name) }
@@ -205,8 +205,8 @@ extension TransferRecord {
 }
 
 extension LedgerTransaction {
-    /// The number of ended transfers that are kept for `transfers` at any age. Older ones beyond this number are deleted with their files
-    /// after ``endedTransferAge`` seconds.
+    /// The number of ended transfers that are kept for `transfers` at any age. Older transfers beyond this number are deleted with
+    /// their files after ``endedTransferAge`` seconds.
     static let endedTransferLimit = 2_000
     static let endedTransferAge: Double = 30 * 86_400
     /// The maximum number of ended transfers at any age, because the ledger must not grow without limit.
@@ -285,7 +285,7 @@ extension LedgerTransaction {
             database.cachedStatement(sql: "SELECT * FROM transfer WHERE id = ?"), arguments: [id])
     }
 
-    /// Returns the transfers among these that were stopped while the agent was running them. The query does not read complete rows,
+    /// Returns which of the given transfers were stopped while the agent was running them. The query does not read complete rows,
     /// because it runs in every pass.
     package func stoppedTransfers(among running: some Sequence<Int64>) throws -> Set<Int64> {
         let statement = try database.cachedStatement(

@@ -10,9 +10,10 @@ extension LedgerTransaction {
         if try hasRequests() || !openQuestions().isEmpty || !liveLaunches().isEmpty { return true }
         if try fact(.significantTime) != nil { return true }
         if try hasActiveTransfers() || isBadgeUntold() { return true }
-        // An end that a running process receives also counts, because no other process would deliver it if that process died.
+        // The end of a transfer that a running process receives also counts. If that process is killed, only an agent can deliver
+        // the end.
         if try hasEventsForTheApp() || !undeliveredResponses().isEmpty { return true }
-        // On some desktops a notification disappears with its sender, and on all desktops its buttons stop working.
+        // If the sender exits, a notification disappears on some desktops, and the buttons stop working on all desktops.
         return try hasLiveNotifications()
     }
 

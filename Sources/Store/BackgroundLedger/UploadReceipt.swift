@@ -13,7 +13,7 @@ package struct UploadReceipt: Codable, Sendable, Equatable {
     package var proof: UploadProof
     /// The last time at which the server confirmed that it still has the file.
     package var checkedAt: Date?
-    /// The reason why the file is not stored as requested. `nil` if it is stored as requested.
+    /// The reason why the file is not stored as requested. `nil` if the file is stored as requested.
     package var remark: String?
 
     package init(

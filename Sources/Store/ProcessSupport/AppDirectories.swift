@@ -10,7 +10,7 @@ package struct AppDirectories: Sendable, Equatable {
     package let spool: URL
     /// The runtime folder. `nil` if `XDG_RUNTIME_DIR` is not set, for example in cron and in some ssh sessions.
     package let runtime: URL?
-    /// The reason why these folders cannot be used. `nil` if they can be used.
+    /// The reason why these folders cannot be used. `nil` if the folders can be used.
     package let refusal: StoreError?
 
     /// Creates the paths from environment variables. Relative paths in the variables are ignored, as the XDG specification
@@ -39,10 +39,11 @@ package struct AppDirectories: Sendable, Equatable {
 
     private static let variables = ["HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR"]
 
-    /// Returns what keeps a path from being used. A URL can contain only UTF-8, and a line of a unit or of a desktop entry cannot contain a
-    /// line break.
+    /// Returns the reason why a path cannot be used, or `nil` if the path can be used. A URL can contain only UTF-8, and a line of
+    /// a unit or of a desktop entry cannot contain a line break.
     ///
-    /// Foundation replaces bytes that are not UTF-8 by U+FFFD. The files would then be in another folder than the user named.
+    /// Foundation replaces bytes that are not UTF-8 by U+FFFD. The files would then be in another folder than the folder that the
+    /// user chose.
     private static func fault(in path: String) -> StoreError.FolderFault? {
         if path.unicodeScalars.contains(where: { $0 == "\u{FFFD}" }) { return .notUTF8 }
         return path.unicodeScalars.contains { $0 == "\n" || $0 == "\r" } ? .lineBreak : nil
@@ -61,8 +62,8 @@ package struct AppDirectories: Sendable, Equatable {
             }
     }
 
-    /// The environment variable that prevents the app from starting an agent if its value is 1. For the app id `stormy`, it is
-    /// `STORMY_NO_AGENT`.
+    /// The environment variable that prevents the app from starting an agent if its value is 1. For the app id `stormy`, the
+    /// variable is `STORMY_NO_AGENT`.
     package var forbiddingVariable: String {
         appIdentifier.uppercased().map { $0.isLetter || $0.isNumber ? String($0) : "_" }.joined() + "_NO_AGENT"
     }
@@ -118,7 +119,7 @@ package struct AppDirectories: Sendable, Equatable {
         return true
     }
 
-    /// - Parameter url: The requested folder. Errors about its parents name this folder.
+    /// - Parameter url: The requested folder. Errors about the parents of this folder contain the path of this folder.
     private static func make(_ path: String, for url: URL) throws(StoreError) {
         if makeOne(path) { return }
         let (number, parent) = (errno, (path as NSString).deletingLastPathComponent)

@@ -57,7 +57,7 @@ package struct ChildProcess: Sendable {
 
     /// The end of a child.
     package struct End: Sendable, Equatable {
-        /// The exit code. If a signal ended the child, it is 128 plus the number of the signal, as in shells.
+        /// The exit code. If a signal ended the child, the code is 128 plus the number of the signal, as in shells.
         package let code: Int32
         /// The text that the child wrote to standard output and standard error, up to the limit.
         package let output: String
@@ -85,14 +85,14 @@ package struct ChildProcess: Sendable {
         let pid = try started.get()
         let output = Self.read(ends[0], limit: outputLimit, until: deadline)
         let wasLate = !Self.hasEnded(pid, by: deadline)
-        // The child is not reaped yet, so no other process has the number.
+        // The end of the child was not collected with `wait` yet, so no other process has the process number.
         if wasLate { kill(pid, SIGKILL) }
         return End(code: Self.wait(for: pid), output: output, wasLate: wasLate)
     }
 
     private static func hasEnded(_ pid: Int32, by deadline: SuspendingClock.Instant) -> Bool {
         let descriptor = clinux_pidfd_open(pid)
-        // Without a pidfd in this kernel: a child that closed its output in time is about to end.
+        // If this kernel has no pidfd, a child that closed its output in time is assumed to end soon.
         guard descriptor >= 0 else { return SuspendingClock.now < deadline }
         defer { close(descriptor) }
         return isReadable(descriptor, by: deadline)
@@ -117,7 +117,7 @@ package struct ChildProcess: Sendable {
         return signal == 0 ? status >> 8 & 0xff : 128 + signal
     }
 
-    /// Reads until no process can write any more, or until the deadline. Keeps at most `limit` bytes.
+    /// Reads until no process can write to the descriptor any more, or until the deadline. Returns at most the first `limit` bytes.
     package static func read(_ descriptor: Int32, limit: Int, until deadline: SuspendingClock.Instant? = nil) -> String {
         var (text, piece) = ([UInt8](), [UInt8](repeating: 0, count: 4_096))
         while deadline.map({ isReadable(descriptor, by: $0) }) ?? true {

@@ -4,7 +4,7 @@ import Foundation
 /// A file that reserves space on the ledger's disk. The file is removed when the disk is full, so that commands of the user
 /// (cancel, quit) and the end of a large transfer can still be recorded.
 package enum DiskReserve {
-    /// The size of the reserve, enough for many transactions.
+    /// The size of the reserved space in bytes, which is sufficient for many transactions.
     private static let byteCount: Int64 = 1 << 20
     /// The space that must be free for other data before the reserve is created.
     private static let wantedRoom: Int64 = 4 << 20

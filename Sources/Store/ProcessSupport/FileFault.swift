@@ -21,7 +21,7 @@ package enum FileFault: Equatable, Sendable {
 
     package init(_ number: Int32) {
         switch number {
-        // ESRCH: the process of an open file in /proc has ended.
+        // ESRCH means that the process of an open file in /proc has ended.
         case ENOENT, ESRCH: self = .missing
         case ENOTDIR: self = .noFolder
         case EISDIR, ELOOP, ENXIO: self = .notAFile
@@ -64,6 +64,7 @@ package enum FileFault: Equatable, Sendable {
     /// `true` if the path does not exist.
     package var isAbsence: Bool { self == .missing || self == .noFolder }
 
-    /// `true` if the same call may succeed later on an open file, because the name and kind of an open file are correct.
+    /// `true` if the same call may succeed later on an open file, because the name and the kind of an open file cannot be the cause
+    /// of the error.
     package var isPassingOnOpenFile: Bool { self != .impossible }
 }

@@ -1,7 +1,7 @@
 import CLinux
 import Foundation
 
-/// The identity of a file at a path and of its content. If the file is replaced or changed, the identity is another one.
+/// The identity of a file at a path and of the content of the file. If the file is replaced or changed, the identity is different.
 package struct FileIdentity: Equatable, Sendable {
     /// The text that is stored in a row of the ledger.
     package let text: String

@@ -13,11 +13,11 @@ package struct FileLock: ~Copyable {
         guard clinux_lock_file(descriptor) == 0 else {
             let number = errno
             close(descriptor)
-            // The two numbers that fcntl(2) names for a lock that another process holds.
+            // According to fcntl(2), each of these two error numbers means that another process holds the lock.
             if FileFault.isInterruption(number) || FileFault(number) == .notAllowed { return nil }
             throw .notOpened(url.path, number)
         }
-        // The file was moved since it was opened, and another file has its name now.
+        // The file was moved after it was opened, and another file now has its name.
         guard isAt(url, descriptor) else {
             close(descriptor)
             return try acquire(url)
@@ -37,7 +37,7 @@ package struct FileLock: ~Copyable {
         while true {
             if take(descriptor) == 0 {
                 if isAt(url, descriptor) { return FileLock(descriptor: descriptor) }
-                // The folder was moved or restored since the file was opened. Other processes lock another file with this name.
+                // The folder was moved or restored after the file was opened. Other processes lock another file with this name.
                 close(descriptor)
                 descriptor = try open(url)
                 continue
@@ -50,18 +50,18 @@ package struct FileLock: ~Copyable {
         }
     }
 
-    /// Returns whether the locked file is still at this path. If it was removed or moved, other processes lock another file with
-    /// this name.
+    /// Returns whether the locked file is still at this path. If the locked file was removed or moved, other processes lock another
+    /// file with this name.
     package func isAt(_ url: URL) -> Bool { Self.isAt(url, descriptor) }
 
     private static func isAt(_ url: URL, _ descriptor: Int32) -> Bool {
         var opened = stat()
-        // The file system does not answer, for example ESTALE of NFS.
+        // The file system does not respond (for example ESTALE of NFS), so the lock is kept.
         guard fstat(descriptor, &opened) == 0 else { return true }
         switch PathStatus.at(url.path) {
         case .found(let named): return opened.st_ino == named.st_ino && opened.st_dev == named.st_dev
         case .absent: return false
-        // The file system does not answer: the lock is not given up for that.
+        // If the file system does not respond, the lock is kept.
         case .unreadable: return true
         }
     }
@@ -107,10 +107,11 @@ package struct FileLock: ~Copyable {
         isLocked(url, unknown: unknown) { clinux_file_is_locked($0) }
     }
 
-    /// - Parameter look: Returns 1 or 0 for an open file; -1 with `errno` if the state is unknown.
+    /// - Parameter look: Returns 1 if an open file is locked, 0 if it is not locked, and -1 with `errno` if the state is unknown.
     static func isLocked(_ url: URL, unknown: Bool, _ look: (Int32) -> Int32) -> Bool {
         var descriptor = clinux_open(url.path, O_RDWR | O_CLOEXEC, 0)
-        // The folder may be mounted read-only here, or belong to another user. The state of a lock can be read without writing.
+        // The file is opened read-only if writing is not allowed, for example on a read-only mount. The state of a lock can be read
+        // without writing.
         if descriptor < 0, FileFault(errno) == .notAllowed { descriptor = clinux_open(url.path, O_RDONLY | O_CLOEXEC, 0) }
         guard descriptor >= 0 else { return FileFault(errno).isPassing && unknown }
         defer { close(descriptor) }

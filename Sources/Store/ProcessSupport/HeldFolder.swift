@@ -9,11 +9,11 @@ package final class HeldFolder: Sendable {
     private let descriptor: Int32
 
     private static let draft = "."
-    /// The age in seconds after which a folder with its first name is abandoned.
+    /// The age in seconds after which a folder that still has its first name counts as abandoned.
     private static let draftAge = 60.0
 
     /// The prefix of the names of folders for photos whose location data is removed. The folders are in the spool. Earlier versions
-    /// created them next to the spool.
+    /// created these folders next to the spool.
     package static let cleaning = "cleaning-"
 
     /// Creates the folder. Returns `nil` if it cannot be created.

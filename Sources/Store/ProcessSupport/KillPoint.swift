@@ -3,9 +3,9 @@ import Glibc
 
 /// A point in the code at which a test can kill a process without clean-up (SIGKILL), to simulate a power cut.
 ///
-/// With `BACKGROUND_CRASH_AT=name` the agent is killed when it reaches this point the first time, with `name:3` the third time, and
-/// with `name#12` when transfer 12 reaches the point the first time. `BACKGROUND_APP_CRASH_AT` has the same effect for processes of
-/// the app. Release builds ignore all kill points.
+/// With `BACKGROUND_CRASH_AT=name` the agent is killed when it reaches this point the first time. With `name:3` the agent is killed
+/// at the third time, and with `name#12` when transfer 12 reaches the point the first time. `BACKGROUND_APP_CRASH_AT` has the same
+/// effect for processes of the app. Release builds ignore all kill points.
 package enum KillPoint: String, CaseIterable, Sendable {
     // The agent's launches.
     /// The launch is in the ledger, but the process was not started.
@@ -35,7 +35,7 @@ package enum KillPoint: String, CaseIterable, Sendable {
     case transferEnded = "agent.transferEnded"
     /// The end of the attempt is being committed.
     case transferCommitting = "agent.transferCommitting"
-    // The agent's uploads: the next step is being committed.
+    // The agent's uploads. At each of these points, the next step of the upload is being committed.
     case uploadChooseName = "agent.upload.chooseName"
     case uploadPut = "agent.upload.put"
     case uploadCheck = "agent.upload.check"
@@ -78,7 +78,7 @@ package enum KillPoint: String, CaseIterable, Sendable {
             let parts = text.split(separator: ":")
             guard let name = parts.first else { return nil }
             let point = String(name.prefix { $0 != "#" })
-            // With an unknown point, every test of the point would succeed.
+            // An unknown name is an error, because a test with a misspelled kill point would always succeed.
             precondition(KillPoint(rawValue: point) != nil, "BACKGROUND_CRASH_AT: unknown point \(point)")
             return (name: String(name), passage: parts.count > 1 ? Int(parts[1]) ?? 1 : 1)
         }()

@@ -3,8 +3,8 @@ import Foundation
 /// Finds the process that holds a lock, so that a message can show it. A stopped process delays all other processes, and only the
 /// user can continue or end the stopped process.
 package enum LockHolder {
-    /// Returns the process that holds the write lock of a database, or `nil` if no such process is found. Cost: reads the open
-    /// files of every process of this user, which takes some milliseconds.
+    /// Returns the process that holds the write lock of a database, or `nil` if no such process is found. Cost: the call examines
+    /// the open files of every process of this user, which takes some milliseconds.
     ///
     /// `/proc/locks` is not used, because it is read in pieces. If other processes lock and unlock during the read, entries between
     /// two pieces are missed. `F_GETLK` through another descriptor is not used either, because closing that descriptor would
@@ -12,7 +12,8 @@ package enum LockHolder {
     ///
     /// - Parameters:
     ///   - path: the path of a database in write-ahead mode.
-    ///   - known: the process that held the lock before. It is checked first, because many processes may search at the same time.
+    ///   - known: the process that held the lock before. This process is checked first, because many processes may search at the
+    ///     same time.
     package static func find(database path: String, known: Int32? = nil) -> RunningProcess? {
         let files = [path + "-shm", path].compactMap(File.init)
         guard !files.isEmpty else { return nil }
@@ -21,7 +22,8 @@ package enum LockHolder {
             for descriptor in numbers(in: "/proc/\(pid)/fd") {
                 guard let file = File("/proc/\(pid)/fd/\(descriptor)"), files.contains(file) else { continue }
                 let starts = writeLocks(pid, descriptor)
-                // Other locks belong to processes that copy into the database, recover it or close it last.
+                // A process without the write lock is only the second choice. Such a process copies the log into the database,
+                // recovers the database, or closes it last.
                 if starts.contains(writeLock) { return RunningProcess(pid) }
                 if !starts.isEmpty { other = pid }
             }

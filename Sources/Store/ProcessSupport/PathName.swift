@@ -3,8 +3,8 @@ import Glibc
 
 /// The path of a file or folder. Paths are compared byte by byte, as the system compares them.
 ///
-/// `String` is not used, because it compares characters. An "é" of one code point is equal to an "é" of two code points, but both
-/// can be names of different files in one folder.
+/// `String` is not used, because a `String` is compared by characters. An "é" of one code point is equal to an "é" of two code
+/// points, but both can be names of different files in one folder.
 package struct PathName: Hashable, Comparable, Sendable {
     package let bytes: [UInt8]
 
@@ -41,7 +41,8 @@ package struct PathName: Hashable, Comparable, Sendable {
         return withoutEmptyParts(folder + "/" + path)
     }
 
-    /// Removes `.` and empty parts, which have no effect. At the end of a path they mark a folder.
+    /// Removes `.` and empty parts inside the path, because they have no effect. At the end of a path, such a part means that the
+    /// path is a folder.
     private static func withoutEmptyParts(_ path: String) -> String {
         let parts = path.utf8.split(separator: slash, omittingEmptySubsequences: false)
         let isFolder = parts.last.map { $0.isEmpty || $0.elementsEqual(dot) } ?? false

@@ -37,6 +37,6 @@ package enum PathStatus {
     }
 
     private static let attempts = 10
-    /// Microseconds.
+    /// The pause in microseconds between two calls while the file system reports a temporary error.
     private static let pause: useconds_t = 20_000
 }

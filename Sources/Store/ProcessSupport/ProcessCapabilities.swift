@@ -2,7 +2,7 @@ import Foundation
 
 /// The privileges of a process beyond the rights of its user. Source: capabilities(7), proc_pid_status(5).
 package struct ProcessCapabilities: Sendable, Equatable {
-    /// A capability of Linux. The raw value is its number in linux/capability.h.
+    /// A capability of Linux. The raw value is the capability's number in linux/capability.h.
     package enum Capability: Int, Sendable {
         /// The right to set a timer that wakes the machine from sleep. A user manager has this capability since systemd 254.
         case wakeAlarm = 35

@@ -8,7 +8,7 @@ import Synchronization
 /// that another thread needs to compute a digest.
 package enum ProcessExit {
     private static let cleaning = Mutex<[@Sendable () -> Void]>([])
-    /// Code of other authors may call `exit`, or return from its main function.
+    /// The actions are also registered with `atexit`, because an app may call `exit`, or return from its main function.
     private static let isRegistered = atexit { ProcessExit.clean() } == 0
 
     /// Registers an action for the end of this process. The latest action runs first.

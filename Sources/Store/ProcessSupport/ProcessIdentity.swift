@@ -2,9 +2,9 @@ import CLinux
 import Foundation
 import Glibc
 
-/// The identity of a process: its number, its start time and its PID namespace. The number alone is not sufficient: a later process
-/// can get the same number. A process of another namespace, for example in a container with the same home, can have the same number
-/// at the same time.
+/// The identity of a process: its number, its start time and its PID namespace. The number alone is not sufficient, because a later
+/// process can get the same number. A process of another namespace, for example in a container with the same home, can have the
+/// same number at the same time.
 package struct ProcessIdentity: Sendable, Hashable {
     package let pid: Int32
     /// The start time in clock ticks after boot, from /proc. The upper bits contain the PID namespace, so that the ledger stores and
@@ -60,7 +60,7 @@ package struct ProcessIdentity: Sendable, Hashable {
     /// The number of bits for the start time, enough for ten years after boot.
     private static let tickBits: Int64 = 35
 
-    /// The PID namespace of this process; 0 for the first namespace of the machine, or if it is unknown.
+    /// The PID namespace of this process. 0 for the first namespace of the machine, or if the namespace is unknown.
     private static let ownNamespace: Int64 = {
         var information = stat()
         // The first namespace has this number in every kernel. Others have numbers from 0xF0000000.
@@ -68,7 +68,8 @@ package struct ProcessIdentity: Sendable, Hashable {
         return Int64(information.st_ino & 0x0FFF_FFFF)
     }()
 
-    /// `true` if the process is in another PID namespace. In this namespace, its number can belong to another process.
+    /// `true` if the process is in another PID namespace. In the namespace of the caller, the same number can belong to another
+    /// process.
     package var isOfAnotherNamespace: Bool { start >> Self.tickBits != Self.ownNamespace }
 
     /// `true` if the process is still running. `false` for a zombie. If the state is unknown because of a temporary error, the

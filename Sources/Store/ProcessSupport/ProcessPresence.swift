@@ -2,15 +2,16 @@ import CLinux
 import Foundation
 import Synchronization
 
-/// Shows processes in other PID and time namespaces that this process is running, because its number and start time have no meaning
-/// there.
+/// Shows processes in other PID and time namespaces that this process is running, because the number and the start time of this
+/// process have no meaning in those namespaces.
 ///
 /// The process holds a shared lock on one byte of a file next to the ledger. The offset of the byte is computed from the identity
 /// of the process. The kernel releases the lock when the process ends.
 package final class ProcessPresence: Sendable {
     private let process: ProcessIdentity
     private let directories: AppDirectories
-    /// -1 until the file can be opened and locked. Until then, processes in other namespaces treat this process as ended.
+    /// The descriptor of the lock file, or -1 until the file can be opened and locked. Until then, processes in other namespaces
+    /// treat this process as ended.
     private let descriptor = Mutex<Int32>(-1)
 
     package init(of process: ProcessIdentity = .current, in directories: AppDirectories) {

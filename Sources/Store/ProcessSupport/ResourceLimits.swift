@@ -1,7 +1,7 @@
 import Glibc
 
-/// The limits that a process inherits from its terminal (`ulimit`). An agent must not keep them, because it runs longer than the
-/// terminal.
+/// The limits that a process inherits from its terminal (`ulimit`). An agent must not keep these limits, because an agent runs
+/// longer than the terminal.
 package enum ResourceLimits {
     /// Raises the limits of file size, processor time and memory, as far as the system permits.
     package static func raise() {

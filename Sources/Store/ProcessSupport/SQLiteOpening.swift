@@ -2,7 +2,8 @@ import CLinux
 import Glibc
 
 /// The system calls with which SQLite opens and reads files in this process. If SQLite cannot open a file for writing, it opens the
-/// file read-only, and the file stays read-only. ``call`` prevents this if the file is writable and the error is temporary.
+/// file read-only, and the file stays read-only. The function ``call`` prevents this if the file is writable and the error is
+/// temporary.
 package enum SQLiteOpening {
     package static let call: @convention(c) (UnsafePointer<CChar>, CInt, CInt) -> CInt = clinux_open_for_sqlite
 

@@ -8,14 +8,14 @@ import Foundation
 /// folder, restores it from a backup, or connects its drive again. But if the drive is not connected, the path is a folder below
 /// the empty mount point.
 ///
-/// The identities of the folders are compared only if the mounts differ. In this case a replaced folder is not accepted, because no
-/// process can check whether the other process would see the new folder.
+/// The identities of the folders are compared only if the mounts differ. In this case a replaced folder is not accepted, because
+/// this process cannot check whether the other process would see the new folder.
 package struct SeenFolder: Equatable, Sendable {
-    /// The mount namespace and the root folder of the process; `nil` if unknown.
+    /// The mount namespace and the root folder of the process. `nil` if they are unknown.
     let view: String?
-    /// The folder itself.
+    /// The identity of the folder itself.
     let folder: String
-    /// The mount point of the folder's file system; `nil` if it is the root folder, or unknown.
+    /// The mount point of the folder's file system. `nil` if the mount point is the root folder, or is unknown.
     let mount: String?
 
     init(view: String?, folder: String, mount: String? = nil) { (self.view, self.folder, self.mount) = (view, folder, mount) }
@@ -50,7 +50,7 @@ package struct SeenFolder: Equatable, Sendable {
         isSame(as: SeenFolder(view: Self.ownView, folder: Self.identity(path) ?? ""))
     }
 
-    /// Returns `true` if the folder at the path is the recorded folder itself, and not another folder with its path.
+    /// Returns `true` if the folder at the path is the recorded folder itself, and not another folder with the same path.
     package func isUnchanged(at path: String) -> Bool { Self.identity(path) == folder }
 
     /// The mount point of the drive that contained the folder, if no drive is mounted there now. Otherwise, and for a process with

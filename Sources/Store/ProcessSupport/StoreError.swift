@@ -1,16 +1,17 @@
 import Foundation
 
-/// An error of the files of a ledger or a store. The message of each case contains the file and what to do.
+/// An error of the files of a ledger or a store. The message of each case contains the path of the file and what the user has to
+/// do.
 package enum StoreError: Error, Sendable, Equatable, CustomStringConvertible {
     case cannotCreate(path: String, reason: String)
-    /// The folder belongs to another user, or other users may write to it. Another try does not help.
+    /// The folder belongs to another user, or other users may write to it. Another attempt does not help.
     case unsafeFolder(path: String)
     case notADatabase(path: String)
     case newerVersion(path: String)
     case readOnly(path: String)
     case busy(path: String)
     case diskFull(path: String)
-    /// The disk or the limit of open files caused an error. Another try may succeed.
+    /// The disk or the limit of open files caused an error. Another attempt may succeed.
     case troubled(path: String, reason: String)
     case failed(path: String, reason: String)
     /// The ledger or one of its other files was removed or replaced while this process had it open.
@@ -36,8 +37,8 @@ package enum StoreError: Error, Sendable, Equatable, CustomStringConvertible {
         }
     }
 
-    /// Returns the error for a failed call of inotify or epoll. Their error number for too many watches is the number of a full
-    /// disk, so this error is never reported as a full disk.
+    /// Returns the error for a failed call of inotify or epoll. For too many watches, these calls report the error number of a full
+    /// disk. So an error of these calls is never reported as a full disk.
     package static func notWatched(_ path: String, _ number: Int32, _ what: String) -> StoreError {
         let reason = what + String(cString: strerror(number))
         return FileFault(number).isPassing ? .troubled(path: path, reason: reason) : .failed(path: path, reason: reason)

@@ -9,15 +9,15 @@ package enum ThisProcess {
         return TimeZone.current
     }
 
-    /// The time of the wall clock. In a rehearsal, it is the time of the rehearsal's clock.
+    /// The time of the wall clock. In a rehearsal, this is the time of the rehearsal's clock.
     package static var now: Date { Date(timeIntervalSinceNow: RehearsalHome.clockOffset) }
 
     /// The program and its arguments. `CommandLine.arguments` is not used, because it is empty if a system file cannot be opened at
     /// that moment. The command would then print its help and exit with code 0.
     package static let arguments = list { String(cString: $0) }
 
-    /// The arguments whose bytes are not UTF-8, as ``arguments`` contains them. These arguments contain U+FFFD, so they can be the
-    /// name of another file.
+    /// The arguments whose bytes are not UTF-8, as ``arguments`` contains them. In ``arguments``, these arguments contain U+FFFD,
+    /// so such an argument can be the name of another file.
     package static let unreadableArguments = Set(list { String(validatingCString: $0) == nil ? String(cString: $0) : nil })
 
     private static func list(_ read: (UnsafePointer<CChar>) -> String?) -> [String] {
@@ -29,7 +29,7 @@ package enum ThisProcess {
         return list
     }
 
-    /// The path of the executable. If an upgrade has replaced the file, it is the path of the new file.
+    /// The path of the executable. If an upgrade has replaced the file, this is the path of the new file.
     package static var executablePath: String { Self.executable(of: getpid())?.path ?? arguments.first ?? "" }
 
     /// `true` if the executable was removed or replaced.

@@ -4,7 +4,7 @@
 /// the lock and makes no progress, the wait ends. A longer wait would not help, because the user has to continue or end that
 /// process.
 package struct WriterTimeLimit: Sendable {
-    /// The time after which a wait ends in any case. 300 simultaneous commands on two cores need less, even during other work.
+    /// The time after which a wait ends in any case. 300 simultaneous commands on two cores need less time, even during other work.
     private static let longest = Duration.seconds(900)
     /// The time without progress after which a wait ends, even if the holder is at work.
     private static let longestWithoutMovement = Duration.seconds(60)
@@ -49,7 +49,7 @@ package struct WriterTimeLimit: Sendable {
         let found = holder(look?.holder)
         if found?.isStopped == true { return false }
         if let look, look.holder != found?.pid {
-            // The lock changed hands, although nothing was committed.
+            // Another process now holds the lock, which is also progress, although no process has committed.
             (movedAt, self.look) = (now, nil)
             return true
         }

@@ -22,14 +22,15 @@ package final class WriterWait: Sendable {
     package func limit(to limit: Duration?) { state.withLock { $0.limit = limit } }
 
     /// Waits for a moment: 0.1 ms in the first 100 rounds, then 1 ms, then 5 ms from round 1000 on. SQLite's own wait function is
-    /// not used, because it sleeps longer each time, up to 100 ms. The agent and the app often need the lock at the same time, so
-    /// these sleeps would delay them longer than the other process does.
+    /// not used, because it sleeps longer each time, up to 100 ms. The agent and the app often need the lock at the same time, but
+    /// only for moments. These sleeps would be longer than the other process holds the lock.
     ///
     /// - Parameter round: the number of earlier calls for the same lock.
     /// - Returns: `true` if the caller should try again.
     package func wait(_ round: Int) -> Bool {
         let now = SuspendingClock.now
-        // The limit is measured by the clock, because a pause of one millisecond takes many on a busy machine.
+        // The limit is measured with the clock and not with the number of rounds, because a pause of one millisecond can take many
+        // milliseconds on a busy machine.
         let shouldContinue = state.withLock { state in
             if round == 0 { (state.began, state.patience) = (now, nil) }
             if let limit = state.limit { return state.began.duration(to: now) < limit }
@@ -44,7 +45,7 @@ package final class WriterWait: Sendable {
     /// Returns the pause in microseconds. Hundreds of processes that try every millisecond leave no time for the holder of the lock.
     private static func pause(_ round: Int) -> UInt32 { round < 100 ? 100 : round < 1_000 ? 1_000 : 5_000 }
 
-    /// SQLite writes commits to the log, and copies the log into the database.
+    /// Returns the identities of both files, because SQLite writes commits to the log, and copies the log into the database.
     private func writes() -> [FileIdentity?] { [FileIdentity(database), FileIdentity(database + "-wal")] }
 
     private func holder(_ known: Int32?) -> RunningProcess? {

@@ -27,11 +27,12 @@ package struct DatabaseFile: Sendable {
         (self.path, self.migrator) = (path, migrator)
     }
 
-    /// Replaces system calls for every connection of this process, because SQLite has one table of system calls.
+    /// Replaces system calls for every connection of this process, because all connections of a process share SQLite's table of
+    /// system calls.
     private static let opensFilesAsWanted: Void = {
         guard let system = sqlite3_vfs_find(nil), let replace = system.pointee.xSetSystemCall else { return }
         _ = replace(system, "open", unsafeBitCast(SQLiteOpening.call, to: sqlite3_syscall_ptr.self))
-        // SQLite is built with one of the two functions.
+        // Both names are replaced, because SQLite is built with one of these two functions.
         for name in ["pread", "pread64"] {
             _ = replace(system, name, unsafeBitCast(SQLiteOpening.readCall, to: sqlite3_syscall_ptr.self))
         }
@@ -49,7 +50,7 @@ package struct DatabaseFile: Sendable {
     package func makeIfMissing() throws(StoreError) {
         let descriptor = Glibc.open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         if descriptor >= 0 {
-            // The umask may have removed bits.
+            // The mode is set again, because the umask may have removed permissions.
             fchmod(descriptor, 0o600)
             close(descriptor)
             return
@@ -67,7 +68,7 @@ package struct DatabaseFile: Sendable {
     package func openToRead() throws -> DatabaseQueue {
         Self.forgetEarlierFault()
         var information = stat()
-        // SQLite waits for the other end of a named pipe.
+        // Only files and folders are opened, because SQLite would wait for the other end of a named pipe.
         if stat(path, &information) == 0, ![S_IFREG, S_IFDIR].contains(information.st_mode & S_IFMT) {
             throw DatabaseError(resultCode: .SQLITE_NOTADB)
         }
@@ -78,8 +79,8 @@ package struct DatabaseFile: Sendable {
         return try DatabaseQueue(path: path, configuration: configuration)
     }
 
-    /// Discards the last error of a read, which is kept for each thread. An error of another file is not the reason for an error of this
-    /// file.
+    /// Discards the last error of a read, which is kept for each thread. Otherwise an error of another file could be reported as
+    /// the reason for an error of this file.
     private static func forgetEarlierFault() { _ = SQLiteOpening.consumeReadFault() }
 
     /// Opens a read-only connection after a check of all pages. The check is necessary because the tables of a file that was
@@ -94,14 +95,16 @@ package struct DatabaseFile: Sendable {
         return queue
     }
 
-    /// Inspects the file before it is opened for writing, because opening for writing changes the file (GRDB writes once to create the
-    /// write-ahead log). A change that another process did not complete is rolled back: until then no connection can read the file.
+    /// Inspects the file before it is opened for writing, because opening for writing changes the file (GRDB writes once to create
+    /// the write-ahead log). A change that another process did not complete is rolled back first, because no connection can read
+    /// the file before that.
     ///
     /// - Returns: the state, and the closed connection that read it.
     private func inspect() throws -> (state: State, closed: DatabaseQueue?) {
         var information = stat()
         guard stat(path, &information) == 0 else {
-            // Only an absent file is missing. A file that cannot be inspected for a moment keeps its content.
+            // The file counts as missing only if the path does not exist. A file that cannot be inspected at the moment may still
+            // exist.
             guard FileFault(errno).isAbsence else {
                 throw DatabaseError(resultCode: .SQLITE_CANTOPEN, message: String(cString: strerror(errno)))
             }
@@ -161,7 +164,7 @@ package struct DatabaseFile: Sendable {
             try openToRead().backup(to: copy)
             return copy
         } catch let error as DatabaseError where [.SQLITE_CANTOPEN, .SQLITE_READONLY].contains(error.resultCode) {
-            // The index of the log is missing and cannot be created. If the log has no rows, the file is complete.
+            // The index of the log is missing and cannot be created. If the log is empty, the database file contains all rows.
             let log = PathStatus.at(path + "-wal")
             guard log.isAbsent || log.information?.st_size == 0,
                 let content = FileManager.default.contents(atPath: path), content.count >= Self.headerSize
@@ -220,7 +223,7 @@ package struct DatabaseFile: Sendable {
         if let (state, look) = try? inspect(), state == .current { return (try connect(), look) }
         return try FileLock.whileHolding(turn, besides: path, isRequired: requiresTurn) {
             let (state, look) = try inspectKnownVersion()
-            // The previous holder of the lock may have created the tables.
+            // The process that held the lock before may have created the tables.
             if state == .current { return (try connect(), look) }
             let queue = try connect(makesLog: true)
             try migrator.migrate(queue)
@@ -228,7 +231,7 @@ package struct DatabaseFile: Sendable {
         }
     }
 
-    /// - Parameter makesLog: writes to the file to create a write-ahead log, which is then kept.
+    /// - Parameter makesLog: `true` to write to the file, so that SQLite creates a write-ahead log, which is then kept.
     private func connect(
         _ label: String, _ wait: WriterWait, mustWrite: Bool, makesLog: Bool, _ pragmas: String
     ) throws -> DatabaseQueue {
@@ -238,7 +241,8 @@ package struct DatabaseFile: Sendable {
         configuration.busyMode = .callback { wait.wait($0) }
         configuration.label = label
         let queue = try DatabaseQueue(path: path, configuration: configuration)
-        // GRDB sets NORMAL for WAL after `prepareDatabase`: a commit would survive a crash but not a power cut.
+        // GRDB sets `synchronous` to NORMAL for WAL after `prepareDatabase`. With NORMAL, a commit would survive a crash but not a
+        // power cut.
         try queue.inDatabase { database in
             if mustWrite, sqlite3_db_readonly(database.sqliteConnection, "main") != 0 {
                 throw DatabaseError(resultCode: .SQLITE_READONLY)
@@ -269,7 +273,8 @@ package struct DatabaseFile: Sendable {
         return isCurrent ? queue : nil
     }
 
-    /// Keeps the log after the last connection is closed. The log is emptied then, because it contains old versions of rows.
+    /// Keeps the log file after the last connection is closed. SQLite empties the log file at this time, because it contains old
+    /// versions of rows.
     private static func makeLogPersistent(_ database: Database) throws {
         try database.execute(sql: "PRAGMA journal_size_limit = 0")
         var isKept: CInt = 1

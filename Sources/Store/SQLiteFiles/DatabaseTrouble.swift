@@ -11,14 +11,15 @@ package enum DatabaseTrouble: Sendable {
     case busy
     /// The disk has no space for bytes or files, or the owner's quota is used up.
     case noRoom
-    /// A temporary error: another attempt may succeed. A used quota is included if SQLite does not distinguish it.
+    /// A temporary error, so another attempt may succeed. A used quota is included if SQLite does not distinguish it from other
+    /// errors.
     case passing(reason: String)
     case other(reason: String)
 
     package init(_ error: DatabaseError, path: String) {
         let readFault = SQLiteOpening.consumeReadFault()
         if readFault != 0, [.SQLITE_NOTADB, .SQLITE_CORRUPT].contains(error.resultCode) {
-            // SQLite reports a damaged database if the disk failed to read once.
+            // This error is temporary, because SQLite also reports a damaged database if a single read of the disk failed.
             self = .passing(reason: String(cString: strerror(readFault)))
         } else {
             self.init(error, path: path) { Self.fault(at: path) }
@@ -55,8 +56,8 @@ package enum DatabaseTrouble: Sendable {
             }
     }
 
-    /// Returns the reason why SQLite cannot open a file, because SQLite does not report it. The file is not opened for this, because
-    /// closing it would release the locks of other connections of this process.
+    /// Returns the error number of the failed opening of a file, because SQLite does not report this number. This function does not
+    /// open the file, because closing it would release the locks of other connections of this process.
     private static func fault(at path: String) -> Int32? {
         let number = SQLiteOpening.fault
         if number != 0 { return number }

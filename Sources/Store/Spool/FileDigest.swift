@@ -32,7 +32,8 @@ package enum FileDigest {
     /// be read.
     package static func sha1(of url: URL) -> String { Hex.text(Data(digest(of: url, .sha1))) }
 
-    /// Returns the SHA-1 of data, for protocols in which the digest proves that the data was read. It does not protect a secret.
+    /// Returns the SHA-1 of data, for protocols in which the digest proves that the data was read. The digest does not protect a
+    /// secret.
     package static func sha1(of data: Data) -> Data {
         var digest = RunningDigest(.sha1)
         data.withUnsafeBytes { digest.update($0) }
@@ -54,7 +55,7 @@ package enum FileDigest {
         var information = stat()
         guard fstat(descriptor, &information) == 0 else { throw .unreadable(path, reason: String(cString: strerror(errno))) }
         let size = Int(information.st_size)
-        // The buffer is one byte longer than the file, so the second read finds the end.
+        // The buffer of a small file is one byte longer than the file, so the second read already returns 0 bytes.
         var buffer = [UInt8](repeating: 0, count: min(1 << 18, max(0, size) + 1))
         var offset: off_t = 0
         while true {

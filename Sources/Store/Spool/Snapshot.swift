@@ -3,9 +3,9 @@ import CLinux
 import Foundation
 import TransferMachines
 
-/// The agent's copy of a file. It is made when the file is queued, so later changes of the original have no effect. Until
-/// ``keep()``, the copy belongs to the process that made it: no agent removes the copy, and it is removed when the last reference
-/// is released.
+/// The agent's copy of a file. The copy is made when the file is queued, so later changes of the original have no effect. Until
+/// ``keep()``, the copy belongs to the process that made it. No agent removes such a copy, and the copy is removed when the last
+/// reference is released.
 package struct Snapshot: Sendable {
     private let copy: SpoolCopy
     package let byteCount: Int64
@@ -21,7 +21,7 @@ package struct Snapshot: Sendable {
     /// The name of the copy in the spool.
     package var name: String { copy.name }
 
-    /// Gives the copy to the agent. Call it after a row with the name of the copy was committed.
+    /// Gives the copy to the agent. Call this method after a row with the name of the copy was committed.
     package func keep() { copy.keep() }
 
     /// Removes the copy, because it will not be sent. Has no effect after ``keep()``.
@@ -66,7 +66,7 @@ package struct Snapshot: Sendable {
         try checking(input)
         let original = try make(of: input, source.path, in: directories, allowsEmpty: allowsEmpty)
         let copy = original.copy
-        // Most copies are not changed, and then the file is not read again.
+        // Most copies are not changed. In this case the file is not read again.
         guard try preparing(URL(fileURLWithPath: copy.path)) else { return original }
         let descriptor = clinux_open(copy.path, O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0)
         guard descriptor >= 0 else {
@@ -167,7 +167,7 @@ package struct Snapshot: Sendable {
         }
         defer { close(descriptor) }
         let snapshot = try body(copy, descriptor)
-        // The sync comes last, so that the name is durable as well.
+        // The file is synced after it has its name, so that the name also survives a power cut.
         guard !isUnnamed || clinux_name_file(descriptor, copy.path) == 0, fsync(descriptor) == 0 else {
             throw cannotWrite(errno, copy.path, in: directories)
         }
@@ -193,7 +193,7 @@ package struct Snapshot: Sendable {
     ) throws(Failure) -> (digest: String, byteCount: Int64) {
         var digest = RunningDigest()
         let size = information.st_size
-        // Holes need no space.
+        // The holes of a sparse file need no space.
         let needed = min(Int64(size), Int64(clamping: information.st_blocks) * 512)
         guard needed <= DiskSpace.free(on: output) ?? .max else { throw .noSpace(directories.spool.path) }
         var buffer = [UInt8](repeating: 0, count: min(1 << 18, max(1, size)))
@@ -203,7 +203,7 @@ package struct Snapshot: Sendable {
             let hole = clinux_next_hole(input, offset, size)
             while offset < hole {
                 let count = FileFault.uninterrupted { pread(input, &buffer, min(buffer.count, Int(hole - offset)), offset) }
-                // The file became shorter. The caller detects this.
+                // The original became shorter while it was copied. The caller detects this.
                 if count == 0 { return (digest.hex, Int64(offset)) }
                 guard count > 0 else { throw .unreadable(inputPath, reason: String(cString: strerror(errno))) }
                 var written = 0
@@ -230,7 +230,7 @@ package struct Snapshot: Sendable {
     /// Returns the failure for an error number of a write.
     ///
     /// - Parameters:
-    ///   - number: the value of `errno`, which is read before the path is computed, because that may change `errno`.
+    ///   - number: the value of `errno`, which is read before the path is computed, because the computation may change `errno`.
     ///   - path: the path of the copy.
     private static func cannotWrite(
         _ number: Int32, _ path: @autoclosure () -> String, in directories: AppDirectories

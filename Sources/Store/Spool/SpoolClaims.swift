@@ -9,7 +9,7 @@ final class SpoolCopy: Sendable {
     private let directories: AppDirectories
     private let isOwn = Mutex(true)
 
-    /// Claims the name before the file is created. Waits while an agent looks for files of dead processes.
+    /// Claims the name before the file is created. Waits while an agent searches for files of processes that have ended.
     init(_ name: String, in directories: AppDirectories) throws(StoreError) {
         (self.name, self.directories) = (name, directories)
         try SpoolClaims.shared.begin(name, in: directories)
@@ -20,7 +20,7 @@ final class SpoolCopy: Sendable {
     /// Gives the file to the agent, because a durable row has its name.
     func keep() { if giveUp() { SpoolClaims.shared.end(name, in: directories) } }
 
-    /// Removes the file, because no row will have its name. No effect after ``keep()``.
+    /// Removes the file, because no row will have its name. This call has no effect after ``keep()``.
     func discard() {
         guard giveUp() else { return }
         unlink(path)
@@ -50,7 +50,7 @@ private final class SpoolClaims: Sendable {
         init(_ lock: consuming FileLock) { self.lock = lock }
     }
 
-    /// The claims by the lock's path, because tests have many spools.
+    /// The claims, by the path of the spool's lock. A process usually has one spool, but tests have many.
     private let claims = Mutex<[String: Claim]>([:])
 
     func begin(_ name: String, in directories: AppDirectories) throws(StoreError) {

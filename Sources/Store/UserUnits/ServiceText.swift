@@ -34,9 +34,10 @@ struct ServiceText {
     /// The path that a condition requires and that is missing.
     var missingPath: String? { settings.lazy.compactMap(\.neededPath).first { access($0, F_OK) != 0 } }
 
-    /// The first line that prevents the start of the program, or may prevent it; `nil` if there is no such line.
+    /// The first line that prevents the start of the program, or may prevent the start. `nil` if no line prevents the start.
     ///
-    /// A condition on an existing file is the only condition that is known to be met at a later time.
+    /// A condition that an existing file meets is accepted. For any other condition it is unknown whether the condition will be met
+    /// at a later time.
     var obstacle: String? {
         settings.first { setting in
             if isAdded, setting.name == "ExecStart" { return true }

@@ -4,8 +4,8 @@ import ProcessSupport
 
 /// Functions for files with which the user's session starts programs: units and autostart entries.
 package enum StartingFile {
-    /// Returns the environment variables that set the folders of the app. They are written into the file, because a session at the
-    /// next login may not set them.
+    /// Returns the environment variables that set the folders of the app. These variables are written into the file, because the
+    /// session at the next login may not set them.
     package static func folderVariables(_ environment: [String: String]) -> [(name: String, value: String)] {
         ["XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME"].compactMap { name in environment[name].map { (name, $0) } }
     }

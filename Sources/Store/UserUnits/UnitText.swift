@@ -51,7 +51,7 @@ struct UnitText {
             """
     }
 
-    /// The text of the socket. Its datagrams have no content: only their arrival is used.
+    /// The text of the socket unit. The content of the socket's datagrams is ignored, because only their arrival has a meaning.
     var socket: String {
         """
         \(Self.origin)[Unit]
@@ -93,7 +93,7 @@ struct UnitText {
 
     // MARK: Quoting
 
-    /// Escapes a setting that is not a command line: quotes would be part of the value.
+    /// Escapes the value of a setting that is not a command line. In such a setting, quotes would be part of the value.
     private static func path(_ path: String) -> String { path.replacingOccurrences(of: "%", with: "%%") }
 
     static func escaped(_ text: String) -> String {

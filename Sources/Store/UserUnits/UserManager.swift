@@ -72,7 +72,7 @@ struct Systemctl: UserManager {
         return Date(timeIntervalSince1970: Double(timegm(&parts)))
     }
 
-    /// Runs `systemctl` with a time limit, because it has none itself.
+    /// Runs `systemctl` with a time limit, because `systemctl` itself has no time limit.
     @discardableResult
     private func call(_ arguments: [String], seconds: Int = UserUnits.patience) throws(UserUnits.Failure) -> String {
         let child = ChildProcess(

@@ -51,14 +51,14 @@ package struct UserUnits: Sendable {
     /// the file. The app never writes it, because the service does not start if the user manager does not have the capability.
     package var wakeDropIn: URL { folder.appendingPathComponent(name(.service) + ".d/wake.conf") }
 
-    /// A Boolean value: a user manager is running.
+    /// `true` if a user manager is running.
     package var hasManager: Bool {
         guard let runtime = environment["XDG_RUNTIME_DIR"] else { return false }
         return access(runtime + "/systemd/private", F_OK) == 0
     }
 
-    /// A Boolean value: the user manager runs from boot on, also if the user is not logged in. logind stores this as a file with
-    /// the user's name (loginctl(1), enable-linger).
+    /// `true` if the user manager runs from boot on, also if the user is not logged in. logind stores this as a file with the
+    /// user's name (loginctl(1), enable-linger).
     package static var lingers: Bool {
         guard let entry = getpwuid(getuid()) else { return false }
         return access("/var/lib/systemd/linger/" + String(cString: entry.pointee.pw_name), F_OK) == 0
@@ -98,7 +98,7 @@ package struct UserUnits: Sendable {
     /// Returns the text of the unit's file, or `nil` if the file is missing or cannot be read.
     package func text(_ kind: Kind) -> String? { try? String(contentsOf: url(kind), encoding: .utf8) }
 
-    /// The path that the service's own file requires, if this path is missing. `nil` if the path exists.
+    /// The missing path that the service's own file requires. `nil` if no required path is missing.
     package var missingProgram: String? { text(.service).flatMap { ServiceText($0, isAdded: false).missingPath } }
 
     /// The next time of the timer, as the user manager reports it. `nil` if the timer has no next time, or if the user manager did
@@ -115,7 +115,7 @@ package struct UserUnits: Sendable {
     package func install(command: [String], program: String, displayName: String) throws(StoreError) {
         let text = UnitText(directories: directories, environment: environment, displayName: displayName)
         try write(text.service(command: command, program: program, socket: name(.socket)), .service)
-        // A masked socket stays masked: the agent reports this, and does not exit.
+        // A masked socket is not changed. In this case the agent reports the mask, and does not exit.
         if !isMasked(.socket) { try write(text.socket, .socket) }
         try? manager.reload()
         try? manager.start(name(.socket), waits: false)
@@ -134,7 +134,7 @@ package struct UserUnits: Sendable {
         return wasThere ? url(.service).path : nil
     }
 
-    /// Writes a unit and its link. `systemctl enable` would need a message bus for the same link.
+    /// Writes a unit and its link. `systemctl enable` would create the same link, but would need a message bus.
     private func write(_ text: String, _ kind: Kind) throws(StoreError) {
         try StartingFile.write(text, to: url(kind))
         let link = link(kind)
@@ -161,7 +161,7 @@ package struct UserUnits: Sendable {
     /// - Returns: `false` if no process listens on the socket.
     package func ring() -> Bool {
         guard let path = bell, let socket = LocalSocket.connect(to: path, sendsDatagrams: true) else { return false }
-        // A full queue already contains a notification.
+        // If the queue of the socket is full (EAGAIN), it already contains a change notification.
         return socket.write([1]) || errno == EAGAIN
     }
 
@@ -191,8 +191,8 @@ package struct UserUnits: Sendable {
         do throws(Failure) {
             try manager.start(name(.socket))
         } catch {
-            // systemd does not start a socket while its service runs, for example after `unschedule` has stopped the socket. A restart of
-            // the service also starts the socket. A restart does not start a socket that has failed.
+            // systemd does not start a socket while the socket's service runs, for example after `unschedule` has stopped the
+            // socket. A restart of the service also starts the socket. A restart does not start a socket that has failed.
             if property("ActiveState", of: .socket) == "inactive", property("ActiveState", of: .service) == "active" {
                 try? manager.restart(name(.service), waits: false)
             }
@@ -202,7 +202,7 @@ package struct UserUnits: Sendable {
 
     // MARK: The timer
 
-    /// Starts the service at the given time, also after a reboot or a sleep, and whenever the clock or the time zone changes.
+    /// Starts the service at the given time, also after a reboot or a sleep, and each time the clock or the time zone changes.
     ///
     /// Cost: a few requests to the user manager. If the text of the timer has changed, the user manager also needs tens of
     /// milliseconds, because it reads all its units again.
@@ -218,7 +218,7 @@ package struct UserUnits: Sendable {
         }
         try demandService()
         if try hasStarted(by: instant) { return }
-        // The user manager may have read its units between an earlier change of the file and now.
+        // The user manager may not have read the unit files after an earlier change of the timer's file.
         if !isAnother {
             try manager.reload()
             if try hasStarted(by: instant) { return }
@@ -233,7 +233,7 @@ package struct UserUnits: Sendable {
         guard try manager.startedUnit(of: name(.timer)) == name(.service) else { return false }
         guard let instant else { return true }
         guard let next = try manager.nextElapse(of: name(.timer)) else { return false }
-        // The time is rounded up to a second.
+        // A difference below 2 s is accepted, because the time is rounded up to a complete second.
         return next.timeIntervalSince(instant) < 2
     }
 
