@@ -18,9 +18,11 @@ public struct BackgroundCommands: AsyncParsableCommand {
 
     public init() {}
 
-    /// Runs a command of the group and ends the process if the first argument is `background`. Otherwise returns at once.
+    /// Runs a command for background work and ends the process, if the first argument is `background`. Otherwise the method returns
+    /// at once.
     ///
-    /// Call it first, after the app's manifest was set. Example of a command line: `tide-example background why`.
+    /// Call this method before other work of the process, after the app's manifest was set. Example of a command line:
+    /// `tide-example background why`.
     @MainActor
     public static func runIfAsked(_ arguments: [String]? = nil) {
         let arguments = arguments ?? Array(ThisProcess.arguments.dropFirst())
@@ -46,17 +48,18 @@ public struct BackgroundCommands: AsyncParsableCommand {
 
     static var program: String { AppRuntime.programName }
 
-    /// The words that a user types before a command, for the examples in the help. They contain the group unless the app mounts
-    /// the commands one by one.
+    /// The words that a user types before a command, for the examples in the help. These words include `background`, unless the app
+    /// adds the commands one by one.
     static var typed: String {
         let group = configuration.commandName ?? ""
         return ThisProcess.arguments.dropFirst().prefix(2).contains(group) ? "\(program) \(group)" : program
     }
 }
 
-/// A command for the background work of an app, for example ``StatusCommand``. If an app has settings, it reads them before it runs a command.
+/// A command for the background work of an app, for example ``StatusCommand``. An app with settings reads its settings before it
+/// runs a command.
 public protocol BackgroundCommand: AsyncParsableCommand, CommandWithEffect {
-    /// Runs the command. `run()` prints its errors for the user.
+    /// Runs the command. `run()` prints the errors of this method for the user.
     func perform() async throws
 }
 

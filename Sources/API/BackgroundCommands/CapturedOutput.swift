@@ -1,7 +1,7 @@
 import Foundation
 import Synchronization
 
-/// The output of a command that runs in a test without a separate process.
+/// The output of a command that a test runs in the process of the test.
 package final class CapturedOutput: Sendable {
     /// The captured output of the command that this Swift task belongs to, or `nil` in a separate process.
     @TaskLocal package static var current: CapturedOutput?

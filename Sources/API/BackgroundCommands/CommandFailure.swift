@@ -79,7 +79,7 @@ package struct CommandFailure: Error {
 
     private static func status(of error: BGTaskScheduler.Error) -> ExitStatus {
         switch error.code {
-        // The ledger's errors were handled above. The other causes are a missing agent and an invalid date or delay.
+        // Errors of the ledger were handled above. The other causes are a missing agent, and an invalid date or delay.
         case .unavailable: .unavailable
         case .tooManyPendingTaskRequests, .immediateRunIneligible: .tryAgain
         case .notPermitted: .notPermitted

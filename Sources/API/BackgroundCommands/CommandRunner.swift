@@ -45,8 +45,8 @@ package enum CommandRunner {
         }
     }
 
-    /// Returns the first argument that the parser would split into one-letter options. It would find "h" in the file name "-photo.jpg",
-    /// print the help with the exit code 0, and ignore all other names.
+    /// Returns the first argument that the parser would split into one-letter options. For example, the parser would find the
+    /// option `-h` in the file name "-photo.jpg". It would print the help with the exit code 0, and ignore all other names.
     private static func unclearName(_ arguments: [String]) -> String? {
         arguments.prefix { $0 != "--" }.first { argument in
             guard argument.count > 2, argument.hasPrefix("-"), !argument.hasPrefix("--") else { return false }
@@ -55,7 +55,7 @@ package enum CommandRunner {
         }
     }
 
-    /// A user at a terminal is reminded of notifications that no desktop could show, until a summary has listed them.
+    /// Reminds a user at a terminal of notifications that no desktop could show, until a summary has listed these notifications.
     private static func remind(_ program: String, after command: any ParsableCommand) {
         guard Terminal.isTerminal(STDERR_FILENO), (command as? any CommandWithEffect)?.effect != .summarizes else { return }
         guard let line = (try? UnseenNotifications.current())?.reminder(program: program) else { return }

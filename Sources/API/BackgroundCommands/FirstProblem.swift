@@ -19,7 +19,7 @@ package struct FirstProblem {
         add(failure.status, at: position)
     }
 
-    /// - Throws: `ExitCode` if there was a problem. The problems were printed before.
+    /// - Throws: `ExitCode` if a problem was recorded. The problems were printed before.
     package func throwIfAny() throws {
         if let first { throw ExitCode(first.status.rawValue) }
     }

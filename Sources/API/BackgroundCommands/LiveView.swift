@@ -17,7 +17,8 @@ package enum LiveView {
         }
         let retry = ReadRetry()
         for await _ in rings {
-            // A change notification can arrive before the commit is visible. If that takes too long, the readable state is shown first.
+            // A change notification can arrive before the commit is visible. If the commit takes too long, the current readable
+            // state is shown first.
             do {
                 try AppRuntime.shared.ledger().readAfterRing { _ in }
                 retry.succeeded()

@@ -22,7 +22,7 @@ package struct NotificationsReport: Encodable {
         }
         let hidden = Set(records.filter(\.life.isHidden).map(\.identifier))
         let untold = hidden.union(records.filter(\.life.isUnreported).map(\.identifier))
-        // Notifications that wait for the same summary are also pending.
+        // A notification in a summary that the user has not seen is also pending.
         let pending = records.filter { untold.contains($0.identifier) || $0.summary.map(untold.contains) ?? false }
         let waiting = Set(pending.map(\.identifier))
         let delivered = records.filter { $0.life.wasReported && !$0.isAgents && !waiting.contains($0.identifier) }

@@ -107,7 +107,8 @@ public struct NotifyCommand: BackgroundCommand {
     enum Outcome {
         case button, notification, dismissed, expired, nothing
 
-        /// `true` if the server shows buttons, or `nil` if the notification left the screen before the user could respond.
+        /// `true` if the server shows buttons, or `nil` if the notification was removed from the screen before the user could
+        /// respond.
         var provesButtons: Bool? {
             switch self {
             case .button: true
@@ -195,7 +196,7 @@ public struct NotifyCommand: BackgroundCommand {
         }
     }
 
-    /// Returns where the server shows its buttons. Source: measured.
+    /// Returns a text about the place where the server shows buttons. Source: measurements with these servers.
     private static func way(_ server: String) -> String {
         switch server {
         case "dunst": "dunst shows no buttons. Click the notification with the middle mouse button, or use the dunst menu."

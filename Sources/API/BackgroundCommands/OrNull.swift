@@ -1,4 +1,4 @@
-/// A value that is encoded as `null` if the value is missing, so that the JSON output always contains every key.
+/// A wrapper that encodes a missing value as `null`, so that the JSON output always contains every key.
 package struct OrNull<Value: Encodable>: Encodable {
     package let value: Value?
 

@@ -8,8 +8,8 @@ package enum Output {
         Terminal.isTerminal(descriptor) && Terminal.understandsSequences && !Terminal.refusesColor
     }
 
-    /// Prepares the standard descriptors and the umask. Call it first, because otherwise output could be written to a file that is
-    /// opened later. The user can read and write each file that is created, also if the umask forbids this.
+    /// Prepares the standard descriptors and the umask. Call this method before any file is opened, because otherwise output could
+    /// be written to that file. The user can read and write each file that is created, also if the umask forbids this.
     package static func prepare() {
         StandardDescriptors.occupyClosed()
         umask(umask(0o077) & ~0o700)
@@ -35,7 +35,7 @@ package enum Output {
     /// Prints a complete document unchanged.
     package static func document(_ text: String) { write(Data(text.utf8), to: STDOUT_FILENO) }
 
-    /// Writes a file. If a file of that name exists, it is replaced. A folder, a link, a device or a pipe is not replaced.
+    /// Writes a file. An existing file with this name is replaced. A folder, a link, a device or a pipe is not replaced.
     ///
     /// - Parameter isPrivate: `true` if other users must not read the file.
     package static func file(_ data: Data, to path: String, isPrivate: Bool = false) throws {
@@ -76,8 +76,8 @@ package enum Output {
         return write(Data((colored(text, on: descriptor) + "\n").utf8), to: descriptor)
     }
 
-    // Private marks that are replaced by colors when a line is printed. Texts from servers and file names cannot contain them,
-    // because they are removed first.
+    // Private marks that are replaced by colors when a line is printed. Texts from servers and file names cannot contain these
+    // marks, because the marks are removed from such texts first.
     private static let boldMark = "\u{F0001}"
     private static let loudMark = "\u{F0002}"
     private static let plainMark = "\u{F0003}"

@@ -4,7 +4,8 @@ import BackgroundScheduling
 // Words for the user, for values that `--json` prints with their API names.
 
 extension LaunchKind {
-    /// A launch for an identifier: "daily check (StormyNoon)", "results of downloads (StormyDownloads)".
+    /// Returns the words for a launch with an identifier, for example "daily check (StormyNoon)" or "results of downloads
+    /// (StormyDownloads)".
     func words(_ identifier: String) -> String {
         let name = BackgroundCommands.name(of: identifier)
         switch self {
@@ -19,7 +20,8 @@ extension LaunchKind {
 }
 
 extension LaunchRecord {
-    /// The outcome in a word. A launch that only delivered results did not itself complete or fail with them.
+    /// The outcome in one word. A launch that only delivered the results of transfers has other words, because these results are
+    /// not its own.
     var outcomeWords: String {
         switch (kind, outcome) {
         case (_, nil): "running"
@@ -45,6 +47,6 @@ extension ConditionVerdict.Name {
         }
     }
 
-    /// The condition waits as planned if it is not met: it is not a failure.
+    /// `true` if an unmet condition is a planned wait and not a failure.
     var isPlanned: Bool { self != .systemWake }
 }

@@ -34,13 +34,14 @@ public struct QuitCommand: BackgroundCommand {
             try transaction.setFact(.significantTime, nil)
             try stopContinuedProcessing(transaction)
             try transaction.dropQuestions()
-            // A press whose launch is ended here must not open a chooser later.
+            // Responses of the user are marked as delivered, because an earlier press must not open a file chooser later.
             for response in try transaction.undeliveredResponses() {
                 try transaction.responseWasDelivered(response.id!, now: AppRuntime.shared.now)
             }
             return (
                 try transaction.deleteAllRequests(), try pauseTransfers(transaction), try withdrawNotifications(transaction),
-                // Launches that a dead agent left behind need a new agent, which warns them and waits.
+                // If an agent was killed, its launches may still run. A new agent then warns these launches and waits for their
+                // end.
                 try isRunning || transaction.liveLaunches().contains { $0.kind != .continuedProcessing }
                     ? transaction.addControl(.quit, now: AppRuntime.shared.now) : nil
             )
@@ -48,7 +49,7 @@ public struct QuitCommand: BackgroundCommand {
         AutostartEntry(directories: runtime.directories).remove()
         report(requests, transfers)
         if notices.count > 0 { Output.line("Withdrew \(notices.count) notification\(notices.count == 1 ? "" : "s").") }
-        // These notifications were never shown, and will not be shown.
+        // These notifications were never shown. They are listed here, because they will not be shown any more.
         for words in notices.unseen { Output.line("  Not shown so far: \(words)") }
         guard let question else { return Output.line("No agent was running.") }
         if !isRunning { _ = try await runtime.waitForAgent { try $0.answer(to: question) } }
@@ -63,7 +64,7 @@ public struct QuitCommand: BackgroundCommand {
         )
     }
 
-    /// Records the stop in the ledger. The processes read it there, with or without an agent.
+    /// Records the stop of continued processing in the ledger. The processes read this record, also if no agent is running.
     private static func stopContinuedProcessing(_ transaction: LedgerTransaction) throws {
         for launch in try transaction.liveLaunches() where launch.kind == .continuedProcessing {
             if let id = launch.id { try transaction.handle(.stopRecorded(.quit), launch: id) }

@@ -89,7 +89,8 @@ package struct AgentReport: Encodable {
     /// The state of an agent that has exited and will be started again when work arrives, or at a date.
     package let away: OrNull<Away>
     private let isRemoved: Bool
-    /// `true` if the agent runs in another PID namespace, where its number means another process.
+    /// `true` if the agent runs in another PID namespace. In the namespace of this process, the agent's number belongs to another
+    /// process.
     private let isElsewhere: Bool
     private let nextTry: Date?
 
@@ -108,7 +109,8 @@ package struct AgentReport: Encodable {
 
     init(_ transaction: LedgerTransaction) throws {
         running = AppRuntime.shared.isAgentRunning
-        // An agent that was just started has not recorded its identity. The recorded identity may belong to the previous agent.
+        // An agent that was just started has not recorded its identity yet. In this case the recorded identity may belong to the
+        // previous agent.
         let agent = try transaction.fact(.agent).flatMap { agent in
             agent.process.map(AppRuntime.shared.isAlive) ?? true ? agent : nil
         }
@@ -128,8 +130,8 @@ package struct AgentReport: Encodable {
         (self.trouble, nextTry) = (OrNull(trouble?.reason), trouble?.nextTry)
     }
 
-    /// A sentence about the problem that a running agent waits for, or `nil` if the agent reports no problem. Cost: one check of a
-    /// lock, and a read of one small file.
+    /// A sentence about the problem that prevents a running agent from working, or `nil` if the agent reports no problem. Cost: one
+    /// check of a lock, and a read of one small file.
     package static var waiting: String? {
         guard AppRuntime.shared.isAgentRunning, let trouble = AgentTrouble.read(AppRuntime.shared.directories) else { return nil }
         return Output.oneLine("The agent waits: \(trouble.reason); it tries again at \(Output.moment(trouble.nextTry)).")

@@ -1,7 +1,7 @@
 import Foundation
 
-/// The transfers that `transfers` shows: unfinished and failed transfers first, then completed and cancelled transfers. In each
-/// group the newest transfer is last.
+/// The transfers that `transfers` shows: unfinished and failed transfers first, then completed and cancelled transfers. In each of
+/// these two parts the newest transfer is last.
 package struct TransferList {
     private let open: [TransferReport]
     private let ended: [TransferReport]
@@ -19,7 +19,7 @@ package struct TransferList {
     /// - Parameters:
     ///   - name: Returns the user's name of a transfer, or `nil` if the file or the address is shown.
     ///   - speeds: The bytes per second of each transfer, from which the remaining time is computed. The keys are the transfer ids.
-    ///   - isVerbose: Complete addresses and paths are shown.
+    ///   - isVerbose: `true` to show complete addresses and paths.
     package func lines(
         isVerbose: Bool = false, speeds: [String: Double] = [:], name: (TransferReport) -> String? = { _ in nil }
     ) -> [String] {
@@ -46,7 +46,7 @@ package struct TransferSpeeds {
     package mutating func measure(_ reports: [TransferReport]) {
         let now = ContinuousClock.now
         let running = Set(reports.filter { $0.state == "running" }.map(\.id))
-        // A transfer that waits has no time left.
+        // No speed is shown for a transfer that waits.
         bytesPerSecond = bytesPerSecond.filter { running.contains($0.key) }
         last = last.filter { running.contains($0.key) }
         for report in reports where running.contains(report.id) {

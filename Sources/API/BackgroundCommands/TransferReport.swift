@@ -27,8 +27,8 @@ package struct TransferReport: Encodable {
     package let note: OrNull<String>
     package let receipt: OrNull<Receipt>
 
-    /// The file on the server, and the proof: `answer` (the server confirmed the upload), `length` (the size matches), `content`
-    /// (blocks match) or `digest` (the digest matches).
+    /// The address of the file on the server, and the kind of proof that the server has the file: `answer` (the server confirmed
+    /// the upload), `length` (the size matches), `content` (blocks match) or `digest` (the digest matches).
     package struct Receipt: Encodable {
         package let url: String
         package let byteCount: Int64
@@ -77,7 +77,7 @@ package struct TransferReport: Encodable {
     /// `true` if the transfer has ended, with or without success.
     package var hasEnded: Bool { isDone || state == "failed" }
 
-    /// The transfer is completed or cancelled: the user has nothing to do and nothing to wait for.
+    /// `true` if the transfer is completed or cancelled, so that the user has nothing to do.
     var isDone: Bool { state == "completed" || state == "cancelled" }
 
     /// Identifier, kind, state, name and progress, for a row of ``TransferList``.
@@ -98,7 +98,7 @@ package struct TransferReport: Encodable {
         return parts
     }
 
-    /// Why the transfer waits or failed, and how it continued.
+    /// The reason why the transfer waits or failed, and the remark about its progress.
     var remarks: [String] { [error.value?.message, note.value].compactMap { $0 } }
 
     /// The part of an address that identifies a transfer without a file for the user. `--verbose` and `--json` show the complete

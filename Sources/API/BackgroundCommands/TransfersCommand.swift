@@ -94,7 +94,7 @@ extension BackgroundTransfers.Changes {
             guard let position = ids.firstIndex(of: String(id)) ?? ids.firstIndex(of: "all") else { continue }
             let failure = CommandFailure(
                 .unavailable, "\(id) was not retried, because its queued copy is missing: upload the file again")
-            // With "all", one message for each transfer.
+            // With "all", a message is printed for each transfer.
             if ids[position] == "all" { problem.report(failure, at: position) } else { failures[position] = failure }
         }
         for id in ended {
@@ -115,7 +115,7 @@ extension BackgroundTransfers.Changes {
 }
 
 extension BackgroundTransfers.Action: ExpressibleByArgument {
-    /// "Cancelled", at the beginning of a sentence.
+    /// The action as the first word of a sentence, for example "Cancelled".
     fileprivate var past: String {
         switch self {
         case .cancel: "Cancelled"

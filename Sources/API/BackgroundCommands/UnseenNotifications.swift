@@ -17,7 +17,7 @@ package struct UnseenNotifications: Sendable {
     package let all: [One]
     /// The notifications of ``all`` that `status` has not listed yet.
     package let new: [One]
-    /// The date since which do-not-disturb is on, or `nil` if it is off.
+    /// The date since which do-not-disturb is on, or `nil` if do-not-disturb is off.
     package let quietSince: Date?
 
     package static func current() throws -> UnseenNotifications {
@@ -54,7 +54,7 @@ package struct UnseenNotifications: Sendable {
     }
 
     private var lines: [String] {
-        // A notification that the desktop removed is listed once.
+        // A notification that the desktop removed from the screen is listed only once.
         let listed = all.filter { $0.trouble != nil } + new.filter { $0.trouble == nil }
         var lines = listed.suffix(Self.longestList).map { one in
             let words = Output.oneLine(one.title)

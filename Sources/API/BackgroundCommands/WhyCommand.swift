@@ -41,8 +41,8 @@ public struct WhyCommand: BackgroundCommand {
         introduceApp()
     }
 
-    /// Records the program and the desktop for the agent. `doctor` tells the user to run this command for that purpose. The first
-    /// use of the ledger records them only if no other process writes at that moment.
+    /// Records the program and the desktop session for the agent. One fix of `doctor` is to run this command for that purpose. The
+    /// first use of the ledger records them only if no other process writes at that moment.
     private func introduceApp() {
         do {
             try AppRuntime.shared.introduceApp()
@@ -98,7 +98,7 @@ public struct WhyCommand: BackgroundCommand {
             "\(mark) \(condition.name.words): \(condition.detail)\(condition.until.value.map { ", until \(Output.moment($0))" } ?? since)"
     }
 
-    /// Returns a line about the agent, or `nil` if an agent was running.
+    /// Starts an agent if no agent is running, and returns a line about the start. Returns `nil` if an agent was already running.
     private func lineOfAgent() async throws -> String? {
         if AppRuntime.shared.isHosted { return nil }
         let directories = AppRuntime.shared.directories

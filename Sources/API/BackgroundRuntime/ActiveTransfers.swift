@@ -15,7 +15,7 @@ package final class ActiveTransfers: Sendable {
 
     package func insert(_ transfer: Int64) { background.withLock { _ = $0.insert(transfer) } }
 
-    /// `false` if an attempt may be under way.
+    /// `false` if an attempt may be running.
     var isEmpty: Bool { ordinary.isEmpty && background.withLock { $0.isEmpty } }
 
     /// Waits until no attempt is under way and the ends were delivered to the app.
@@ -26,7 +26,7 @@ package final class ActiveTransfers: Sendable {
         await ordinary.finished()
         guard background.withLock({ !$0.isEmpty }) else { return hasOrdinary }
         let wasUnderWay = Mutex(false)
-        // A ledger that cannot be read for the moment is read again.
+        // If the ledger cannot be read at the moment, the read is repeated.
         _ = try? await AppRuntime.shared.wait { [self] transaction -> Bool? in
             guard try transaction.isUnderWay(background.withLock { $0 }) else { return true }
             wasUnderWay.withLock { $0 = true }

@@ -2,12 +2,13 @@ import BackgroundLedger
 import Foundation
 
 /// Keeps an agent running while a process waits for the agent's response. If the agent was killed, another agent is started. If
-/// agents exit at once, no agent is started after several tries. A caller calls ``tick()`` about once a second.
+/// several agents exit at once, no more agents are started. A caller calls ``tick()`` about once a second.
 package struct AgentKeeper: Sendable {
     private var failures = 0
     private var pause = 0
 
-    /// The number of starts without effect after which the agent is given up. With growing pauses, that takes about 15 seconds.
+    /// The number of starts without effect after which no more agents are started. With growing pauses, these starts take about 15
+    /// seconds.
     static let patience = 3
 
     package init() {}

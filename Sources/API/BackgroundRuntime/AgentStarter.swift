@@ -43,7 +43,7 @@ package struct AgentStarter: Sendable {
     @discardableResult
     package func startIfNeeded(isSure: Bool = true) -> Result { start(asksManager: true, isSure: isSure) }
 
-    /// - Parameter asksManager: `true` to start the agent through a user manager, if there is one.
+    /// - Parameter asksManager: `true` to start the agent through a user manager, if a user manager is running.
     private func start(asksManager: Bool, isSure: Bool) -> Result {
         if isRunning { return .alreadyRunning }
         if isForbidden { return .forbidden }
@@ -56,8 +56,8 @@ package struct AgentStarter: Sendable {
         }
     }
 
-    /// Returns whether the agent that a user manager was asked to start appears. A unit that a user changed, or that an earlier
-    /// version left, may start nothing.
+    /// Waits for an agent whose start was requested from a user manager, and returns whether this agent runs. A unit that a user
+    /// changed, or that an earlier version left, may start nothing.
     ///
     /// Cost: the time of the start, about a tenth of a second, and at most some seconds.
     private func comes(by units: UserUnits) -> Bool {
@@ -66,10 +66,11 @@ package struct AgentStarter: Sendable {
                 if isRunning { return true }
                 usleep(5_000)
             }
-            // The machine is busy. The manager processes the start request before this query.
+            // The agent has not started yet, for example on a busy machine. The user manager processes the start request before
+            // this query.
             switch units.property("SubState", of: .service) {
             case nil, "dead", "failed": return false
-            // After a kill, the unit starts again. A program that exited with an error will exit again.
+            // After a kill, the user manager starts the unit again. A program that exited with an error will exit again.
             case "auto-restart": return units.property("Result", of: .service) != "exit-code"
             case "condition", "start-pre", "start": break
             default: return true
@@ -122,15 +123,15 @@ package struct AgentStarter: Sendable {
         CompanionProgram.find("background-agent", environment: environment, override: "BACKGROUND_AGENT")
     }
 
-    /// Starts an agent unless another process is starting one. An agent holds the lock of its start from its first moment.
-    /// Another starter therefore notices the agent before the agent has its own lock.
+    /// Starts an agent unless another process is starting one. An agent inherits the start lock, so the agent holds this lock from
+    /// its first moment. Another process that starts an agent therefore detects the agent before the agent has the agent's lock.
     private func startAlone(_ path: String) -> Result {
         let began = SuspendingClock.now
         var pause: UInt32 = 5_000
         repeat {
             do throws(StoreError) {
                 if let turn = try FileLock.acquire(directories.agentStart) {
-                    // The agent of another starter may have its lock by now.
+                    // An agent that another process started may have its lock by now.
                     return isRunning ? .alreadyRunning : spawn(path, inheriting: turn)
                 }
             } catch {
@@ -150,7 +151,7 @@ package struct AgentStarter: Sendable {
         guard waited >= .seconds(1) else { return true }
         let holder = LockHolder.find(lock: directories.agentStart.path)
         if holder?.isStopped == true { return false }
-        // On a busy machine a start takes long.
+        // On a busy machine a start takes long, so the wait is longer while the other process is working.
         return waited < (holder?.isAtWork == true ? .seconds(30) : .seconds(5))
     }
 
@@ -159,7 +160,7 @@ package struct AgentStarter: Sendable {
     }
 
     private func spawn(_ path: String, inheriting descriptor: Int32) -> Result {
-        // Such an agent could do nothing, and would prevent other processes from starting one.
+        // With such a limit, an agent could do nothing, and would prevent other processes from starting an agent.
         if let obstacle = ResourceLimits.obstacle { return .failed("in this shell \(obstacle): use another shell") }
         let log = openLog()
         defer { if log >= 0 { close(log) } }
@@ -183,7 +184,7 @@ package struct AgentStarter: Sendable {
         return "journalctl --user -u \(entry.units.name(.service))"
     }
 
-    /// Opens the log of a detached agent. The log has at most about 1 MiB and one predecessor.
+    /// Opens the log of a detached agent. The log has at most about 1 MiB. One earlier log is also kept.
     private func openLog() -> Int32 {
         let path = directories.agentLog.path
         var information = stat()

@@ -141,7 +141,8 @@ package struct AppManifest: Sendable, Equatable {
         )
     }
 
-    /// Under another identity the app would work in other folders, so a manifest that exists and cannot be read ends the process.
+    /// Returns the content of a manifest file. If the file exists and cannot be read, the process ends, because an app with another
+    /// identity would work in other folders.
     private static func contents(of url: URL, _ name: String) -> Data? {
         do {
             return try RetriedFileRead.contents(of: url)

@@ -5,7 +5,8 @@ import ProcessSupport
 
 /// Reads of the ledger whose results the app or its commands use for decisions.
 extension AppRuntime {
-    /// The time limit of reads of a list. It is long because an app that does not find its work in a list begins the work again.
+    /// The time limit of reads of a list. This limit is long, because an app that does not find its work in a list begins the work
+    /// again.
     package static let listReadTimeout = Duration.seconds(60)
     /// The time limit of other reads, and of reserving identifiers for new tasks.
     package static let patience = Duration.seconds(5)
@@ -46,7 +47,7 @@ extension AppRuntime {
     /// `true` if a ledger exists. A missing ledger is not created for a read.
     private var hasLedger: Bool { opened.withLock { $0 != nil } || !PathStatus.at(directories.ledger.path).isAbsent }
 
-    /// True if a command of this app passed a desktop session to the agent, which shows notifications in that session.
+    /// `true` if a command of this app passed a desktop session to the agent, which shows notifications in that session.
     package var knowsDesktop: Bool {
         read("the desktop session") {
             try $0.fact(.sessionEnvironment)?.variables["DBUS_SESSION_BUS_ADDRESS"] != nil
@@ -61,8 +62,8 @@ extension AppRuntime {
         return read("the conditions") { try $0.fact(.conditions)?.conditions } ?? nil
     }
 
-    /// True if the ledger has unfinished work. Also true if the ledger cannot be read at the moment. A started agent exits if it
-    /// finds no work.
+    /// `true` if the ledger has unfinished work. Also `true` if the ledger cannot be read at the moment. A started agent exits if
+    /// it finds no work.
     package var hasWorkLeft: Bool {
         guard hasLedger, !hasLedgerInMemory else { return false }
         do throws(StoreError) {
@@ -72,7 +73,7 @@ extension AppRuntime {
         }
     }
 
-    /// The maximum number of seconds that a process waits for running requests after its work is complete.
+    /// The maximum number of seconds that a process waits for running HTTP requests after its other work is complete.
     package var continuation: Double {
         if let wanted = wantedSettings.withLock({ $0 }) { return wanted.continuation }
         guard isHosted || hasLedger, let settings = read("the settings", { try $0.fact(.settings) }) else {

@@ -98,7 +98,7 @@ extension AppRuntime {
         deliveries.close {
             beginnings.whenNone {
                 if let error = DurableWrites.shared.flush() { AppRuntime.shared.report("not recorded: \(error)") }
-                // A commit that has begun is completed first.
+                // The process waits for commits that have begun.
                 (try? AppRuntime.shared.ledger())?.waitForWrites()
                 action()
             }

@@ -9,7 +9,7 @@ package final class AppRuntime: Sendable {
     /// The runtime of this process, or of its test host while a test drives the app.
     package static var shared: AppRuntime { LaunchContext.own?.runtime ?? ofBlock ?? hosted.withLock { $0 } ?? process }
 
-    /// The runtime of a block that was created on a test host. The block may run after its test, during the next one.
+    /// The runtime of a block that was created on a test host. The block may run after the end of its test, during the next test.
     @TaskLocal static var ofBlock: AppRuntime?
 
     /// The runtime of the current work: the runtime of a test if the work belongs to the test, or else the runtime of the process.
@@ -36,7 +36,7 @@ package final class AppRuntime: Sendable {
     /// The ledger of this process.
     struct Opened {
         let ledger: Ledger
-        /// `true` if the ledger contains the app's program and the user's session. A process that only reads does not wait to write them.
+        /// `true` if the ledger contains the program and the user's session. A process that only reads does not wait to write them.
         var isIntroduced: Bool
     }
 
@@ -72,8 +72,8 @@ package final class AppRuntime: Sendable {
     /// On a test host, reports that work is running, so that the test host waits for it.
     package func reportActivity() { testHost?.waitsChanged() }
 
-    /// `true` if the current work is part of the test on the test host. Otherwise the work may be a callback of the test on a
-    /// queue, or another test of the same process.
+    /// `true` if the current work is part of the test on the test host. Otherwise it may be a callback of the test on a queue, or
+    /// another test.
     package static var isOnTestHost: Bool { LaunchContext.own != nil || isTestHosted }
     @TaskLocal package static var isTestHosted = false
 
@@ -193,7 +193,7 @@ package final class AppRuntime: Sendable {
         return try result.get()
     }
 
-    /// Writes the app's defaults, so that they outlive this process. On a test host, they belong to the test's process and stay in memory.
+    /// Writes the app's defaults, so that they outlive this process. On a test host, they are not written.
     func writeDefaults() { if testHost == nil { DefaultsWriting.write() } }
 
     /// Runs one durable transaction. The app's defaults are written to the disk first.
@@ -239,7 +239,7 @@ package final class AppRuntime: Sendable {
         }
     }
 
-    /// Applies the settings of this app's agent. They are stored at the first use of the ledger.
+    /// Applies the settings of this app's agent. The settings are stored at the first use of the ledger.
     package func configure(_ settings: AgentSettings) throws(StoreError) {
         if let testHost {
             try testHost.ledger.write { try $0.setFact(.settings, settings) }
@@ -253,14 +253,14 @@ package final class AppRuntime: Sendable {
     /// Records the app's program and the user's session, if the ledger does not contain them.
     ///
     /// - Parameter waits: `true` to wait for another process that writes, and for space on the disk.
-    /// - Returns: `true` if the ledger contains them now. `false` only without waiting.
+    /// - Returns: `true` if the ledger contains these values now. The result is `false` only if `waits` is `false`.
     private func isIntroduced(to ledger: Ledger, waits: Bool) throws(StoreError) -> Bool {
         let app = AppRecord(
             executable: manifest.launchedExecutable.path, arguments: [], version: manifest.version,
             displayName: manifest.displayName, variables: manifest.launchVariables)
         let environment = SessionEnvironment.current
         let settings = wantedSettings.withLock { $0 }
-        // A launched process has the agent's environment, and the user manager's environment belongs to no session. Neither is better.
+        // A launched process has the agent's environment, and the user manager belongs to no session. Neither is recorded.
         let knowsSession =
             LaunchContext.current == nil && !ThisProcess.isUserManagers
             && environment.variables["DBUS_SESSION_BUS_ADDRESS"] != nil
@@ -316,7 +316,7 @@ package final class AppRuntime: Sendable {
         usesReserve: Bool = true, beforeStart: (Value) -> Void = { _ in }, _ body: (LedgerTransaction) throws -> Value
     ) throws(StoreError) -> Value {
         try UnsavedWork.current.run { () throws(StoreError) -> Value in
-            // A cancel that still waits must not remove a later request.
+            // Failed writes are written first, because a waiting cancellation must not remove a later request.
             if let error = DurableWrites.shared.flush() { throw error }
             let value = try write(usesReserve: usesReserve, body)
             beforeStart(value)
@@ -367,7 +367,7 @@ package final class AppRuntime: Sendable {
                     if let value { return value }
                     retry.succeeded()
                 } catch {
-                    // Another ledger has replaced this one, which receives no more changes.
+                    // Another ledger has replaced this ledger, so this ledger receives no more changes.
                     if case .replaced = error { throw error }
                     guard error.isPassing, retry.failed(again: { continuation.yield() }) < Self.longestTrouble else {
                         throw error

@@ -22,7 +22,7 @@ package struct AutostartEntry: Sendable {
     let environment: [String: String]
 
     /// The command that runs at login instead of the agent. If empty, the agent runs. If the ledger was lost, the command submits
-    /// the app's work again. Then it replaces itself with the agent.
+    /// the app's work again. Then the process of the command becomes the agent (`exec`).
     package static let command = Mutex<[String]>([])
 
     package init(directories: AppDirectories, environment: [String: String] = ThisProcess.environment) {
@@ -73,7 +73,7 @@ package struct AutostartEntry: Sendable {
         let text = (try? String(contentsOfFile: installed.path, encoding: .utf8)) ?? ""
         let line = text.split(separator: "\n").first { $0.hasPrefix(key) }?.dropFirst(key.count) ?? ""
         guard line.hasSuffix(command) else {
-            // The words before the program are variables.
+            // In the line, the words before the program are environment variables.
             let program = line.split(separator: "\"").first { $0.hasPrefix("/") }.map(String.init) ?? ""
             return access(program, X_OK) == 0 ? .starts(program) : .startsNothing(program)
         }

@@ -64,7 +64,8 @@ package enum CompanionProgram {
         (environment["PATH"] ?? "/usr/bin").split(separator: ":").map { $0 + "/" + name }
     }
 
-    /// A file that cannot be examined for the moment may be the program. If it is not, its start fails with a reason.
+    /// A file that cannot be examined at the moment is assumed to be the program. If the file is not the program, the start of the
+    /// file fails with a reason.
     private static func isProgram(_ path: String) -> Bool {
         var information = stat()
         guard path.hasPrefix("/") else { return false }

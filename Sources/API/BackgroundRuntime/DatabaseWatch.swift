@@ -11,7 +11,7 @@ package final class DatabaseWatch: Sendable {
         var actions: [Int: @Sendable () -> Void] = [:]
     }
 
-    /// Microseconds between two calls if the database cannot be watched.
+    /// The number of microseconds between two calls if the database cannot be watched.
     private static let pollInterval: UInt32 = 500_000
 
     private let listeners = Mutex(Listeners())
@@ -31,7 +31,7 @@ package final class DatabaseWatch: Sendable {
         }
         let source = DispatchSource.makeReadSource(fileDescriptor: bell.descriptor, queue: queue)
         self.source = source
-        // @Sendable, because a handler from an isolated context would trap on this queue.
+        // The handler is @Sendable, because a handler from an isolated context would stop the program on this queue.
         source.setEventHandler { @Sendable [weak self] in
             bell.drain()
             self?.ring()
@@ -41,8 +41,8 @@ package final class DatabaseWatch: Sendable {
 
     deinit { source?.cancel() }
 
-    /// Calls the listeners every half second, from a thread. A process without a free descriptor cannot watch the database. A timer of
-    /// libdispatch needs a descriptor as well, and never fires without one.
+    /// Calls the listeners every half second, from a thread. A process without a free descriptor cannot watch the database. A timer
+    /// of libdispatch also needs a descriptor, and never fires without a descriptor.
     private func pollAtIntervals() {
         Thread.detachNewThread { [weak self] in
             while true {

@@ -8,7 +8,7 @@ import Synchronization
 package final class DeliveryGate: Sendable {
     private enum State {
         case open(inside: Int)
-        /// The last delivery that leaves calls these actions.
+        /// The last delivery that leaves the gate calls these actions.
         case closing(inside: Int, whenEmpty: [@Sendable () -> Void])
         case closed
     }

@@ -47,7 +47,7 @@ package struct DesktopFacts: Sendable, Equatable {
     package var lingers: Bool
     package var entry: Entry
     package var waking: Waking
-    /// The facts about network and power that services report, or `nil` if no agent has examined them yet.
+    /// The facts about network and power that services report, or `nil` if no agent has examined these services yet.
     package var knowledge: DesktopConditions.Knowledge?
     package var buttons: Buttons
     /// The command that repairs the login entry, or `nil` if the command is not known.
@@ -112,8 +112,9 @@ package struct DesktopFacts: Sendable, Equatable {
         }
     }
 
-    /// A recorded try of an agent decides. Before the first try, only the capability can be examined. An agent inherits the
-    /// capabilities of its starter, which is this process or the user manager.
+    /// Returns whether the machine can be woken. If an agent has tried to set an alarm, its recorded result is used. Before the
+    /// first try, only the capability can be examined. An agent inherits the capabilities of its starter, which is this process or
+    /// the user manager.
     private static func waking(_ report: AlarmReport?) -> Waking {
         if let obstacle = report?.obstacle { return .hindered(obstacle) }
         if report?.alarm != nil { return .alarmIsSet }
@@ -125,7 +126,7 @@ package struct DesktopFacts: Sendable, Equatable {
         guard recorded.notificationsEnabled else { return .switchedOff }
         if let trouble = recorded.presenterTrouble { return .unreachable(trouble) }
         if let hasButtons = recorded.serverHasButtons { return hasButtons ? .shown : .notShown }
-        // An agent looks for the session bus in the same place.
+        // An agent also searches for the session bus in this place.
         let socket = environment["XDG_RUNTIME_DIR"].map { $0 + "/bus" }
         let isKnown =
             recorded.knowsSession || environment["DBUS_SESSION_BUS_ADDRESS"] != nil

@@ -7,10 +7,10 @@ import Synchronization
 /// Durable writes for methods that cannot throw, for example `cancel()`, `suspend()` and removals.
 ///
 /// A write fails temporarily if the disk is full or another process blocks the ledger. The failure is then printed on standard
-/// error, and the write is retried after growing pauses. Later writes, also writes that can throw, wait until this write has
-/// succeeded, so that the order of the writes is kept. A process that a user started does not end before the writes succeed or the
-/// time limit is reached. If the writes of a launch do not succeed, the launch has no result and is retried. A write that can never
-/// succeed is reported and discarded.
+/// error, and the write is retried after growing pauses. Later writes wait until this write has succeeded, so that the order of the
+/// writes is kept. This also applies to later writes that can throw. A process that a user started does not end before the writes
+/// succeed or the time limit is reached. If the writes of a launch do not succeed, the launch has no result and is retried. A write
+/// that can never succeed is reported and discarded.
 package final class DurableWrites: Sendable {
     package static var shared: DurableWrites {
         let runtime = AppRuntime.shared
@@ -38,7 +38,7 @@ package final class DurableWrites: Sendable {
     private static let patience = Duration.seconds(120)
 
     private let waiting = Mutex<[Waiting]>([])
-    /// Held during retries, so that nothing is written twice.
+    /// This lock is held during retries, so that nothing is written twice.
     private let working = Mutex(())
     private let queue = DispatchQueue(label: "durable writes")
 
@@ -65,7 +65,7 @@ package final class DurableWrites: Sendable {
     package func commit(_ name: String, startsAgent: Bool = true, _ body: @escaping Body) {
         let write = Waiting(
             name: name, startsAgent: startsAgent, body: body, since: ContinuousClock.now)
-        // Earlier writes go first, to keep the order of the calls.
+        // Earlier writes are committed first, to keep the order of the calls.
         let error = flush() ?? attempt(write)
         guard let error else { return }
         guard error.isPassing else { return report("\(name) could not be recorded: \(error)") }

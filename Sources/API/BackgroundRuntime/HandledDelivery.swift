@@ -2,10 +2,10 @@ import BackgroundLedger
 
 /// The delivery that code of the app handles now: the end of a transfer, or a press of a notification.
 ///
-/// A background transfer that this code begins records the delivery in its own transaction. An app that crashes afterwards does not begin
-/// the transfer again. An upload with a submission key does not record the delivery: the handler runs again, joins this upload and
-/// begins the uploads that it had not begun. A transfer that other code begins at the same time does not record the delivery, because its handler may still have
-/// to begin something.
+/// A background transfer that this code begins records the delivery in its own transaction. An app that crashes afterwards does not
+/// begin the transfer again. An upload with a submission key does not record the delivery: the handler runs again, joins this
+/// upload and begins the uploads that it had not begun. A transfer that other code begins at the same time does not record the
+/// delivery, because the handler of this delivery may still have to begin transfers.
 package enum HandledDelivery {
     /// Records the delivery. Tasks that the handler creates inherit it.
     @TaskLocal package static var current: (@Sendable (LedgerTransaction) throws -> Void)?

@@ -43,8 +43,8 @@ package final class LaunchContext: Sendable {
         var failure: String?
         /// The text of the history about the result.
         var summary: String?
-        /// `true` if the handlers returned and the launch waits only for the delegates. Deliveries then count even if the time runs out,
-        /// because no handler continues with them.
+        /// `true` if the handlers returned and the launch waits only for the delegates. In this case deliveries are acknowledged
+        /// even if the time of the launch ends, because no handler continues to work with the delivered events.
         var waitsForListeners = false
         /// The delegates that receive the events of this launch.
         var listeners: [Listener] = []
@@ -65,7 +65,7 @@ package final class LaunchContext: Sendable {
     let beginnings = WorkCounter()
     package let begun = ActiveTransfers()
 
-    /// On a test host, the replacement of the process.
+    /// On a test host, the values that replace a process of the system.
     private struct Role: Sendable {
         let runtime: AppRuntime
         let identity: ProcessIdentity
@@ -100,7 +100,7 @@ package final class LaunchContext: Sendable {
     /// On a test host, `true` if the process was killed. Later work of the launch has no effect.
     package var isDead: Bool { dead.withLock { $0 } }
 
-    /// On a test host, calls an action when the process is killed, so that waits for its work end.
+    /// On a test host, calls an action when the process is killed, so that waits for the work of this process end.
     package func onTermination(_ action: @escaping @Sendable () -> Void) { terminationActions.withLock { $0.append(action) } }
 
     /// On a test host, simulates a SIGKILL of the process.
@@ -114,7 +114,7 @@ package final class LaunchContext: Sendable {
         runtime?.part { HostedLaunches() }.remove(self)
     }
 
-    /// Ends the process. On a test host, ends only its replacement.
+    /// Ends the process. On a test host, only the simulated process ends.
     func endProcess(_ code: Int32) {
         guard let role else { ProcessExit.end(code) }
         role.runtime.part { HostedLaunches() }.remove(self)
@@ -133,7 +133,7 @@ package final class LaunchContext: Sendable {
         }
         guard let record, record.endedAt == nil else { throw LaunchIsOver() }
         state.withLock { $0.record = record }
-        // One event may end every process. The others must not be delivered again and again because of it.
+        // An event may crash every process that receives it. In this case the other events must not be delivered again and again.
         if record.kind == .urlSession, hasFailedTwice { _ = acknowledgements.stopDeferring() }
         guard role == nil else { return record }
         let thread = Thread { [self] in
@@ -150,7 +150,7 @@ package final class LaunchContext: Sendable {
 
     package struct LaunchIsOver: Error {}
 
-    /// The number of launches in a row for the same events that did not succeed before this one.
+    /// The number of consecutive launches for the same events before this launch that did not succeed.
     package var repetitions: Int { state.withLock { ($0.record?.generation ?? 1) - 1 } }
 
     /// `true` if at least two launches in a row for the same events did not succeed.
@@ -166,7 +166,7 @@ package final class LaunchContext: Sendable {
     /// Handles the warning signal. The agent commits the reason to the ledger before it sends the signal. If the ledger has no
     /// reason, another process sent the signal, for example at a logout, or the agent cannot write to the ledger.
     package func handleStopWarning() {
-        // The time to stop is short.
+        // The time limit of this read is short, because the launch has little time to stop.
         let recorded = AppRuntime.shared.read("the reason to stop", for: .seconds(1)) { try $0.launch(id)?.stopReason } ?? nil
         let reason = recorded ?? .quit
         let handlers = state.withLock { state -> [@Sendable (StopReason) -> Void] in
@@ -225,7 +225,7 @@ package final class LaunchContext: Sendable {
         }
     }
 
-    /// Records that a registered handler runs on a queue that the app chose. The handler may begin other tasks there.
+    /// Records that a registered handler runs on a queue that the app chose. The handler may begin other tasks on this queue.
     package func recordUnseenWork() { state.withLock { $0.hasUnseenWork = true } }
 
     /// On a test host, `true` if the process of this launch has not ended.
@@ -276,7 +276,7 @@ package final class LaunchContext: Sendable {
     package func describe(_ summary: String) { state.withLock { $0.summary = summary } }
 
     /// Returns the responses to a notification that were not delivered. If the responses cannot be read, the launch fails, because
-    /// otherwise they would be acknowledged as delivered.
+    /// otherwise the responses would be acknowledged as delivered.
     package static func undeliveredResponses(to notification: String) -> [NotificationResponseRecord] {
         do {
             return try AppRuntime.shared.ledger().read { try $0.undeliveredResponses() }.filter {
@@ -318,7 +318,7 @@ package final class LaunchContext: Sendable {
         exitWhenIdle(mayContinue: result == .completed)
     }
 
-    /// Ends the launch without a result, so that it is retried. Later calls, and calls after a result, have no effect.
+    /// Ends the launch without a result, so that the launch is retried. Later calls, and calls after a result, have no effect.
     package func abandon(_ reason: String) {
         let isFirst = state.withLock { state -> Bool in
             defer { state.isFinished = true }
@@ -329,7 +329,7 @@ package final class LaunchContext: Sendable {
         do {
             try AppRuntime.shared.ledger().write { try $0.handle(.abandoned(because: reason), launch: id) }
         } catch {
-            // The launch is retried anyway, but the history does not show the reason.
+            // If the reason cannot be written, the launch is still retried, but the history does not show the reason.
             AppRuntime.shared.report("\(error)")
         }
         endProcess(78)
@@ -348,7 +348,7 @@ package final class LaunchContext: Sendable {
         let (stays, hasGrace, isWarned) = state.withLock { ($0.stays, $0.hasGrace, $0.stop != nil) }
         guard !stays.isEmpty || hasGrace || mayContinue && !begun.isEmpty else { return exitAfterPendingWork() }
         let (quiet, isQuiet) = AsyncStream.makeStream(of: Void.self)
-        // A launch that was warned before its result has the rest of its grace time, which the agent ends.
+        // A launch that was warned before its result may use the rest of the grace time. The agent ends this time.
         if !isWarned { onWarning { _ in isQuiet.finish() } }
         onTermination { isQuiet.finish() }
         // On a test host virtual time does not pass while one of these tasks runs.
@@ -366,7 +366,7 @@ package final class LaunchContext: Sendable {
         }
     }
 
-    /// Returns when no attempt at a transfer that the app began is under way.
+    /// Returns when no attempt at a transfer that the app began is running.
     ///
     /// - Parameter timeIsUp: Called if the wait takes longer than ``AgentSettings/continuation``.
     private func continueForAttempts(_ timeIsUp: @escaping @Sendable () -> Void) async {
@@ -378,8 +378,8 @@ package final class LaunchContext: Sendable {
         await begun.untilQuiet()
     }
 
-    /// Ends the process after all deliveries and writes. A request after the result counts like a request before it. If a delegate never
-    /// returns, the agent ends the process with the time of the launch.
+    /// Ends the process after all deliveries and writes. A request that is submitted after the result is treated like a request
+    /// before the result. If a delegate never returns, the agent kills the process when the time of the launch ends.
     private func exitAfterPendingWork() {
         guard !isDead else { return endProcess(0) }
         AppRuntime.whenNothingIsLost(deliveries, beginnings) { [self] in endProcess(0) }

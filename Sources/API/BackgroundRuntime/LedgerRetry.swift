@@ -6,7 +6,7 @@ import Synchronization
 ///
 /// Retries are necessary because an app would use an empty list as the result, and would begin its work again.
 package final class LedgerRetry: Sendable {
-    /// Failures in a row, of all calls.
+    /// The consecutive failures of all calls together.
     private struct Failures {
         let since: SuspendingClock.Instant
         var last: SuspendingClock.Instant
@@ -32,8 +32,8 @@ package final class LedgerRetry: Sendable {
 
     /// Calls the body until it succeeds, and returns its result. Blocks the thread between two tries.
     ///
-    /// - Parameter patience: The time limit, counted from the first failure. A call does not repeat the wait of another call.
-    /// - Throws: The last error. It is thrown at once if another try cannot help.
+    /// - Parameter patience: The time limit, counted from the first failure. Time that another call has already waited is included.
+    /// - Throws: The last error. The error is thrown at once if another try cannot help.
     package func run<Value>(
         for patience: Duration, _ body: () throws(StoreError) -> Value
     ) throws(StoreError) -> Value {
@@ -46,7 +46,7 @@ package final class LedgerRetry: Sendable {
                 return value
             } catch {
                 let failing = recordFailure(ofUseFrom: start)
-                // Another ledger has replaced this one, so another try cannot help.
+                // Another ledger has replaced this ledger, so another try cannot help.
                 if case .replaced = error { throw error }
                 guard error.isPassing, failing < patience else { throw error }
                 let pause = DispatchSemaphore(value: 0)
@@ -74,7 +74,7 @@ package final class LedgerRetry: Sendable {
     /// Returns whether a failure must be reported. Not every failure is reported, because an app may read the state of a thousand
     /// tasks.
     ///
-    /// - Parameter name: The subject that could not be read. It is reported once in a series of failures.
+    /// - Parameter name: The subject that could not be read. Each subject is reported once in a series of failures.
     package func isFirstReport(of name: String) -> Bool {
         failures.withLock { $0?.reported.insert(name).inserted ?? true }
     }

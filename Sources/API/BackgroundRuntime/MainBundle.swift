@@ -10,7 +10,7 @@ import Foundation
 enum MainBundle {
     static func teach(_ manifest: AppManifest) {
         guard let bundle = CFBundleGetMainBundle(), let list = CFBundleGetInfoDictionary(bundle) else { return }
-        // The list of a real bundle may be immutable.
+        // Only the list of a program without a bundle is changed, because the list of a real bundle may be immutable.
         let own = Bundle.main.infoDictionary ?? [:]
         guard own.isEmpty || own[mark] != nil else { return }
         let values = [

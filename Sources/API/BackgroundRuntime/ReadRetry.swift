@@ -40,7 +40,7 @@ package final class ReadRetry: Sendable {
 
     /// Records a failed read.
     ///
-    /// - Parameter again: reads again. It is called after a pause, once for all failures in this pause.
+    /// - Parameter again: reads again. The closure is called after a pause, once for all failures in this pause.
     /// - Returns: the time since the first failure of the series.
     @discardableResult
     package func failed(again: @escaping @Sendable () -> Void) -> Duration {

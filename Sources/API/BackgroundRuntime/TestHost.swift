@@ -52,7 +52,7 @@ extension Date {
 final class HostedWaits: Sendable {
     private struct Wait {
         let launch: Int64?
-        /// The number of commits that the await has seen without ending.
+        /// The number of commits that this wait has processed without ending.
         var seen = -1
     }
 

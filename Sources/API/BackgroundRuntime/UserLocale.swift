@@ -11,8 +11,8 @@ package enum UserLocale {
     private static let ofProcess = locale(in: ProcessInfo.processInfo.environment)
 
     /// Returns the locale of an environment. Source of the rule: POSIX.1-2017, XBD 8.2: the first variable of `LC_ALL`, `LC_TIME`
-    /// and `LANG` that is not empty. Its value may contain a codeset and a modifier. `C` and `POSIX` select the 24-hour clock and
-    /// English words.
+    /// and `LANG` that is not empty. The value of this variable may contain a codeset and a modifier. `C` and `POSIX` select the
+    /// 24-hour clock and English words.
     package static func locale(in environment: [String: String]) -> Locale {
         let name = name(of: "LC_TIME", in: environment)
         let isKnown = Locale(identifier: name).language.languageCode?.isISOLanguage == true

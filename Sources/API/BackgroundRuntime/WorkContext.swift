@@ -1,7 +1,7 @@
 import ProcessSupport
 
-/// The process that work belongs to on a test host. It is used for callbacks on queues, because these callbacks have no task-local
-/// values.
+/// The process that work belongs to on a test host. This type is used for callbacks on queues, because these callbacks have no
+/// task-local values.
 ///
 /// Cost: one comparison in a process that does not run on a test host.
 package struct WorkContext: Sendable {
@@ -35,7 +35,8 @@ package struct WorkContext: Sendable {
         return {
             AppRuntime.$isTestHosted.withValue(hosted.isTestHosted) {
                 AppRuntime.$ofBlock.withValue(hosted.runtime) {
-                    // A session that the app keeps may live longer than the launch that created it.
+                    // The launch is set only if it is still running, because a session that the app keeps may be used after the end
+                    // of the launch that created it.
                     LaunchContext.$own.withValue(hosted.launch.flatMap { $0.isLiving ? $0 : nil }) {
                         HostedCommand.$current.withValue(hosted.command) {
                             ThisProcess.$givenEnvironment.withValue(hosted.environment) { body() }

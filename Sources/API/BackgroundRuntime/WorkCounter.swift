@@ -5,7 +5,7 @@ package final class WorkCounter: Sendable {
     private struct State {
         var begun = 0
         var underWay = 0
-        /// The last work that ends calls these actions.
+        /// The actions to call when the last running work has ended.
         var whenNone: [@Sendable () -> Void] = []
     }
 

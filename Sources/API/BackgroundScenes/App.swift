@@ -4,8 +4,8 @@
 
 /// An app whose scenes declare its background work. Mark the type `@main`.
 ///
-/// If the agent started the process, the process runs the action for this launch and exits. If a user started the process, it runs
-/// the actions of the app's ``Worker`` scenes in the ``ScenePhase`` `.active`, and exits.
+/// If the agent started the process, the process runs the action for this launch and exits. If a user started the process, the
+/// process runs the actions of the app's ``Worker`` scenes in the ``ScenePhase`` `.active`, and exits.
 @MainActor
 public protocol App {
     associatedtype Body: Scene

@@ -15,7 +15,7 @@ final class AppProcess {
     /// Creates the app and registers everything that a launch may need.
     static func begin(_ makeApp: () -> some App) -> AppProcess {
         MountedDelegate.current = nil
-        // Runs before the app's code, which may read its bundle identifier.
+        // The manifest is read before the app's code runs, because this code may read the bundle identifier.
         _ = AppManifest.current
         let app = makeApp()
         let delegate = MountedDelegate.current
@@ -64,10 +64,10 @@ final class AppProcess {
         observation.enter(.inactive)
         observation.enter(.background)
         delegate?.applicationDidEnterBackground()
-        // Lets tasks that the phase change began make their requests and receive the responses.
+        // Lets tasks that the phase change started submit their work and receive the results.
         for _ in 0..<10 { await Task.yield() }
-        // Work that a user began continues. If the app has workers, their return means that the app has begun everything. Without
-        // a worker, nothing signals that.
+        // The process waits for work that the user began. If the app has workers, the app has begun all work when the workers
+        // return. Without a worker, no event shows that all work has begun.
         await BackgroundLaunch.settled(hasMore: workers.isEmpty, continuation: AppRuntime.shared.continuation)
     }
 }

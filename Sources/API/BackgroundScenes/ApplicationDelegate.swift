@@ -13,32 +13,33 @@ import Foundation
 public protocol ApplicationDelegate: AnyObject {
     init()
 
-    /// Registers handlers. Called first in every process of the app: a process that a user started, and every launch. The default
-    /// implementation does nothing.
+    /// Registers handlers. Called first in every process of the app: a process that a user started, and a process that the agent
+    /// launched. The default implementation does nothing.
     ///
     /// Differs from Apple: the method returns no value, because no URL is opened that the app could refuse.
     func applicationDidFinishLaunching()
 
     /// Schedules the next work. Called once in a process that a user started, when the app's ``Worker`` scenes have returned, or at
-    /// once if the app has no ``Worker`` scene. Never called in a launch. The process continues until all work that the app began
-    /// is stored, also work of unstructured tasks. If the app has no ``Worker`` scene, the process continues until the app has
-    /// begun no work for half a second. The process also waits for requests that it sends itself, so that their handlers are
-    /// called. This wait takes at most `BackgroundSettings.continuation`. The default implementation does nothing.
+    /// once if the app has no ``Worker`` scene. Never called in a process that the agent launched. The process continues until all
+    /// work that the app began is stored, also work of unstructured tasks. If the app has no ``Worker`` scene, the process
+    /// continues until the app has begun no work for half a second. The process also waits for requests that it sends itself, so
+    /// that their handlers are called. This wait takes at most `BackgroundSettings.continuation`. The default implementation does
+    /// nothing.
     func applicationDidEnterBackground()
 }
 
 /// A delegate that creates its background sessions only when their events arrive.
 ///
-/// A session that the delegate creates in `applicationDidFinishLaunching` does not need this protocol. A scene with
-/// `.backgroundTask(.urlSession(…))` does not need it either.
+/// A session that the delegate creates in `applicationDidFinishLaunching` does not need this protocol. An app with a scene that has
+/// `.backgroundTask(.urlSession(…))` does not need this protocol either.
 @MainActor
 public protocol BackgroundSessionApplicationDelegate: ApplicationDelegate {
     /// Handles a launch for ended transfers of a background session. The method creates the session with its delegate. The app must
     /// call the completion handler after `urlSessionDidFinishEvents(forBackgroundURLSession:)`. The launch ends when the app calls
     /// the handler.
     ///
-    /// Differs from Apple: called only in launches. A process that a user started creates its sessions itself, and these sessions
-    /// receive the events.
+    /// Differs from Apple: the method is called only in processes that the agent launched. A process that a user started creates
+    /// its sessions itself, and these sessions receive the events.
     func application(
         handleEventsForBackgroundURLSession identifier: String, completionHandler: @escaping @Sendable () -> Void)
 }
@@ -53,7 +54,7 @@ extension ApplicationDelegate {
     /// Runs an app that has no scenes. A process that the agent started runs the launch. A process that a user started calls
     /// `applicationDidFinishLaunching` and `applicationDidEnterBackground`, and then exits.
     public static func main() {
-        // Runs before the app's code, which may read its bundle identifier.
+        // The manifest is read before the app's code runs, because this code may read the bundle identifier.
         _ = AppManifest.current
         AppProcess.begin(Self()).run()
     }

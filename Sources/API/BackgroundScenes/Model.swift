@@ -21,7 +21,7 @@ public struct State<Value> {
     /// - Parameter initialValue: the first value.
     public init(initialValue: Value) { box = Box(initialValue) }
 
-    /// The current value. All copies of the enclosing value share it.
+    /// The current value. All copies of the enclosing value share the current value.
     public var wrappedValue: Value {
         get { box.value }
         nonmutating set { box.value = newValue }

@@ -21,8 +21,8 @@ public struct EnvironmentValues {
     static var current = EnvironmentValues()
 }
 
-/// A property wrapper that reads a value of the environment: `@Environment(\.scenePhase) private var scenePhase`. It also reads a
-/// model that ``Scene/environment(_:)`` provides: `@Environment(Model.self) private var model`.
+/// A property wrapper that reads a value of the environment: `@Environment(\.scenePhase) private var scenePhase`. The wrapper also
+/// reads a model that ``Scene/environment(_:)`` provides: `@Environment(Model.self) private var model`.
 @MainActor
 @propertyWrapper
 public struct Environment<Value> {
@@ -125,7 +125,8 @@ final class SceneObservation {
         guard EnvironmentValues.current.scenePhase != phase else { return }
         EnvironmentValues.current.scenePhase = phase
         let now = evaluate()
-        // If the number of observers changed, there is nothing to compare with. The new observers are used from here on.
+        // If the number of observers changed, the old and new observers cannot be compared. Only the new observers are used from
+        // then on.
         if now.count == observers.count {
             for (old, new) in zip(observers, now) { new.act(ifDifferentFrom: old) }
         }

@@ -1,5 +1,4 @@
-/// The content of a window. Declared only so that the scenes of an app compile. Views are never drawn. The views of the app exist
-/// only on iOS.
+/// The content of a window. This protocol is declared only so that the scenes of an app compile. Views are never drawn on Linux.
 @MainActor
 public protocol View {
     associatedtype Body: View

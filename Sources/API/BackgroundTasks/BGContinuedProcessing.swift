@@ -15,7 +15,7 @@ open class BGContinuedProcessingTaskRequest: BGTaskRequest, @unchecked Sendable 
     public enum SubmissionStrategy: Int, Sendable {
         /// The submission fails with ``BGTaskScheduler/Error/immediateRunIneligible``.
         case fail = 0
-        /// The request waits until another task ends. The request is removed when its process ends.
+        /// The request waits until another task ends. The request is removed when the process that submitted it ends.
         case queue = 1
     }
 
@@ -37,7 +37,7 @@ open class BGContinuedProcessingTaskRequest: BGTaskRequest, @unchecked Sendable 
     open var subtitle: String
     /// The strategy for a task that cannot run at once, because too many tasks are running.
     open var strategy: SubmissionStrategy = .queue
-    /// The resources that this machine must have. If one is missing, the submission fails with
+    /// The resources that this machine must have. If a resource is missing, the submission fails with
     /// ``BGTaskScheduler/Error/notPermitted``.
     open var requiredResources: Resources = []
 
@@ -76,8 +76,8 @@ open class BGContinuedProcessingTask: BGTask, ProgressReporting, @unchecked Send
     private var shown: (title: String, subtitle: String)
     private let update: @Sendable (String, String) -> Void
 
-    /// The progress of the task, including its child progress objects. The progress is read twice a second. If it has no total,
-    /// each change of `completedUnitCount` counts as progress, and no percentage is shown.
+    /// The progress of the task, including its child progress objects. The progress is read twice a second. If the progress has no
+    /// total, each change of `completedUnitCount` counts as progress, and no percentage is shown.
     public let progress = Progress(totalUnitCount: 0)
 
     /// Creates a mock for tests. The completion and the title of the mock are not recorded. Differs from Apple: on iOS, an app
@@ -133,7 +133,7 @@ extension BGTaskScheduler {
             throw Error(.notPermitted, "\(request.identifier): this machine has no GPU for it")
         }
         let record = request.record(now: AppRuntime.shared.now)
-        // Listening begins before the row is written, because the agent may react at once.
+        // The process watches the ledger before it writes the row, because the agent may react at once.
         try hearing { try ContinuedTasks.shared.listen() }
         let refusal = try hearing { () -> Error? in
             try AppRuntime.shared.ledger().write { transaction -> Error? in

@@ -1,7 +1,7 @@
 import BackgroundLedger
 import Foundation
 
-/// The work of one launch. The handler that was registered for the task's identifier receives it. Abstract.
+/// The work of one launch. The handler that was registered for the task's identifier receives the task. This class is abstract.
 ///
 /// The class and its subclasses are open, like Apple's classes, so that a mock can override the members that its test examines.
 open class BGTask: NSObject, @unchecked Sendable {  // because the lock guards what changes
@@ -29,9 +29,9 @@ open class BGTask: NSObject, @unchecked Sendable {  // because the lock guards w
         super.init()
     }
 
-    /// A handler that is called once, shortly before the time ends, and then cleared. It runs on another thread than the work. The
-    /// handler must stop the work and make sure that ``setTaskCompleted(success:)`` is called. If the time has already ended when
-    /// the handler is set, the handler is called at once.
+    /// A handler that is called once, shortly before the time ends, and then cleared. The handler runs on another thread than the
+    /// work. The handler must stop the work and make sure that ``setTaskCompleted(success:)`` is called. If the time has already
+    /// ended when the handler is set, the handler is called at once.
     ///
     /// Without a handler, the task is completed unsuccessfully when its time is up.
     open var expirationHandler: (() -> Void)? {
@@ -47,11 +47,11 @@ open class BGTask: NSObject, @unchecked Sendable {  // because the lock guards w
         }
     }
 
-    /// Ends the task. Call it for every task as soon as the work ends. Calls after the first call have no effect. Values that the
-    /// app set in `UserDefaults` before the call are written to the disk before the result of the launch is recorded.
+    /// Ends the task. Call this method for every task as soon as the work ends. Calls after the first call have no effect. Values
+    /// that the app set in `UserDefaults` before the call are written to the disk before the result of the launch is recorded.
     ///
-    /// Differs from Apple: the process then ends, and its memory is lost. If an attempt at a transfer that the launch began is
-    /// running, the process first waits for the attempt, for at most ``BackgroundSettings/continuation``.
+    /// Differs from Apple: after the call the process ends, so values in variables of the app are lost. If an attempt at a transfer
+    /// that the launch began is running, the process first waits for the attempt, for at most ``BackgroundSettings/continuation``.
     open func setTaskCompleted(success: Bool) {
         let isFirst = lock.withLock { () -> Bool in
             defer {

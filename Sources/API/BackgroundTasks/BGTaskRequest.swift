@@ -6,9 +6,9 @@ import BackgroundLedger
 @_exported import struct BackgroundScheduling.WallClockTime
 import Foundation
 
-/// A request for a later launch in the background. Abstract: submit one of its subclasses.
+/// A request for a later launch in the background. This class is abstract: submit a request of one of the subclasses.
 open class BGTaskRequest: NSObject, NSCopying, @unchecked Sendable {  // because the scheduler copies it in and out
-    /// The identifier of the task. The permitted list must contain it.
+    /// The identifier of the task. The permitted list must contain this identifier.
     public let identifier: String
 
     /// The earliest date of the launch, or `nil` for no delay. The launch may begin later. A date in the past has the same effect
@@ -31,8 +31,9 @@ open class BGTaskRequest: NSObject, NSCopying, @unchecked Sendable {  // because
     /// The policy for occurrences that were missed because the machine was off or asleep. Beyond Apple.
     public var missedOccurrences: MissedPolicy = .once
 
-    /// A Boolean value that indicates whether the request is launched while the desktop's power saver is on. Set it for work that
-    /// uses almost no power and that the user expects. Beyond Apple: on iOS, Low Power Mode turns background refresh off.
+    /// A Boolean value that indicates whether the request is launched while the desktop's power saver is on. Set the value to
+    /// `true` for work that uses almost no power and that the user expects. Beyond Apple: on iOS, Low Power Mode turns background
+    /// refresh off.
     public var runsInLowPowerMode = false
 
     /// A Boolean value that indicates whether the machine wakes from sleep for this request. Waking requires `CAP_WAKE_ALARM`,
@@ -71,8 +72,8 @@ open class BGTaskRequest: NSObject, NSCopying, @unchecked Sendable {  // because
             wakesSystem: wakesSystem, submittedAt: now)
     }
 
-    /// Limits a date to the range that calendars support. A date that is not a number stays as it is, and is refused when it is
-    /// submitted.
+    /// Limits a date to the range that calendars support. A date that is not a number is not changed, and a request with such a
+    /// date is refused when it is submitted.
     private static func withinCalendars(_ date: Date) -> Date {
         date.timeIntervalSince1970.isNaN ? date : min(max(date, .distantPast), .distantFuture)
     }

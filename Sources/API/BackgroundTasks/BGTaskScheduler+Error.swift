@@ -6,8 +6,8 @@ extension BGTaskScheduler {
 
     /// The reason that a request was not accepted.
     ///
-    /// The type has the form of an error that is imported from Objective-C. Its static names are codes, for use as values and in
-    /// patterns: `catch BGTaskScheduler.Error.notPermitted`, `error.code == .notPermitted`.
+    /// The type has the form of an error that is imported from Objective-C. The static properties of the type are codes, for use as
+    /// values and in patterns: `catch BGTaskScheduler.Error.notPermitted`, `error.code == .notPermitted`.
     public struct Error: Swift.Error, Hashable, Sendable, CustomNSError, LocalizedError {
         /// The error codes, with Apple's numbers.
         public enum Code: Int, Sendable {
@@ -54,7 +54,7 @@ extension BGTaskScheduler {
         /// ``Code/immediateRunIneligible``.
         public static var immediateRunIneligible: Code { .immediateRunIneligible }
 
-        /// Compares the codes, not the reasons.
+        /// Returns whether two errors have the same code. The reasons are not compared.
         public static func == (one: Error, other: Error) -> Bool { one.code == other.code }
         /// Hashes the code, consistent with ``==(_:_:)``.
         public func hash(into hasher: inout Hasher) { hasher.combine(code) }

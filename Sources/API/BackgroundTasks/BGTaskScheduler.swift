@@ -30,7 +30,7 @@ open class BGTaskScheduler: NSObject, @unchecked Sendable {  // because a subcla
 
     // MARK: Handlers
 
-    /// Registers the handler of a task. Call it before ``run()`` or before the app's scenes are built.
+    /// Registers the handler of a task. Call this method before ``run()`` or before the app's scenes are built.
     ///
     /// The handler of a wildcard (`app.export.*`) is used for identifiers that the wildcard covers and that have no handler. If
     /// several wildcards cover an identifier, the longest wildcard is used. ``BGTask/identifier`` is the identifier that was
@@ -111,8 +111,8 @@ open class BGTaskScheduler: NSObject, @unchecked Sendable {  // because a subcla
         if let outcome { throw outcome }
     }
 
-    /// Makes a request durable, on the thread or actor of the caller. The method of SDK 27. The request is durable when the
-    /// method returns.
+    /// Makes a request durable, on the thread or actor of the caller. This is the async method of Apple's SDK 27. The request is
+    /// durable when the method returns.
     /// - Throws: ``BGTaskScheduler/Error``.
     nonisolated(nonsending)
         open func submitTaskRequest(_ taskRequest: BGTaskRequest) async throws
@@ -173,8 +173,9 @@ open class BGTaskScheduler: NSObject, @unchecked Sendable {  // because a subcla
         OutstandingCalls.shared.run { completionHandler(self.pendingNow()) }
     }
 
-    /// Leaves out requests that a launch serves, as iOS does. The row of such a request is deleted with the result of the launch.
-    /// A request that recurs is pending for its next occurrence.
+    /// Returns the pending requests. As on iOS, a request is not included while a launch for it is running. The row of such a
+    /// request is deleted with the result of the launch. A request with a rule is included, because it waits for the next
+    /// occurrence.
     private static func pending(_ ledger: LedgerTransaction) throws -> [RequestRecord] {
         let served = Set(try ledger.liveLaunches().compactMap(\.requestToken))
         return try ledger.requests().filter { $0.recurrence != nil || !served.contains($0.token) }
@@ -194,7 +195,7 @@ open class BGTaskScheduler: NSObject, @unchecked Sendable {  // because a subcla
 
     // MARK: Simulation
 
-    /// Launches a pending request now, in the same way as when it is due. Beyond Apple: on iOS only a debugger can do this.
+    /// Launches a pending request now, in the same way as at its due time. Beyond Apple: on iOS only a debugger can do this.
     /// - Returns: the agent's response, as a sentence for the user.
     /// - Throws: ``BGTaskScheduler/Error/unavailable``, also if no agent responds.
     public func simulateLaunch(forTaskWithIdentifier identifier: String) async throws -> String {

@@ -63,9 +63,9 @@ public struct BackgroundGuarantees: Sendable, Equatable, Codable {
     /// The work continues after a logout. This requires lingering, because without lingering a logout ends the user manager and the
     /// agent. Source of the rule: loginctl(1), `enable-linger`.
     public let survivesLogout: Guarantee
-    /// The work continues after a reboot. With lingering, it continues at boot. Without lingering, it continues when the user
-    /// logs in, through the user unit or the autostart entry. Source of the rule: systemd.special(7), `default.target`; the
-    /// Desktop Application Autostart Specification.
+    /// The work continues after a reboot. With lingering, the work continues at boot. Without lingering, the work continues when
+    /// the user logs in, through the user unit or the autostart entry. Source of the rule: systemd.special(7), `default.target`;
+    /// the Desktop Application Autostart Specification.
     public let survivesReboot: Guarantee
     /// The work continues after `kill -9` of the app and the agent. A user manager starts the agent again. Without a user manager,
     /// the app's next command or the next login starts the agent again. Source of the rule: systemd.service(5), `Restart=`.
@@ -99,7 +99,8 @@ public struct BackgroundGuarantees: Sendable, Equatable, Codable {
     /// The facts about the network, power and the notification server are the last facts that the agent recorded, because only an
     /// agent can detect them. In a test with `TestDriver`, the desktop has all capabilities except ``wakesSystem``.
     ///
-    /// Errors: none. If something cannot be examined, for example because the ledger cannot be read, the state is `unknown`. Cost:
-    /// about a dozen file checks and one read of the ledger. No other process is called or started, and no file is created.
+    /// This property throws no errors. If a fact cannot be examined, for example because the ledger cannot be read, the state is
+    /// `unknown`. Cost: about a dozen file checks and one read of the ledger. No other process is called or started, and no file is
+    /// created.
     public static var current: BackgroundGuarantees { BackgroundGuarantees(AppRuntime.shared.desktopFacts) }
 }

@@ -49,10 +49,10 @@ public enum BackgroundLaunch {
     /// Runs the actions of the launch for which the agent started this process, and ends the process when the launch has ended. If
     /// a user started the process, the method returns at once, so that the app can open its windows.
     ///
-    /// Call it on the main thread, as the first step of main after the actions are registered. Do not open a window or a display
-    /// before this call, because a launch may run without a display. A handler that is registered later stops the program with an
-    /// error, as after `BGTaskScheduler.run()`, because the launch would not find the handler. The exception is an identifier that
-    /// only a wildcard of the permitted list permits.
+    /// Call this method on the main thread, as the first step of `main` after the actions are registered. Do not open a window or a
+    /// display before this call, because a launch may run without a display. A handler that is registered later stops the program
+    /// with an error, as after `BGTaskScheduler.run()`, because the launch would not find the handler. The exception is an
+    /// identifier that only a wildcard of the permitted list permits.
     public static func run() {
         recordTimeChangeInterest()
         serveLaunch()
@@ -64,7 +64,8 @@ public enum BackgroundLaunch {
         guard let context = LaunchContext.current else { return }
         LaunchHandlers.shared.run(context)
         RunLoop.main.run()
-        // The run loop returns if it has nothing to watch. The launch ends the process.
+        // The run loop has returned, because it had no source to watch. The main thread waits here, and the launch ends the
+        // process.
         dispatchMain()
     }
 
@@ -88,7 +89,7 @@ public enum BackgroundLaunch {
         } while beginnings.begun != begun || !beginnings.isEmpty
     }
 
-    /// Records in the ledger whether the app handles time changes, because the agent must find this out without starting the app.
+    /// Records in the ledger whether the app handles time changes, because the agent must know this fact without starting the app.
     /// The ledger is written only if the value changed.
     package static func recordTimeChangeInterest() {
         let isWanted = TaskHandlers.shared.handles(.significantTimeChange)
@@ -96,7 +97,7 @@ public enum BackgroundLaunch {
             let known = try AppRuntime.shared.ledger().read { try $0.fact(.significantTime) != nil }
             if known == isWanted { return }
         } catch {
-            // The value is written when the ledger can be used again.
+            // After a temporary error the value is written when the ledger can be used again.
             guard error.isPassing else { return }
         }
         let current = SignificantTime(at: AppRuntime.shared.now, in: AppRuntime.shared.zone)

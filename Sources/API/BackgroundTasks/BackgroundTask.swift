@@ -12,7 +12,8 @@ public struct BackgroundTask<Request: Sendable, Response: Sendable>: Sendable {
     let matches: @Sendable (String) -> Bool
     /// Returns the values with which the action is called, once for each value.
     let requests: @Sendable (TaskHandlers.Payload) -> [Request]
-    /// Records in the ledger that a value was delivered; `nil` if the result of the launch alone counts.
+    /// Returns a closure that records in the ledger that a value was delivered. Returns `nil` if only the result of the launch is
+    /// recorded.
     var acknowledgement: @Sendable (Request) -> (@Sendable (LedgerTransaction) throws -> Void)? = { _ in nil }
 
     /// Calls the action with each value.
@@ -63,8 +64,8 @@ extension BackgroundTask where Request == Void, Response == Void {
 }
 
 extension BackgroundTask where Request == BGContinuedProcessingTask, Response == Void {
-    /// Continued processing with exactly this identifier. The action receives the task and can change its progress and title. The
-    /// task is complete when the action returns. Beyond Apple.
+    /// Continued processing with exactly this identifier. The action receives the task and can change the progress and the title of
+    /// the task. The task is complete when the action returns. Beyond Apple.
     public static func continuedProcessing(_ identifier: String) -> Self {
         Self(
             kind: .continuedProcessing, matches: { $0 == identifier },

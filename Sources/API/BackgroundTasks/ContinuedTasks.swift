@@ -23,7 +23,7 @@ final class ContinuedTasks: Sendable {
         var token: DatabaseWatch.Token?
         var running: [Int64: Running] = [:]
         var ended: Set<Int64> = []
-        /// A request or a task of this process is waiting or running.
+        /// `true` while a request or a task of this process is waiting or running.
         var isBusy = false
         var isTicking = false
         var keeper = AgentKeeper()
@@ -38,14 +38,15 @@ final class ContinuedTasks: Sendable {
 
     private init() {}
 
-    /// Watches every commit from now on. Once per process.
+    /// Begins to watch every commit to the ledger. Later calls in the same process have no effect.
     func listen() throws(StoreError) {
         guard state.withLock({ $0.token == nil }) else { return }
         let token = try AppRuntime.shared.onCommit { [queue] in queue.async { ContinuedTasks.shared.update() } }
         state.withLock { $0.token = token }
     }
 
-    /// Begins to sample progress and to keep an agent running, until everything that this process requested has ended.
+    /// Begins to sample progress and to keep an agent running, until all continued processing that this process requested has
+    /// ended.
     func becomeBusy() {
         let isFirst = state.withLock { state in
             defer { (state.isBusy, state.isTicking) = (true, true) }
@@ -62,7 +63,8 @@ final class ContinuedTasks: Sendable {
         queue.async { self.update() }
     }
 
-    /// Returns when everything that this process requested has ended. Returns at once if it requested nothing.
+    /// Returns when all continued processing that this process requested has ended. Returns at once if this process requested no
+    /// continued processing.
     func untilIdle() async {
         guard state.withLock({ $0.token != nil }) else { return }
         while true {
@@ -71,7 +73,7 @@ final class ContinuedTasks: Sendable {
                     try Self.isIdle(transaction)
                         ? try !transaction.liveLaunches().contains { $0.host == AppRuntime.shared.identity } : nil
                 }
-                // The result is recorded, but the agent that should process it is gone. The commit starts another agent.
+                // The result is recorded, but the agent that should process the result has ended. The commit starts another agent.
                 if !isSettled { try AppRuntime.shared.commit { _ in } }
                 return
             } catch let error as StoreError where error.isPassing {
@@ -82,15 +84,16 @@ final class ContinuedTasks: Sendable {
         }
     }
 
-    /// Returns whether nothing that this process requested waits or runs. A launch with a result has ended, even if no agent has
-    /// confirmed it.
+    /// Returns whether no continued processing that this process requested waits or runs. A launch with a result has ended, even if
+    /// no agent has confirmed it.
     private static func isIdle(_ transaction: LedgerTransaction) throws -> Bool {
         let isWaiting = try transaction.requests(of: .continuedProcessing).contains { $0.host == AppRuntime.shared.identity }
         let isRunning = try transaction.liveLaunches().contains { $0.host == AppRuntime.shared.identity && $0.result == nil }
         return !isWaiting && !isRunning
     }
 
-    /// Returns when the process is idle. For a `main.swift`, whose main queue must keep running because a handler may run there.
+    /// Returns when the process is idle. This method is for a `main.swift`. It keeps the main queue running, because a handler may
+    /// run on the main queue.
     func runUntilIdle() {
         let isBusy = !OutstandingCalls.shared.isEmpty || !UnsavedWork.current.isEmpty
         guard state.withLock({ $0.token != nil }) || isBusy else { return }
@@ -117,7 +120,7 @@ final class ContinuedTasks: Sendable {
         for launch in launches where launch.kind == .continuedProcessing && launch.host == AppRuntime.shared.identity {
             let id = launch.id!
             let isKnown = state.withLock { $0.running[id] != nil || $0.ended.contains(id) }
-            // A launch without a handler waits, because registering late is allowed here.
+            // A launch without a handler waits, because handlers of continued processing may be registered later.
             if !isKnown, TaskHandlers.shared.canRun(launch) { start(launch) }
             if launch.stopReason != nil { stop(id) }
         }
@@ -169,12 +172,14 @@ final class ContinuedTasks: Sendable {
 
     // MARK: Progress
 
-    /// Samples the progress while something waits or runs. `Progress` does not report changes here (no key-value observing), and
-    /// children change only its fraction. An agent that died is replaced, because no other process would start one.
+    /// Samples the progress while continued processing of this process waits or runs. `Progress` does not report changes here (no
+    /// key-value observing), and child objects change only the fraction of their parent. If the agent was killed, another agent is
+    /// started, because no other process would start an agent.
     private func tickSoon() {
         queue.asyncAfter(deadline: .now() + 0.5) { [self] in
             sample()
-            // Only the ledger decides: a handler that the agent gave up on needs no agent.
+            // Only the rows in the ledger are checked. If the agent has ended a launch, the handler that is still running needs no
+            // agent.
             let (shouldContinue, hasAgent) = state.withLock { state in
                 state.isTicking = state.isBusy
                 return (state.isTicking, state.isTicking ? state.keeper.tick() : true)
@@ -184,14 +189,14 @@ final class ContinuedTasks: Sendable {
         }
     }
 
-    /// Removes the requests that wait for room, because no agent stays running and they would wait without end. Running tasks
-    /// continue and end with a result.
+    /// Removes the requests that wait for room, because no agent keeps running and these requests would wait endlessly. Running
+    /// tasks continue and end with a result.
     private func removeWaitingRequests() {
         let ledger = try? AppRuntime.shared.ledger()
         let waiting = try? ledger?.read { transaction in
             try transaction.requests(of: .continuedProcessing).filter { $0.host == AppRuntime.shared.identity }.map(\.identifier)
         }
-        // Printed first, because this process may end at any moment when nothing waits.
+        // The message is printed before the removal, because this process may end at any moment when no request waits.
         for identifier in waiting ?? [] {
             StandardError.write("\(identifier) cannot begin: no agent stays\n")
         }
@@ -201,8 +206,8 @@ final class ContinuedTasks: Sendable {
         state.withLock { $0.keeper = AgentKeeper() }
     }
 
-    /// Records progress that changed. Foundation's `Progress` has no lock here: a sample that is taken during a write may be a
-    /// step behind.
+    /// Records progress that changed. On Linux, Foundation's `Progress` has no lock. A sample that is taken during a write may be
+    /// one step behind.
     private func sample() {
         let changed = state.withLock { state -> [(Int64, Double?)] in
             state.running.compactMap { id, running in
@@ -211,7 +216,7 @@ final class ContinuedTasks: Sendable {
                 guard units != running.seenUnits || fraction != running.seenFraction else { return nil }
                 state.running[id]?.seenUnits = units
                 state.running[id]?.seenFraction = fraction
-                // Without a total, the task moves but the fraction is not known.
+                // Without a total, the task made progress, but the fraction is not known.
                 guard progress.totalUnitCount > 0, fraction.isFinite else { return (id, nil) }
                 return (id, min(max(fraction, 0), 1))
             }

@@ -36,7 +36,7 @@ extension DesktopFacts {
         case .none(workIsLeft: true):
             return .none(why: "No login starts the agent: work continues with the app's next command.", help: installCommand)
         case .userUnit(let standing): return starter(standing) ?? (hasUserManager ? .userManager : .login)
-        // An agent that no unit started is not restarted by a unit.
+        // If an autostart entry starts the agent, no unit restarts the agent.
         case .xdgAutostart(let standing): return starter(standing) ?? .login
         }
     }
@@ -50,7 +50,8 @@ extension DesktopFacts {
     /// Returns `nil` if the entry works.
     private func starter(_ standing: AutostartEntry.EntryState) -> Starter? {
         switch standing {
-        // Another copy is also an agent. A unit that is not enabled still restarts a running agent.
+        // An entry that starts another copy of the agent's program also works. A unit that is not enabled still restarts a running
+        // agent.
         case .asItShouldBe, .starts, .isNotEnabled, .lacksSocket: nil
         case .startsNothing:
             .none(why: "The login entry of the agent names a program that does not exist.", help: installCommand)

@@ -3,14 +3,15 @@ import BackgroundRuntime
 /// The network connection of this machine, for an app that checks it before a large transfer. Replaces `NWPathMonitor`. Beyond
 /// Apple's BackgroundTasks, whose `requiresNetworkConnectivity` does not identify the network.
 public struct NetworkPath: Sendable, Hashable {
-    /// The machine has a network connection to other hosts. A host may still not respond.
+    /// `true` if the machine has a network connection to other hosts. A host may still not respond.
     public let isConnected: Bool
-    /// The connection costs money per byte, if the desktop reports that.
+    /// `true` if the connection costs money per byte. `false` if the desktop does not report this.
     public let isMetered: Bool
-    /// The connection is a Wi-Fi connection.
+    /// `true` if the connection is a Wi-Fi connection.
     public let usesWiFi: Bool
 
-    /// The connection that the agent observes now, or `nil` if no agent is running. In a launch, an agent is always running.
+    /// The connection that the agent observes now, or `nil` if no agent is running. In a process that the agent launched, an agent
+    /// is always running.
     ///
     /// Cost: one read of the ledger.
     public static var current: NetworkPath? {

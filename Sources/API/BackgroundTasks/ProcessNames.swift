@@ -5,8 +5,8 @@ import Synchronization
 // Names that Foundation on Linux lacks, and that the background code of an iOS app uses.
 
 extension ProcessInfo {
-    /// A Boolean value that indicates whether the desktop's power saver is on. The agent observes this state. In a launch, an agent
-    /// is always running.
+    /// A Boolean value that indicates whether the desktop's power saver is on. The agent observes this state. In a process that the
+    /// agent launched, an agent is always running.
     ///
     /// Differs from Apple: the value is also `false` if no agent is running, or if no desktop service reports the power saver.
     /// `NSProcessInfoPowerStateDidChange` is not posted. Cost: one read of the ledger.

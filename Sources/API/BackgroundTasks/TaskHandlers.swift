@@ -63,7 +63,8 @@ final class TaskHandlers: Sendable {
         ContinuedTasks.shared.handlersChanged()
     }
 
-    /// Adds an action, unless the handlers are closed: a GUI library evaluates its scenes many times.
+    /// Adds an action, unless the handlers are closed. After that no action is added, because a GUI library evaluates its scenes
+    /// many times.
     func add(_ action: SceneAction) { state.withLock { if !$0.isClosed { $0.actions.append(action) } } }
 
     func close() { state.withLock { $0.isClosed = true } }
@@ -78,7 +79,8 @@ final class TaskHandlers: Sendable {
         return registered != nil || !actions.isEmpty
     }
 
-    /// Returns the handlers of a launch. Registered handlers, with the rules of `setTaskCompleted`, serve only tasks.
+    /// Returns the handlers of a launch. Registered handlers are used only for launches of tasks, because they must call
+    /// `setTaskCompleted`.
     private func handlers(of launch: LaunchRecord) -> (Registered?, [SceneAction]) {
         state.withLock { state in
             let actions = state.actions.filter { $0.kind == launch.kind && $0.matches(launch.identifier) }
@@ -97,7 +99,7 @@ final class TaskHandlers: Sendable {
         var success = true
         if let registered { success = await run(launch, registered) }
         await run(actions, Payload(identifier: launch.identifier))
-        // An action may begin a task and return without waiting for it.
+        // An action may begin a task and return without waiting for the task, so the process does not end at once.
         if registered == nil, AppRuntime.shared.continuation > 0 {
             LaunchContext.current?.stayForGrace()
         }
@@ -110,9 +112,9 @@ final class TaskHandlers: Sendable {
         }
     }
 
-    /// Runs a registered handler. The continuation holds the task until it completes. The expiration is called on the thread of
-    /// the warning, so it arrives even if the handler blocks its queue. The process continues until the handler has returned, and
-    /// for a short time afterwards. Many handlers complete the task first and then submit the next request.
+    /// Runs a registered handler. The continuation holds the task until it completes. The expiration handler is called on the
+    /// thread of the warning, so it is called even if the handler blocks its queue. The process continues until the handler has
+    /// returned, and for a short time afterwards. Many handlers complete the task first and then submit the next request.
     private func run(_ launch: LaunchRecord, _ registered: Registered) async -> Bool {
         await withCheckedContinuation { continuation in
             let task = BGTask.make(for: launch) { continuation.resume(returning: $0) }
@@ -137,7 +139,8 @@ final class TaskHandlers: Sendable {
         if let registered { registered.queue.async(execute: WorkContext().block { registered.handler(task) }) }
         await run(actions, Payload(identifier: launch.identifier, continued: task))
         if registered == nil { task.setTaskCompleted(success: true) }
-        // A detached task, because the cancellation of this work must not end the wait: the task decides when it is complete.
+        // The task is detached, because the cancellation of this work must not end the wait. The app's task decides when the work
+        // is complete.
         return await Task.detached { await completions.first { _ in true } ?? false }.value
     }
 }

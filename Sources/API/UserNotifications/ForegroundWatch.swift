@@ -6,24 +6,24 @@ import Synchronization
 
 /// Calls the delegate for notifications whose trigger is due while a user runs the app.
 ///
-/// Shortly before its time, such a notification is held: the agent waits for the delegate's response, as for a new notification. If
-/// this process responds late or was killed, the agent shows the notification unchanged.
+/// Shortly before its time, such a notification is held. The agent then waits for the delegate's response, as for a new
+/// notification. If this process responds late or was killed, the agent shows the notification unchanged.
 final class ForegroundWatch: Sendable {
     static var shared: ForegroundWatch { AppRuntime.shared.part { ForegroundWatch() } }
 
-    /// The number of seconds before its time at which a notification is held.
+    /// The number of seconds before the fire date at which a notification is held.
     private static let lead = 1.0
     /// The minimum number of seconds between two reads while other processes write to the ledger.
     private static let shortestSleep = 0.5
-    /// The number of seconds after which the clock is read again, because it may have been set.
+    /// The maximum number of seconds between two reads, because the clock may have been set.
     private static let longestSleep = 60.0
     /// The number of seconds before the first read. Most commands have ended by then.
     private static let firstSleep = 1.0
 
     private let hasBegun = Mutex(false)
 
-    /// Begins to watch: reads when the ledger changes or a notification is due soon. A launch of the agent does not call the
-    /// delegate, and neither does a test with virtual time.
+    /// Begins to watch: reads when the ledger changes or a notification is due soon. The delegate is not called in a process that
+    /// the agent launched, or in a test with virtual time.
     func begin(_ center: UNUserNotificationCenter) {
         guard LaunchContext.current == nil, !AppRuntime.isOnTestHost else { return }
         let isFirst = hasBegun.withLock { hasBegun in
@@ -42,7 +42,7 @@ final class ForegroundWatch: Sendable {
         var timer: Task<Void, Never>?
         let retry = ReadRetry()
         for await _ in looks {
-            // If changes cannot be watched, only the clock decides when to read.
+            // If changes of the ledger cannot be watched, the ledger is read only at the times from the clock.
             if token == nil { token = try? AppRuntime.shared.onCommit { due.yield() } }
             let pause = askAboutNext(center, retry) { due.yield() }
             timer?.cancel()
@@ -56,7 +56,7 @@ final class ForegroundWatch: Sendable {
     private static func askAboutNext(
         _ center: UNUserNotificationCenter, _ retry: ReadRetry, again: @escaping @Sendable () -> Void
     ) -> Double {
-        // A delegate may be set later.
+        // Without a delegate no read is needed now. A delegate may be set later.
         guard center.delegate != nil else { return longestSleep }
         guard let coming = try? AppRuntime.shared.ledger().readAfterRing({ try $0.notificationsToCome() }) else {
             retry.failed(again: again)

@@ -5,7 +5,7 @@ extension NSString {
     /// read from the bundle at once, and not when the notification is shown, because the agent does not have the app's texts.
     ///
     /// - Parameters:
-    ///   - key: the key of the text. If the bundle does not contain the key, the key is the text.
+    ///   - key: the key of the text. If the bundle does not contain the key, the key itself is used as the text.
     ///   - arguments: the values for the specifiers `%@`, `%d`, `%1$@` and similar, in their order. A specifier without a value is
     ///     not changed.
     public static func localizedUserNotificationString(forKey key: String, arguments: [Any]?) -> String {

@@ -1,6 +1,6 @@
 import BackgroundLedger
 
-/// The state of a notification, for the app that added it.
+/// The state of a notification, for the app that added the notification.
 package enum NotificationProgress: Sendable {
     /// The notification was not shown yet, or the desktop's do-not-disturb mode hides the notification.
     case waiting

@@ -32,7 +32,7 @@ final class PresentationRecorder: Sendable {
                 defer { state.isWriting = true }
                 return !state.isWriting
             }
-            // A task inherits the process that it belongs to.
+            // The write runs in a Swift task, because such a task inherits the process to which it belongs.
             if begins { Task { self.write() } }
         }
     }

@@ -5,7 +5,7 @@ import Foundation
 enum StoredUserInfo {
     private static let mark = "plist:"
 
-    /// Returns `nil` if a property list cannot hold a value.
+    /// Returns the text for a dictionary, or `nil` if a property list cannot contain one of the values.
     static func text(of values: [AnyHashable: Any]) -> String? {
         var plain: [String: Any] = [:]
         for (key, value) in values { plain["\(key)"] = value }

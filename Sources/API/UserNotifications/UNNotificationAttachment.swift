@@ -61,7 +61,7 @@ public final class UNNotificationAttachment: NSObject, @unchecked Sendable {  //
         super.init()
     }
 
-    /// Returns a separate copy of the file. The copy is deleted with its last reference unless it is kept.
+    /// Returns a separate copy of the file. The copy is deleted with the last reference to it, unless it is kept.
     func taken() throws(UNError) -> (attachment: NoticeAttachment, copy: Snapshot) {
         do throws(Snapshot.Failure) {
             let copy = try Snapshot.make(of: url, in: AppRuntime.shared.directories, prefix: AppDirectories.attachmentPrefix)

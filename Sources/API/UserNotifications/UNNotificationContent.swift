@@ -33,7 +33,7 @@ open class UNNotificationContent: NSObject, NSCopying, NSMutableCopying, @unchec
         var withoutButtons: String?
     }
 
-    /// Only this file writes the fields, not a subclass of the app.
+    /// The fields of the content. A subclass in an app cannot write the fields.
     fileprivate(set) var fields = Fields()
 
     public override init() { super.init() }
@@ -81,8 +81,8 @@ open class UNNotificationContent: NSObject, NSCopying, NSMutableCopying, @unchec
     /// notification was not shown before this date, it is never shown. Beyond Apple.
     open var expirationDate: Date? { fields.expiration }
 
-    /// A text below the body, for example a command to type. It is shown only on desktops without buttons in notifications. Beyond
-    /// Apple.
+    /// A text below the body, for example a command to type. The text is shown only on desktops without buttons in notifications.
+    /// Beyond Apple.
     open var textWithoutButtons: String? { fields.withoutButtons }
 
     /// Returns the same content as an immutable object.

@@ -1,17 +1,17 @@
 import BackgroundLedger
 import Foundation
 
-/// A request to show a notification. The app chooses its identifier.
+/// A request to show a notification. The app chooses the identifier of the request.
 public final class UNNotificationRequest: NSObject, NSCopying, @unchecked Sendable {  // because it is immutable
     /// The app's name for the notification. A request with the same identifier replaces the notification and alerts again.
     public let identifier: String
     /// The content that is shown.
     public let content: UNNotificationContent
-    /// The trigger that decides when the notification is shown. If `nil`, it is shown at once.
+    /// The trigger that decides when the notification is shown. If `nil`, the notification is shown at once.
     public let trigger: UNNotificationTrigger?
-    /// A Boolean value: the request has no effect if a notification with this identifier and this content was shown before, also if
-    /// the user closed it. If the app is killed before it records that it added a notification, it can add the notification again,
-    /// and the user sees it only once. Attachments are not compared. Beyond Apple.
+    /// A Boolean value that indicates whether the request has no effect if a notification with this identifier and content was
+    /// already shown. This also applies if the user closed the notification. So an app that was killed can add a notification
+    /// again, and the user sees the notification only once. Attachments are not compared. Beyond Apple.
     public let alertsOncePerContent: Bool
 
     /// - Parameters:

@@ -36,7 +36,7 @@ open class UNNotificationSettings: NSObject, @unchecked Sendable {  // because i
 
     /// The setting for sounds.
     public var soundSetting: UNNotificationSetting { isOn }
-    /// The setting for numbers on the app's icon, if the desktop has them.
+    /// The setting for numbers on the app's icon.
     public var badgeSetting: UNNotificationSetting { isOn }
     /// The setting for notifications on the screen.
     public var alertSetting: UNNotificationSetting { isOn }

@@ -4,7 +4,8 @@ import BackgroundRuntime
 @_exported import Foundation
 import Synchronization
 
-/// The notification center of an app. The app's agent shows the notifications. They and their buttons stay after this process ends.
+/// The notification center of an app. The app's agent shows the notifications. The notifications and their buttons remain after
+/// this process ends.
 public final class UNUserNotificationCenter: NSObject, Sendable {
     private static var shared: UNUserNotificationCenter { AppRuntime.shared.part { UNUserNotificationCenter() } }
 
@@ -24,8 +25,8 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
     /// The one center of this app.
     public static func current() -> UNUserNotificationCenter { shared }
 
-    /// The delegate that receives responses. The reference is weak. Set it before the app's `body` is evaluated, because a launch
-    /// for a response calls the delegate at once.
+    /// The delegate that receives responses. The reference is weak. Set the delegate before the app's `body` is evaluated, because
+    /// a launch for a response calls the delegate at once.
     public var delegate: (any UNUserNotificationCenterDelegate)? {
         get { held.withLock { $0.delegate } }
         set {
@@ -35,7 +36,7 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
         }
     }
 
-    /// Returns `true` unless the user switched the app's notifications off. Differs from Apple: on a desktop, the user is not asked.
+    /// Returns `true` unless the user switched the app's notifications off. Differs from Apple: the user is not asked.
     /// - Throws: nothing. The signature is Apple's.
     public func requestAuthorization(options: UNAuthorizationOptions = []) async throws -> Bool {
         await notificationSettings().authorizationStatus == .authorized
@@ -67,10 +68,11 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
 
     // MARK: Adding
 
-    /// Stores a notification. The agent shows it when it is due and a notification server is available.
+    /// Stores a notification. The agent shows the notification when it is due and a notification server is available.
     ///
     /// A request with the same identifier replaces the earlier notification, also on the screen, and alerts again, except with
-    /// ``UNNotificationRequest/alertsOncePerContent``. If the earlier notification was not shown yet, only the new one is shown.
+    /// ``UNNotificationRequest/alertsOncePerContent``. If the earlier notification was not shown yet, only the new notification is
+    /// shown.
     /// - Throws: ``UNError``.
     public func add(_ request: UNNotificationRequest) async throws {
         let question = PresentationDecision(adding: request, self)
@@ -150,13 +152,13 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
         return schedule
     }
 
-    /// Changes the content of a notification that is on the screen or waits, without an alert. Beyond Apple, where adding the notification
-    /// again would alert again.
+    /// Changes the content of a notification that is on the screen or waits, without an alert. Beyond Apple: on iOS, a second `add`
+    /// alerts again.
     ///
     /// - Parameters:
     ///   - identifier: the identifier of the request. If the notification was not added, or was withdrawn, nothing happens.
-    ///   - change: receives the current content, and returns the new content or `nil` for no change. It is also called if the user
-    ///     closed the notification. In this case the new content is not shown.
+    ///   - change: receives the current content, and returns the new content or `nil` for no change. The closure is also called if
+    ///     the user closed the notification. In this case the new content is not shown.
     /// - Throws: ``UNError``, or the error that `change` throws.
     public func updateNotification(
         withIdentifier identifier: String, _ change: (UNNotificationContent) throws -> UNNotificationContent?
@@ -233,8 +235,8 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
     }
 
     private func removePending(_ identifiers: [String]?) {
-        // Includes a notification that was passed to a server and counts as delivered. If the agent that passed it is gone, the
-        // notification waits again.
+        // Includes a notification that was passed to a server and counts as delivered. If the agent that passed the notification
+        // was killed, the notification waits again.
         remove(identifiers, { $0.life.isUnreported || $0.schedule?.next != nil }) { try $0.cancelComing($1, now: $2) }
     }
 
@@ -292,7 +294,7 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
     }
 
     private func categoriesNow() -> Set<UNNotificationCategory> {
-        // An app that adds a category sets all of them again, so this read is patient.
+        // The read is retried for a long time, because an app that adds a category sets all categories again.
         let found = AppRuntime.shared.read("the categories of notifications", for: AppRuntime.listReadTimeout) {
             try $0.categoryDetails()
         }
@@ -303,8 +305,8 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
 
     // MARK: The number on the icon
 
-    /// Sets the number on the app's icon, or removes it if the value is 0. Differs from Apple: only docks that support Unity's
-    /// launcher API show the number.
+    /// Sets the number on the app's icon, or removes the number if the value is 0. Differs from Apple: only docks that support
+    /// Unity's launcher API show the number.
     /// - Throws: ``UNError``: `badgeInputInvalid` if the number is below 0, `notificationsNotAllowed` if it cannot be written.
     public func setBadgeCount(_ newBadgeCount: Int) async throws { try setBadge(newBadgeCount) }
 
@@ -357,7 +359,7 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
             LaunchContext.current?.stay { for await _ in returned {} }
             await withCheckedContinuation { continuation in
                 let once = Once { continuation.resume() }
-                // Called on the main thread, as on iOS, because real delegates are isolated to it.
+                // Called on the main thread, as on iOS, because the delegates of apps are isolated to the main thread.
                 let block = WorkContext().block {
                     HandledDelivery.$current.withValue(acknowledge) {
                         receiver.userNotificationCenter(self, didReceive: response) { once.run() }
@@ -367,7 +369,8 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
                 DispatchQueue.main.async(execute: block)
             }
         }
-        // Many delegates call the completion handler first and begin an upload afterwards.
+        // The process continues for a short time, because many delegates call the completion handler first and begin an upload
+        // afterwards.
         if !isTest { LaunchContext.current?.stayForGrace() }
         return true
     }

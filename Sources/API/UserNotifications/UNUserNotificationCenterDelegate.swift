@@ -9,15 +9,16 @@ import Synchronization
 ///
 /// Differs from Apple: if the name or a type of a method is wrong, the method is not called, and the compiler does not report it.
 /// If a base class conforms, a method of a subclass is called only if the base class declares it. Declare the method in the base
-/// class, and `override` it.
+/// class, and `override` the method in the subclass.
 public protocol UNUserNotificationCenterDelegate: AnyObject {
     /// Returns how to show a notification that the app adds, or whose trigger is due, while a user runs the app. If the options
     /// contain neither banner nor list, the notification is not shown. If the delegate does not respond within 5 s, the complete
     /// notification is shown.
     ///
-    /// Differs from Apple: a desktop does not report which app is in front. An app counts as in front if a user started it and it
-    /// has a delegate. This method is not called for notifications that are added in a launch, or whose trigger is due within two
-    /// seconds after the app's start. If the delegate does not implement this method, the complete notification is shown.
+    /// Differs from Apple: a desktop does not report which app is in front. An app counts as in front if a user started the app and
+    /// the app has a delegate. This method is not called for notifications that a launched process adds, or whose trigger is due
+    /// within two seconds after the app's start. If the delegate does not implement this method, the complete notification is
+    /// shown.
     func userNotificationCenter(
         _ center: UNUserNotificationCenter, willPresent notification: UNNotification,
         withCompletionHandler completionHandler: @escaping @Sendable (UNNotificationPresentationOptions) -> Void)
@@ -71,7 +72,7 @@ extension UNUserNotificationCenterDelegate {
     public func userNotificationCenter(_ center: UNUserNotificationCenter, openSettingsFor notification: UNNotification?) {}
 }
 
-/// A handler that runs once, because some delegates call it twice.
+/// A handler that runs only once, because some delegates call their handler twice.
 final class Once: Sendable {
     private let body: Mutex<(@Sendable () -> Void)?>
 

@@ -61,7 +61,7 @@ struct AgentExamination: Examination {
                 check, .failed, "the agent waits: \(trouble.reason). The next attempt is at \(Output.moment(trouble.nextTry))")
         }
         if let program = ThisProcess.executable(of: pid), program.isDeleted {
-            // The command after `kill` starts the next agent.
+            // In this fix, the command `why` after `kill` starts the next agent.
             let fix = DoctorFinding.Fix("kill \(pid); sleep 1; \(app.command) why")
             return DoctorFinding(
                 check, .warning, "the agent runs a program that was replaced or removed: \(program.path)", fix: fix)
@@ -122,10 +122,10 @@ struct AgentExamination: Examination {
         return [DoctorFinding(check, .ok, record.executable)]
     }
 
-    /// Finds stopped launches. A stopped process receives the request to end, but cannot react.
+    /// Finds launches whose process was stopped by a signal. A stopped process receives the request to end, but cannot react.
     private func stoppedLaunches(_ app: ExaminedApp) -> [DoctorFinding] {
         (app.books?.launches ?? []).compactMap { launch in
-            // The fix signals this number, so it must be the process of the launch.
+            // The fix sends a signal to this process number, so the number must belong to the process of the launch.
             guard let process = launch.process, process.isAlive, RunningProcess(process.pid).isStopped else { return nil }
             let pid = process.pid
             return DoctorFinding(

@@ -8,7 +8,7 @@ struct AgentProbe {
     let agent: String
     let environment: [String: String]
 
-    /// The time limit in seconds. The program has its own, shorter limits.
+    /// The time limit in seconds. The agent's program has shorter limits for its single queries.
     private static let patience = 30.0
 
     func query<Report: Decodable>(_ arguments: [String]) -> Result<Report, Trouble> {
@@ -19,7 +19,7 @@ struct AgentProbe {
         } catch {
             return .failure(Trouble(words: error.description))
         }
-        // Libraries print messages to the same descriptor.
+        // Each line is tried, because libraries print messages to the same descriptor.
         for line in end.output.split(separator: "\n") {
             if let report = try? JSONDecoder().decode(Report.self, from: Data(line.utf8)) { return .success(report) }
         }

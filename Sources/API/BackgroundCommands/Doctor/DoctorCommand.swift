@@ -34,8 +34,8 @@ public struct DoctorCommand: BackgroundCommand {
         public let pendingRequests: [String]?
     }
 
-    /// The app's own examinations, in this process. Each function is called once in each run of `doctor`. Set them before a command
-    /// runs.
+    /// The app's own examinations, in this process. Each function is called once in each run of `doctor`. Set these functions
+    /// before a command runs.
     public static var examinations: [@Sendable (Context) -> [DoctorFinding]] {
         get { ofApp.withLock { $0 } }
         set { ofApp.withLock { $0 = newValue } }
@@ -52,7 +52,7 @@ public struct DoctorCommand: BackgroundCommand {
     public func perform() async throws {
         var (findings, guarantees) = Self.examine()
         var (done, looks): (Set<String>, Int) = ([], 0)
-        // A problem may become visible only after another one was fixed, for example in a file that could not be read.
+        // A problem may become visible only after another problem was fixed, for example in a file that could not be read.
         while fix, looks < Self.maximumExaminations, Self.help(findings, &done) {
             (findings, guarantees) = Self.examine()
             looks += 1
@@ -94,7 +94,7 @@ public struct DoctorCommand: BackgroundCommand {
         return (findings, BackgroundGuarantees(app.desktopFacts))
     }
 
-    /// - Parameter isFixing: `true` if the safe fixes were run. The user decides about the others.
+    /// - Parameter isFixing: `true` if the safe fixes were run. The user decides about the other fixes.
     private static func show(_ finding: DoctorFinding, isFixing: Bool) {
         let mark =
             switch finding.status {

@@ -73,7 +73,8 @@ struct ExaminedApp {
         }
     }
 
-    /// - Parameter verb: the name of the current command. The arguments before it also lead to the other commands.
+    /// - Parameter verb: the name of the current command. The arguments before this name are also the arguments before the other
+    ///   commands.
     static func current(verb: String) -> ExaminedApp {
         let runtime = AppRuntime.shared
         return ExaminedApp(
@@ -82,7 +83,8 @@ struct ExaminedApp {
             ledger: Result { () throws(StoreError) in try Ledger.inspect(runtime.directories) { try Books($0) } })
     }
 
-    /// Returns the program's name if PATH finds this program, or else its path, followed by the group that contains the commands.
+    /// Returns the words before a command: the program's name if PATH finds this program, or else the program's path, and then the
+    /// arguments before the current command.
     private static func command(before verb: String) -> String {
         let path = AppManifest.executableURL.path
         let name = AppManifest.executableURL.lastPathComponent

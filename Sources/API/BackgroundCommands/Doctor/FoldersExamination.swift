@@ -1,7 +1,7 @@
 import Foundation
 import ProcessSupport
 
-/// Examines folders and files: their owner, their permissions, and the free space.
+/// Examines the owner and the permissions of folders and files, and the free disk space.
 struct FoldersExamination: Examination {
     private let check = "files"
 
@@ -42,10 +42,10 @@ struct FoldersExamination: Examination {
         return url.path
     }
 
-    /// Checks a folder in which the app's folders are still to be created.
+    /// Checks a folder in which the app's folders will be created.
     ///
-    /// - Parameter home: the home folder. If it belongs to this user, a folder in it can be given to this user. `sudo -E` leaves
-    ///   folders of root.
+    /// - Parameter home: the home folder. If the home folder belongs to this user, the fix makes this user the owner of a folder in
+    ///   it. `sudo -E` creates such folders with the owner root.
     private func place(_ path: String, home: String?) -> DoctorFinding? {
         guard let information = status(path), information.st_mode & S_IFMT == S_IFDIR else {
             return inTheWay(path, "is not a folder")

@@ -85,8 +85,8 @@ package struct GuaranteesReport: Encodable {
 /// A row of `doctor --json`.
 enum DoctorRow: Encodable {
     case finding(DoctorFinding)
-    /// A row like the others, because scripts read all rows, with the additional field `guarantees`. The status is always "ok",
-    /// because a missing capability is not an error.
+    /// A row with the fields of the other rows, because scripts read all rows, and with the additional field `guarantees`. The
+    /// status is always "ok", because a missing capability is not an error.
     case guarantees(BackgroundGuarantees)
 
     private enum CodingKeys: CodingKey { case guarantees }

@@ -9,7 +9,7 @@ struct LedgerExamination: Examination {
     func findings(_ app: ExaminedApp) -> [DoctorFinding] {
         let path = app.directories.ledger.path
         let isBusy = if case .failure(.busy) = app.ledger { true } else { false }
-        // A process that was stopped during a write blocks all writers. Readers do not notice it.
+        // A process that was stopped during a write blocks all writers. Such a process does not block readers.
         if let holder = LockHolder.find(database: path), holder.isStopped || isBusy {
             let fix = holder.isStopped ? DoctorFinding.Fix("kill -CONT \(holder.pid)") : nil
             return [DoctorFinding(check, .failed, "\(path) is locked by \(holder)", fix: fix)]

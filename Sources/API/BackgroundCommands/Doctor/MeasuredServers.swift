@@ -16,7 +16,7 @@ struct MeasuredServers: Decodable {
     /// The measurements that are contained in the program.
     static let all = try? JSONDecoder().decode(MeasuredServers.self, from: Data(PackageResources.measured_servers_json))
 
-    /// Returns one sentence about a server, or `nil` if it was not measured.
+    /// Returns one sentence about a server, or `nil` if the server was not measured.
     func words(of report: NotificationServerReport) -> String? {
         let named = servers.filter { $0.server == report.name }
         // Two desktops use the name "Notification Daemon".

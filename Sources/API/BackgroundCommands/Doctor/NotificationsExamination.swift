@@ -25,7 +25,8 @@ struct NotificationsExamination: Examination {
     static func query(_ agent: String, _ app: ExaminedApp) throws(CommandFailure) -> NotificationServerReport {
         let session = app.books?.session?.variables ?? [:]
         let arguments = ["--examine-notifications"] + [session["DBUS_SESSION_BUS_ADDRESS"]].compactMap { $0 }
-        // Uses the environment of an agent: values that the user's commands recorded, if this terminal does not set them.
+        // Uses the environment that an agent would have. For variables that this terminal does not set, these are the values that
+        // the user's commands recorded.
         let answer: Result<NotificationServerReport, AgentProbe.Trouble> =
             AgentProbe(agent: agent, environment: session.merging(app.environment) { $1 }).query(arguments)
         switch answer {

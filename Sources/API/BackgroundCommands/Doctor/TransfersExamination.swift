@@ -30,7 +30,7 @@ struct TransfersExamination: Examination {
 
     private static func words(_ count: Int) -> String { "\(count) transfer\(count == 1 ? " is" : "s are")" }
 
-    /// Returns a fix if the app has a command for it.
+    /// Returns a fix if the app has the command `transfers`.
     private func fix(_ action: String, _ app: ExaminedApp) -> DoctorFinding.Fix? {
         let verbs = DesktopIntegration.current.commands?.configuration.subcommands ?? []
         guard verbs.contains(where: { $0.configuration.commandName == "transfers" }) else { return nil }

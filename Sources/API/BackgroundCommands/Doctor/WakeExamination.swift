@@ -21,7 +21,7 @@ struct WakeExamination {
     static func findings(_ app: ExaminedApp, _ machine: MachineState?) -> [DoctorFinding] {
         let examination = WakeExamination(
             units: UserUnits(directories: app.directories, environment: app.environment), environment: app.environment)
-        // Everything depends on the service, so a service that does not start is the only finding.
+        // If the service does not start, this is the only finding, because everything else depends on the service.
         if let vain = examination.vain { return [vain] }
         guard let books = app.books else { return [] }
         let asking = books.requests.filter(\.wakesSystem).map(\.identifier)
@@ -55,7 +55,7 @@ struct WakeExamination {
 
     // MARK: The unit
 
-    /// The finding for a unit that requests a capability that its manager does not have any more.
+    /// The finding for a unit that requests a capability that the user manager does not have any more.
     private var vain: DoctorFinding? {
         guard access(units.wakeDropIn.path, F_OK) == 0, units.hasManager,
             units.property("ExecMainStatus", of: .service) == Self.failedCapabilities
@@ -68,7 +68,7 @@ struct WakeExamination {
                 "rm \(path) && systemctl --user daemon-reload && systemctl --user restart \(units.name(.service))", isSafe: true))
     }
 
-    /// Tests the capability first, because a service does not start if it requests a capability that it cannot have.
+    /// The fix. It tests the capability first, because a service that requests an unavailable capability does not start.
     private var fix: DoctorFinding.Fix? {
         guard units.hasManager, units.isInstalled(.service), access(units.wakeDropIn.path, F_OK) != 0 else { return nil }
         let setting = "AmbientCapabilities=CAP_WAKE_ALARM"

@@ -10,15 +10,15 @@ struct Completions {
 
     var files: [InstalledFile] {
         [
-            // The file is read, not executed.
+            // The first line is removed, because a shell reads the file and does not execute it.
             InstalledFile("bash-completion/completions/\(command)", script(.bash).replacing(/^#!.*\n+/, with: "")),
             InstalledFile("zsh/site-functions/_\(command)", script(.zsh)),
             InstalledFile("fish/vendor_completions.d/\(command).fish", script(.fish)),
         ]
     }
 
-    /// Returns the script of the library with the command's name replaced. The library generates it for the name of the root
-    /// command, and its functions keep that name.
+    /// Returns the completion script of the library for the installed command's name. The library generates the script for the name
+    /// of the root command. The shell functions in the script keep that name.
     private func script(_ shell: CompletionShell) -> String {
         let (text, name) = (offerCommandsAfterHelp(root.completionScript(for: shell), shell), root._commandName)
         guard name != command else { return text }
@@ -27,7 +27,7 @@ struct Completions {
             case .bash where line.hasPrefix("complete "): Self.ending(line, name, command)
             case .zsh where line.hasPrefix("#compdef "): "#compdef \(command)"
             case .fish:
-                // Replaces the word itself, and the path of commands that a suggestion is for.
+                // Replaces the name as a separate word, and the name at the beginning of a path of commands.
                 line.replacingOccurrences(of: "'\(name)'", with: "'\(command)'")
                     .replacingOccurrences(of: " \"\(name)\"", with: " \"\(command)\"")
                     .replacingOccurrences(of: " \"\(name) ", with: " \"\(command) ")

@@ -11,8 +11,8 @@ struct InstalledFile: Equatable {
     init(_ path: String, _ text: String) { self.init(path, Data(text.utf8)) }
 }
 
-/// Generates the files that integrate an app into the desktop and the shell: menu entry, icon, completions and manual pages. Pure:
-/// the input is the description of an app, and the output is a list of files.
+/// Generates the files that integrate an app into the desktop and the shell: menu entry, icon, completions and manual pages. The
+/// type is pure: the input is the description of an app, and the output is a list of files.
 struct DesktopFiles {
     let integration: DesktopIntegration
     /// The `CFBundleIdentifier`, used in file names.

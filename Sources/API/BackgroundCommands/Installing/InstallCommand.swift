@@ -22,7 +22,7 @@ public struct InstallCommand: BackgroundCommand {
         var files = Self.files(program ?? AppManifest.executableURL.path).all
         if into == nil, let shared = Self.folderBesideProgram(), shared != installation.folder.path {
             Output.line("Everything is installed for all users in \(shared).")
-            // Files that are installed for all users are not installed twice.
+            // If the files are installed for all users, they are not installed again for this user.
             files = []
         }
         let steps = try installation.plan(files)

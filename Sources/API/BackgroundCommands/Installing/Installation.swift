@@ -58,8 +58,8 @@ struct Installation {
         return steps
     }
 
-    /// Carries out the steps. Each file is written completely or not at all. The list is written first, so that it contains every
-    /// written file.
+    /// Carries out the steps. Each file is written completely or not at all. The list is written first, so that the list contains
+    /// every written file.
     func carryOut(_ steps: [Step], _ files: [InstalledFile]) throws {
         let contents = Dictionary(files.map { ($0.path, $0.content) }) { $1 }
         var after = try written()

@@ -1,8 +1,8 @@
 import ArgumentParser
 import Foundation
 
-/// Generates manual pages: one for the tool, one for each of its commands. The text comes from the help of the commands, so that
-/// the pages and the help never differ.
+/// Generates one manual page for the tool, and one manual page for each command. The text comes from the help of the commands, so
+/// that the pages and the help never differ.
 struct ManualPages {
     /// The part of the library's `--experimental-dump-help` output that the pages need.
     private struct Tool: Decodable { let command: Command }
@@ -75,7 +75,7 @@ struct ManualPages {
     }
 
     private func pages(of command: Command, _ path: [String]) -> [InstalledFile] {
-        // The subcommands of a command are described on its page, because there are few and a user expects them there.
+        // The subcommands of a command are described on the page of the command, because a command has few subcommands.
         let page = InstalledFile("man/man1/\(path.joined(separator: "-")).1", page(of: command, path))
         guard path.count == 1 else { return [page] }
         return [page] + command.shown.flatMap { pages(of: $0, path + [$0.commandName]) }
@@ -111,7 +111,7 @@ struct ManualPages {
         return (words + ((command.subcommands ?? []).isEmpty ? [] : ["COMMAND"])).joined(separator: " ")
     }
 
-    /// Returns the discussion. Its examples are printed unchanged.
+    /// Returns the discussion of a command. Examples in the discussion are printed unchanged.
     private func description(of command: Command) -> String {
         guard let discussion = command.discussion, !discussion.isEmpty else { return "" }
         let parts = discussion.components(separatedBy: "Example:\n")

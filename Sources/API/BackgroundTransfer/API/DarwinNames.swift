@@ -34,34 +34,35 @@ extension URLCredential {
 }
 
 extension URLRequest {
-    /// A Boolean value: the request may use a network that costs money per byte. Background sessions only. The configuration must also
-    /// allow this.
+    /// A Boolean value that indicates whether the request is allowed to use a network that costs money per byte. Background
+    /// sessions only. The configuration must also allow this.
     public var allowsExpensiveNetworkAccess: Bool {
         get { !marks.contains("no-expensive") }
         set { set("no-expensive", !newValue) }
     }
 
-    /// A Boolean value: the request may use a network that the user marked as metered. Background sessions only. The configuration must
-    /// also allow this.
+    /// A Boolean value that indicates whether the request is allowed to use a network that the user marked as metered. Background
+    /// sessions only. The configuration must also allow this.
     public var allowsConstrainedNetworkAccess: Bool {
         get { !marks.contains("no-constrained") }
         set { set("no-constrained", !newValue) }
     }
 
-    /// A Boolean value: the server is expected to support HTTP/3. Stored, without effect.
+    /// A Boolean value that indicates whether the server is expected to support HTTP/3. Stored, without effect.
     public var assumesHTTP3Capable: Bool {
         get { marks.contains("http3") }
         set { set("http3", newValue) }
     }
 
-    /// A Boolean value: host names are resolved with DNSSEC validation. Stored, without effect, because the system's resolver decides.
+    /// A Boolean value that indicates whether host names are resolved with DNSSEC validation. Stored, without effect, because the
+    /// system's resolver decides.
     public var requiresDNSSECValidation: Bool {
         get { marks.contains("dnssec") }
         set { set("dnssec", newValue) }
     }
 
-    /// A Boolean value: the request may use a network of very little capacity, such as a satellite link. Stored, without effect, because no
-    /// Linux desktop reports this property of a network.
+    /// A Boolean value that indicates whether the request is allowed to use a network of very little capacity, such as a satellite
+    /// link. Stored, without effect, because no Linux desktop reports this property of a network.
     public var allowsUltraConstrainedNetworkAccess: Bool {
         get { marks.contains("ultra-constrained") }
         set { set("ultra-constrained", newValue) }

@@ -1,8 +1,8 @@
 import Foundation
 import FoundationNetworking
 
-// The choice of the delegate for a call. The session's delegate is called for a method that the task's delegate leaves out (see the
-// defaults), and for the methods of a protocol that the task's delegate does not conform to.
+// The choice of the delegate for a call. The session's delegate is called for a method that the task's delegate does not implement
+// (see `DelegateDefaults.swift`), and for the methods of a protocol that the task's delegate does not conform to.
 
 /// A delegate that is passed to its queue. Apple's delegates need not be Sendable, because they are called on one queue.
 struct HeldDelegate: @unchecked Sendable {  // because it is called on the delegate's queue alone
@@ -15,15 +15,15 @@ struct HeldDelegate: @unchecked Sendable {  // because it is called on the deleg
 }
 
 extension URLSessionTask {
-    /// A Boolean value: code in this process waits for the task's end, whether or not the session has a delegate.
+    /// `true` if code in this process waits for the task's end, whether or not the session has a delegate.
     var isAwaitedHere: Bool { facts.withLock { $0.completion != nil || $0.delegate != nil } }
 
-    /// Returns the delegate of this task: the task's own delegate, or the session's.
+    /// Returns the delegate of this task: the task's own delegate, or else the session's delegate.
     func receiver(or sessionDelegate: (any URLSessionDelegate)?) -> (any URLSessionTaskDelegate)? {
         delegate ?? sessionDelegate as? any URLSessionTaskDelegate
     }
 
-    /// Returns the delegate for the methods of one protocol: the task's own delegate, or the session's.
+    /// Returns the delegate for the methods of one protocol: the task's own delegate, or else the session's delegate.
     func receiver<Hearer>(as kind: Hearer.Type, or sessionDelegate: (any URLSessionDelegate)?) -> Hearer? {
         delegate as? Hearer ?? sessionDelegate as? Hearer
     }

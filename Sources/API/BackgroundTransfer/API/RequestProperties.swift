@@ -1,8 +1,8 @@
 import Foundation
 import Synchronization
 
-/// The properties that ``URLProtocol`` has attached to requests. A header of the request has only a name. The properties are stored
-/// here under this name.
+/// The properties that ``URLProtocol`` has attached to requests. The request itself has only a header with a name. The properties
+/// are stored in this process under this name.
 enum RequestProperties {
     static let header = "URLProtocol-Properties"
 

@@ -26,10 +26,10 @@ struct ResumeData: Codable, Equatable {
     var byteCount: Int64
     var totalBytes: Int64?
     var taskDescription: String?
-    /// The content of the part of an ordinary session's download, which is not in the ledger.
+    /// The state of the partial file, if the download belongs to an ordinary session. Such a partial file is not in the ledger.
     var partial: PartialFile?
 
-    /// Returns `nil` if no part is stored that can be continued.
+    /// Returns `nil` if the transfer has no partial file with which the download can continue.
     init?(_ transfer: TransferRecord) {
         guard transfer.kind == .download, let partial = transfer.partial, partial.isResumable, let token = transfer.resumeToken
         else { return nil }

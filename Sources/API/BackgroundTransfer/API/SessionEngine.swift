@@ -35,7 +35,7 @@ protocol SessionEngine: AnyObject, Sendable {
 /// The progress of a task at one moment.
 struct TaskStatus: Sendable {
     var state = URLSessionTask.State.suspended
-    /// A Boolean value: the user, not the app, paused the task.
+    /// `true` if the user, and not the app, paused the task.
     var isPaused = false
     var bytesReceived: Int64 = 0
     var bytesExpectedToReceive: Int64 = -1

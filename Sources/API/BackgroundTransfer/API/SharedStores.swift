@@ -4,7 +4,7 @@ import FoundationNetworking
 import Synchronization
 
 /// The stores of cookies, cached responses and credentials that the default configurations use. A process has one set of stores. On
-/// a test host, each test has one.
+/// a test host, each test has its own set.
 ///
 /// Differs from Apple: Foundation stores cookies below `$XDG_DATA_HOME`, in a folder with the name of the program's folder (`bin`).
 /// Programs in the same folder share their cookies. To prevent this, an app gives its configuration another storage. Responses are
@@ -49,14 +49,15 @@ final class SharedStores: Sendable {
         }
     }
 
-    /// Returns a store in memory. Only Foundation's configurations have such a store. Foundation also creates the folders of the shared
-    /// stores.
+    /// Returns a store in memory. The store is taken from a configuration of Foundation, because a store in memory cannot be
+    /// created directly. As a side effect, Foundation creates the folders of the shared stores.
     private static func makeCookiesInMemory() -> HTTPCookieStorage {
         FoundationNetworking.URLSessionConfiguration.ephemeral.httpCookieStorage ?? .shared
     }
 
     private static func makeCacheInMemory() -> URLCache {
-        // Foundation creates a folder for every cache. Below a file this fails, and Foundation stores responses in memory only.
+        // Foundation creates a folder for every cache. This path is below a file, so the folder cannot be created, and Foundation
+        // stores responses in memory only.
         URLCache(memoryCapacity: 4 << 20, diskCapacity: 0, diskPath: "/dev/null/answers")
     }
 
@@ -82,7 +83,7 @@ final class SharedStores: Sendable {
     }
 }
 
-/// A store of a configuration. It is the default store until the app sets another store or `nil`.
+/// A store of a configuration. The value is the default store until the app sets another store or `nil`.
 struct ChosenStore<Store> {
     private var chosen: Store??
     private let byDefault: () -> Store?

@@ -54,7 +54,7 @@ open class URLProtocol: NSObject {
     /// unchanged.
     open class func canonicalRequest(for request: URLRequest) -> URLRequest { request }
 
-    /// Returns whether two requests are equivalent for a cache. The default compares them.
+    /// Returns whether two requests are equivalent for a cache. The default returns whether the requests are equal.
     open class func requestIsCacheEquivalent(_ a: URLRequest, to b: URLRequest) -> Bool { a == b }
 
     /// Begins to send the response to ``client``. Override this method. The session calls it on a serial queue that only this load
@@ -123,7 +123,8 @@ open class URLProtocol: NSObject {
 
     /// Returns the registered classes, the last registered first.
     ///
-    /// - Parameter url: the address of the request. On a test host it decides whether the test's classes are included, as for the network.
+    /// - Parameter url: the address of the request. On a test host, this address decides whether the test's classes are included.
+    ///   The same rule applies to the network.
     static func registeredClasses(for url: URL?) -> [AnyClass] {
         let ofProcess = AppRuntime.ofProcess.part { Registry() }.all
         guard AppRuntime.isOnTestHost || !InProcessTransport.isLoopback(url), AppRuntime.shared.isHosted else { return ofProcess }
@@ -147,7 +148,7 @@ public protocol URLProtocolClient: NSObjectProtocol {
     func urlProtocol(_ protocol: URLProtocol, didLoad data: Data)
     /// Reports that the response is complete.
     func urlProtocolDidFinishLoading(_ protocol: URLProtocol)
-    /// Reports that there is no response, or that it is incomplete.
+    /// Reports that no response is available, or that the response is incomplete.
     func urlProtocol(_ protocol: URLProtocol, didFailWithError error: any Error)
     /// Reports that a credential is needed. The decision of the task's delegate is passed to the challenge's sender.
     func urlProtocol(_ protocol: URLProtocol, didReceive challenge: URLAuthenticationChallenge)

@@ -3,7 +3,8 @@ import Foundation
 import ProcessSupport
 import FoundationNetworking
 
-/// A session of transfers over HTTP. This process makes the transfers. For a background configuration, the app's agent makes them.
+/// A session of transfers over HTTP. Transfers of a background session run in the app's agent, and other transfers run in this
+/// process.
 ///
 /// **Differs from Apple.** The async methods and the methods with completion handlers work on a background session: they submit the
 /// transfer and await it. If the await is cancelled, the connection continues for the grace time. During this time a task with an
@@ -120,11 +121,10 @@ open class URLSession: NSObject, @unchecked Sendable {  // because its engine gu
     /// this takes much less time than one commit for each task. Beyond Apple.
     public func resume(_ tasks: [URLSessionTask]) { engine.resume(tasks) }
 
-    /// Releases the delegate when the tasks that this process resumed have ended. Transfers that earlier processes gave to the agent
-    /// continue.
+    /// Releases the delegate when the tasks that this process resumed have ended. Transfers of earlier processes continue.
     open func finishTasksAndInvalidate() { engine.invalidate(cancelling: false) }
 
-    /// Cancels every transfer of the session, including those from earlier processes, and releases the delegate.
+    /// Cancels every transfer of the session, also transfers from earlier processes, and releases the delegate.
     open func invalidateAndCancel() { engine.invalidate(cancelling: true) }
 
     // MARK: Tasks
@@ -168,7 +168,7 @@ open class URLSession: NSObject, @unchecked Sendable {  // because its engine gu
         return task
     }
 
-    /// Makes a task whose response the delegate receives as data; in a background session, also in a later launch of the app.
+    /// Makes a task whose response the delegate receives as data. In a background session, a later launch may receive it.
     open func dataTask(with request: URLRequest) -> URLSessionDataTask {
         made(URLSessionDataTask(session: self, request: request))
     }
@@ -191,7 +191,7 @@ open class URLSession: NSObject, @unchecked Sendable {  // because its engine gu
         made(URLSessionDownloadTask(session: self, source: .resumeData(resumeData)))
     }
 
-    /// Makes a task that uploads a file. In a background session the upload continues after this process ends: `resume()` copies
+    /// Makes a task that uploads a file. In a background session the upload continues after this process ends. `resume()` copies
     /// the file, so the file may be changed or deleted later. The method GET becomes PUT.
     open func uploadTask(with request: URLRequest, fromFile file: URL) -> URLSessionUploadTask {
         made(URLSessionUploadTask(session: self, request: request, body: .file(file)))

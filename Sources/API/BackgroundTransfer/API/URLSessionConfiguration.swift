@@ -9,11 +9,11 @@ import TransferMachines
 open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {  // because sessions copy it before they share it
     /// The identifier of a background session. `nil` for ordinary sessions.
     public private(set) var identifier: String?
-    /// A Boolean value: the app is launched when transfers of the session have ended. Background sessions only. If `false`, the ends are
-    /// stored until the app creates the session again.
+    /// A Boolean value that indicates whether the app is launched when transfers of the session have ended. Background sessions
+    /// only. If `false`, the ends are stored until the app creates the session again.
     open var sessionSendsLaunchEvents = true
-    /// A Boolean value: the transfers run only with external power and over a network that is not metered. Background sessions
-    /// only.
+    /// A Boolean value that indicates whether the transfers run only with external power and over a network that is not metered.
+    /// Background sessions only.
     ///
     /// Differs from Apple: a transfer that begins in the background is not automatically discretionary.
     open var isDiscretionary = false
@@ -29,19 +29,21 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {  
     open var timeoutIntervalForResource: TimeInterval = 7 * 86_400
     /// Additional headers for every request. A header that the request already has is not changed.
     open var httpAdditionalHeaders: [AnyHashable: Any]?
-    /// A Boolean value: transfers may use a mobile-phone network.
+    /// A Boolean value that indicates whether transfers are allowed to use a mobile-phone network.
     open var allowsCellularAccess = true
-    /// A Boolean value: transfers may use a network that costs money per byte, if the desktop reports this.
+    /// A Boolean value that indicates whether transfers are allowed to use a network that costs money per byte. The value has an
+    /// effect only if the desktop reports these costs.
     open var allowsExpensiveNetworkAccess = true
-    /// A Boolean value: transfers may use a network that the user marked as metered (NetworkManager's `connection.metered`).
+    /// A Boolean value that indicates whether transfers are allowed to use a network that the user marked as metered
+    /// (NetworkManager's `connection.metered`).
     open var allowsConstrainedNetworkAccess = true
-    /// A Boolean value: tasks wait for a network. Background sessions always wait.
+    /// A Boolean value that indicates whether tasks wait for a network. Background sessions always wait.
     open var waitsForConnectivity = false
     /// The maximum number of simultaneous connections of this session's transfers to one host.
     open var httpMaximumConnectionsPerHost = 6
     /// The service type of the traffic. Stored, without effect.
     open var networkServiceType: URLRequest.NetworkServiceType = .default
-    /// The rule for the use of cached responses. It applies to requests without a cache policy. Ordinary sessions only.
+    /// The rule for the use of cached responses. The rule applies to requests without a cache policy. Ordinary sessions only.
     open var requestCachePolicy: URLRequest.CachePolicy = .useProtocolCachePolicy
     /// The cache for responses to data tasks with GET, if their servers permit storage (RFC 9111). The default value is
     /// `URLCache.shared`, for ``ephemeral`` a cache in memory, and for background sessions `nil`, because they use no cache.
@@ -67,17 +69,18 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {  
     }
     /// The policy for cookies that responses set.
     open var httpCookieAcceptPolicy: HTTPCookie.AcceptPolicy = .onlyFromMainDocumentDomain
-    /// A Boolean value: cookies of the store are added to the cookies in the headers of a request.
+    /// A Boolean value that indicates whether cookies of the store are added to the cookies in the headers of a request.
     open var httpShouldSetCookies = true
-    /// A Boolean value: requests use HTTP pipelining. Stored, without effect, because no current server benefits from pipelining.
+    /// A Boolean value that indicates whether requests use HTTP pipelining. Stored, without effect, because no current server
+    /// benefits from pipelining.
     open var httpShouldUsePipelining = false
     /// The identifier of a shared container. Stored, without effect, because an app and its extensions share no container on Linux.
     open var sharedContainerIdentifier: String?
-    /// A Boolean value: idle connections stay open for longer. Stored, without effect, because the agent's connections do not
-    /// depend on the app.
+    /// A Boolean value that indicates whether idle connections stay open for longer. Stored, without effect, because the agent's
+    /// connections do not depend on the app.
     open var shouldUseExtendedBackgroundIdleMode = false
-    /// The subclasses of ``URLProtocol`` that can respond to a request instead of the network. They are tried in this order. The
-    /// task fails with `URLError.unsupportedURL` if a class is not a subclass of ``URLProtocol``, or accepts a request of a
+    /// The subclasses of ``URLProtocol`` that can respond to a request instead of the network. The classes are tried in this order.
+    /// The task fails with `URLError.unsupportedURL` if a class is not a subclass of ``URLProtocol``, or accepts a request of a
     /// background session. The default value is empty and not `nil`, because code from iOS calls `insert` with `?`.
     open var protocolClasses: [AnyClass]? = []
     /// The oldest accepted version of TLS. The system's TLS library may refuse this version. On Debian the library refuses versions
@@ -87,17 +90,19 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {  
     open var tlsMinimumSupportedProtocolVersion = tls_protocol_version_t.TLSv12
     /// The newest accepted version of TLS. Stored, without effect, because the newest version that both sides support is used.
     open var tlsMaximumSupportedProtocolVersion = tls_protocol_version_t.TLSv13
-    /// A Boolean value: a request may be sent with the TLS handshake. Stored, without effect, because an attacker could send such a
-    /// request again.
+    /// A Boolean value that indicates whether a request can be sent with the TLS handshake. Stored, without effect, because an
+    /// attacker could send such a request again.
     open var enablesEarlyData = false
-    /// A Boolean value: transfers may use a network of very little capacity, such as a satellite link. Stored, without effect, because no
-    /// Linux desktop reports this property of a network.
+    /// A Boolean value that indicates whether transfers are allowed to use a network of very little capacity, such as a satellite
+    /// link. Stored, without effect, because no Linux desktop reports this property of a network.
     open var allowsUltraConstrainedNetworkAccess = false
-    /// A Boolean value: the classic loading mode is used. Stored, without effect, because there is only one mode.
+    /// A Boolean value that indicates whether the classic loading mode is used. Stored, without effect, because only one mode
+    /// exists.
     open var usesClassicLoadingMode = true
     /// The use of several networks at once. Stored, without effect.
     open var multipathServiceType: MultipathServiceType = .none
-    /// A Boolean value: host names are resolved with DNSSEC validation. Stored, without effect, because the system's resolver decides.
+    /// A Boolean value that indicates whether host names are resolved with DNSSEC validation. Stored, without effect, because the
+    /// system's resolver decides.
     open var requiresDNSSECValidation = false
 
     /// The ways in which a connection can use several networks at once.
@@ -110,8 +115,8 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {  
     /// The proxies of the session. If `nil`, or if no proxy is enabled, the proxies of the environment (`https_proxy`, `no_proxy`) are
     /// used.
     ///
-    /// Differs from Apple: if a proxy is enabled, each task fails with `URLError.unsupportedURL`, because its requests would not
-    /// use this proxy.
+    /// Differs from Apple: if a proxy is enabled, each task fails with `URLError.unsupportedURL`, because the task's requests would
+    /// not use this proxy.
     open var connectionProxyDictionary: [AnyHashable: Any]?
 
     /// The seconds of ``timeoutIntervalForResource``, limited to a value that can be stored and compared.
@@ -126,7 +131,7 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {  
         value > 0 ? min(value, longest) : standard
     }
 
-    /// A Boolean value: the app enabled a proxy, with a key that ends in "Enable" (`HTTPSEnable`, `SOCKSEnable`, `ProxyAutoConfigEnable`).
+    /// `true` if the app enabled a proxy, with a key that ends in "Enable" (`HTTPSEnable`, `SOCKSEnable`, `ProxyAutoConfigEnable`).
     var asksForProxy: Bool {
         (connectionProxyDictionary ?? [:]).contains { key, value in
             "\(key)".hasSuffix("Enable") && !["0", "false", "NO"].contains("\(value)")
@@ -137,7 +142,7 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {  
     /// The maximum number of bytes per second of each transfer. Uploads with a ``URLSessionUploadTask/delivery`` to the same
     /// address share this limit. Beyond Apple.
     open var maximumBytesPerSecond: Int64?
-    /// A Boolean value: a compressed response is stored as it is sent, without decoding.
+    /// `true` if a compressed response is stored as it is sent, without decoding.
     var keepsCoding = false
     /// See ``WireRequest/authorityFile``.
     var authorityFile: String?
@@ -182,7 +187,8 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {  
     /// Returns a configuration with the same values.
     open func copy(with zone: NSZone? = nil) -> Any { copied() }
 
-    /// Returns a copy whose stores are fixed: they are the default stores of the current work. On a test host these are the test's stores.
+    /// Returns a copy with fixed stores, which are the default stores of the current work. On a test host these are the test's
+    /// stores.
     func resolved() -> URLSessionConfiguration {
         let copy = copied()
         (copy.cache, copy.credentials, copy.cookies) = (cache.resolved, credentials.resolved, cookies.resolved)

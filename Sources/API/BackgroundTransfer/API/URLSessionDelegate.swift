@@ -1,8 +1,9 @@
 import Foundation
 import FoundationNetworking
 
-// Apple's delegate protocols, with Apple's names. In Apple's protocols all methods but one are optional; here they have defaults. The
-// defaults of a task's own delegate call the session's delegate. All other defaults do nothing, or what is usual.
+// Apple's delegate protocols, with Apple's names. In Apple's protocols all methods but one are optional. In this module the methods
+// have default implementations. The defaults of a task's own delegate call the session's delegate. All other defaults do nothing,
+// or return the usual decision.
 
 /// A delegate that receives the events of a session.
 ///
@@ -30,7 +31,7 @@ public protocol URLSessionDelegate: AnyObject, SendableMetatype {
     ) async -> (URLSession.AuthChallengeDisposition, URLCredential?)
 
     /// Reports that the delegate has received all events of transfers that ended while this process was not running. Called in a
-    /// launch for the session, and after all such events. Background sessions only.
+    /// process that the agent launched for the session, and after all such events. Background sessions only.
     func urlSessionDidFinishEvents(forBackgroundURLSession session: URLSession)
 }
 
@@ -50,7 +51,8 @@ public protocol URLSessionTaskDelegate: URLSessionDelegate {
         _ session: URLSession, task: URLSessionTask, willBeginDelayedRequest request: URLRequest
     ) async -> (URLSession.DelayedRequestDisposition, URLRequest?)
 
-    /// Reports that the server cannot be reached. The transfer begins when the server can be reached. Called once per task.
+    /// Reports that the server cannot be reached. The transfer begins when the server can be reached. The method is called once per
+    /// task.
     func urlSession(_ session: URLSession, taskIsWaitingForConnectivity task: URLSessionTask)
 
     /// Asks for the request that follows a redirect. The handler takes the proposed request, another request, or `nil` if the
@@ -80,8 +82,8 @@ public protocol URLSessionTaskDelegate: URLSessionDelegate {
         _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge
     ) async -> (URLSession.AuthChallengeDisposition, URLCredential?)
 
-    /// Asks for the body of a streamed upload. Called at the start, and again after a redirect or a challenge. The handler takes a
-    /// stream that is not open yet. Ordinary sessions only.
+    /// Asks for the body of a streamed upload. The method is called at the start, and again after a redirect or a challenge. The
+    /// handler takes a stream that is not open yet. Ordinary sessions only.
     func urlSession(
         _ session: URLSession, task: URLSessionTask,
         needNewBodyStream completionHandler: @escaping @Sendable (InputStream?) -> Void)
@@ -146,12 +148,12 @@ public protocol URLSessionDataDelegate: URLSessionTaskDelegate {
 
 /// A delegate that receives the events of downloads.
 public protocol URLSessionDownloadDelegate: URLSessionTaskDelegate {
-    /// Reports the file of a complete download. Move or read the file in this method, because it is removed when this method
+    /// Reports the file of a complete download. Move or read the file in this method, because the file is removed when this method
     /// returns. If the download has a ``URLSessionDownloadTask/destination``, the file is already at that path and is not removed.
     func urlSession(_ session: URLSession, downloadTask: URLSessionDownloadTask, didFinishDownloadingTo location: URL)
 
-    /// Reports that bytes arrived. Called a few times a second, while this process is running. The expected total is -1 if it is
-    /// not known. Use this method instead of key-value observing of `progress`, which Foundation on Linux does not have.
+    /// Reports that bytes arrived. Called a few times a second, while this process is running. The expected total is -1 if the
+    /// total is not known. Use this method instead of key-value observing of `progress`, which Foundation on Linux does not have.
     func urlSession(
         _ session: URLSession, downloadTask: URLSessionDownloadTask, didWriteData bytesWritten: Int64,
         totalBytesWritten: Int64, totalBytesExpectedToWrite: Int64)

@@ -35,7 +35,7 @@ open class URLSessionTask: NSObject, ProgressReporting, @unchecked Sendable {  /
         var expectsToReceive: Int64?
         var startsSuspended = false
         var destination: URL?
-        /// `nil` permits to replace the file that is at the destination when the task is resumed.
+        /// If `nil`, a file that is at the destination when the task is resumed is replaced.
         var replacesDestination: Bool?
         var listedPath: String?
         /// ``URLSessionDownloadTask/claimsDestination``.
@@ -46,9 +46,9 @@ open class URLSessionTask: NSObject, ProgressReporting, @unchecked Sendable {  /
         var delegate: HeldDelegate?
         /// The steps from `resume()` to the row in the ledger, in a background session.
         var entry = TaskEntry.none
-        /// The number in the ledger, after a task of a background session was resumed.
+        /// The number of the transfer in the ledger, after a task of a background session was resumed.
         var row: Int64? { entry.row }
-        /// A Boolean value: the task was resumed in a background session.
+        /// `true` if the task was resumed in a background session.
         var isBegun: Bool { if case .none = entry { false } else { true } }
         /// The address of an uploaded file on its server.
         var remoteURL: URL?
@@ -56,7 +56,7 @@ open class URLSessionTask: NSObject, ProgressReporting, @unchecked Sendable {  /
         var error: URLError?
         var isCanceling = false
         var isCompleted = false
-        /// The completion handler. If it is set, the delegate does not receive the end.
+        /// The completion handler. If a handler is set, the delegate does not receive the end.
         var completion: (@Sendable (TransferEnd) -> Void)?
         /// The reader of the bytes, which receives them instead of the delegate.
         var feed: ByteFeed?
@@ -65,14 +65,14 @@ open class URLSessionTask: NSObject, ProgressReporting, @unchecked Sendable {  /
         var prefersIncrementalDelivery = true
         /// The last status of an ordinary task that ended, or of a background task when the ledger was last readable.
         var last: TaskStatus?
-        /// The status of a background task at its end. Its delegate receives this status, even if the ledger cannot be read at that moment.
+        /// The status of a background task at its end, for the delegate. The ledger may be unreadable at that moment.
         var end: TaskStatus?
     }
 
     let session: URLSession
     let facts = Mutex(Facts())
 
-    /// The identifier of the task. It is unique in the session, also after relaunches of the app. It is negative if no identifier
+    /// The identifier of the task, unique in the session, also after relaunches of the app. The identifier is negative if none
     /// could be reserved. In this case `resume()` ends the task with an error.
     open var taskIdentifier: Int { identifier }
     private let identifier: Int
@@ -91,8 +91,7 @@ open class URLSessionTask: NSObject, ProgressReporting, @unchecked Sendable {  /
         super.init()
     }
 
-    /// Creates a task without a session's work, for mocks in the tests of an app. The mocks are subclasses of this class or of its
-    /// subclasses.
+    /// Creates a mock for the tests of an app. A mock is a subclass of this class or of one of its subclasses.
     public override init() {
         session = .shared
         request = nil
@@ -105,7 +104,7 @@ open class URLSessionTask: NSObject, ProgressReporting, @unchecked Sendable {  /
         session.engine.update(self)
     }
 
-    /// A label that the app sets. It is kept after a relaunch of the app.
+    /// A label that the app sets. The label is kept after a relaunch of the app.
     open var taskDescription: String? {
         get { facts.withLock { $0.description } }
         set { change(\.description, newValue) }
@@ -136,7 +135,7 @@ open class URLSessionTask: NSObject, ProgressReporting, @unchecked Sendable {  /
     }
 
     /// A delegate for this task, called instead of the session's delegate. For methods that this delegate does not implement, the
-    /// session's delegate is called. Set it before ``resume()``.
+    /// session's delegate is called. Set this delegate before ``resume()``.
     ///
     /// Differs from Apple: tasks of background sessions also have a delegate. If the session has no delegate, this process receives only
     /// the end of this task. If this process has ended, the app is launched for the end.
@@ -148,8 +147,8 @@ open class URLSessionTask: NSObject, ProgressReporting, @unchecked Sendable {  /
         }
     }
 
-    /// A Boolean value: the app receives the bytes as they arrive. Stored, without effect, because the delegate of an ordinary data
-    /// task always receives them as they arrive.
+    /// A Boolean value that indicates whether the app receives bytes as they arrive. Stored, without effect, because the delegate
+    /// of an ordinary data task always receives bytes as they arrive.
     open var prefersIncrementalDelivery: Bool {
         get { facts.withLock { $0.prefersIncrementalDelivery } }
         set { facts.withLock { $0.prefersIncrementalDelivery = newValue } }
@@ -159,8 +158,8 @@ open class URLSessionTask: NSObject, ProgressReporting, @unchecked Sendable {  /
     /// number. Beyond Apple.
     public var transferNumber: Int64? { facts.withLock { $0.row } }
 
-    /// A Boolean value: the code that calls ``resume()`` reads ``error`` afterwards. If it is `false` and the task has no delegate,
-    /// a failure to start is printed on standard error.
+    /// `true` if the code that calls ``resume()`` then reads ``error``. If the value is `false` and the task has no delegate, a
+    /// failure to start is printed on standard error.
     package var isRefusalRead: Bool {
         get { facts.withLock { $0.isRefusalRead } }
         set { facts.withLock { $0.isRefusalRead = newValue } }
@@ -168,8 +167,8 @@ open class URLSessionTask: NSObject, ProgressReporting, @unchecked Sendable {  /
 
     /// The current state of the task. Cost: in a background session this property and the byte counts read the ledger.
     open var state: State { session.engine.status(of: self).state }
-    /// A Boolean value: the user paused the transfer, and only the user can resume it. The state is ``State/suspended``, and
-    /// `resume()` does not change the state. Beyond Apple.
+    /// A Boolean value that indicates whether the user paused the transfer. Only the user can end the pause. The state is
+    /// ``State/suspended``, and `resume()` does not change the state. Beyond Apple.
     public var isPausedByPerson: Bool { session.engine.status(of: self).isPaused }
     /// The error that prevented the start of the task, or that ended it.
     open var error: (any Error)? { session.engine.status(of: self).error }
@@ -184,8 +183,8 @@ open class URLSessionTask: NSObject, ProgressReporting, @unchecked Sendable {  /
     /// The number of bytes of the request body. ``NSURLSessionTransferSizeUnknown`` if the number is not known.
     open var countOfBytesExpectedToSend: Int64 { session.engine.status(of: self).bytesExpectedToSend }
 
-    /// The progress of the request body in bytes, or of the response body if the request has no body. It is updated while this
-    /// process receives the events of the session's tasks.
+    /// The progress of the request body in bytes, or of the response body if the request has no body. The progress is updated while
+    /// this process receives the events of the session's tasks.
     open var progress: Progress { counts }
     private let counts = Progress(totalUnitCount: -1)
 
@@ -193,7 +192,7 @@ open class URLSessionTask: NSObject, ProgressReporting, @unchecked Sendable {  /
     /// to start is in ``error`` and is reported to the delegate.
     open func resume() { session.engine.resume(self) }
 
-    /// Suspends the task. Received bytes are kept. ``resume()`` continues the task, in this process or a later one.
+    /// Suspends the task. Received bytes are kept. ``resume()`` continues the task, in this process or a later process.
     open func suspend() { session.engine.suspend(self) }
 
     /// Ends the task. Its delegate receives `URLError.cancelled`.
@@ -239,9 +238,8 @@ open class URLSessionDownloadTask: URLSessionTask, @unchecked Sendable {  // bec
     /// The path of the complete file, an absolute file URL. The incomplete file has a hidden name in the same folder. The complete
     /// and verified file is renamed to this path in one step.
     ///
-    /// A file that is at this path when the task is resumed is replaced. A file that is created there later is replaced only if
-    /// ``replacesDestination`` is `true`. Otherwise the download gets a numbered name in the same folder, and after the end this
-    /// property has this name.
+    /// A file that is at this path when the task is resumed is replaced. A file that is created later is replaced only if
+    /// ``replacesDestination`` is `true`. Otherwise the download gets a numbered name, which this property has after the end.
     ///
     /// If the response is not a file (for example 404), the task fails. Set this property before `resume()`. Background sessions
     /// only; beyond Apple. If this property is `nil`, the delegate receives a temporary file.
@@ -250,30 +248,29 @@ open class URLSessionDownloadTask: URLSessionTask, @unchecked Sendable {  // bec
         set { facts.withLock { $0.destination = newValue } }
     }
 
-    /// The rule for an existing file at ``destination``. `true`: a file that exists at the end of the download is replaced. Set to
-    /// `false`: no file is replaced. Not set: only a file that exists when the task is resumed is replaced. Set it before
-    /// `resume()`. Background sessions only; beyond Apple.
+    /// The rule for an existing file at ``destination``. If `true`, a file that exists at the end of the download is replaced. If
+    /// the app sets `false`, no file is replaced. If the app sets no value, only a file that exists at `resume()` is replaced. Set
+    /// the rule before `resume()`. Background sessions only; beyond Apple.
     public var replacesDestination: Bool {
         get { facts.withLock { $0.replacesDestination ?? false } }
         set { facts.withLock { $0.replacesDestination = newValue } }
     }
 
-    /// A Boolean value: `resume()` fails if another unfinished download has the same ``destination``.
+    /// `true` if `resume()` fails when another unfinished download has the same ``destination``.
     package var claimsDestination: Bool {
         get { facts.withLock { $0.claimsDestination } }
         set { facts.withLock { $0.claimsDestination = newValue } }
     }
 
-    /// The expected SHA-256 of the file, as 64 hex digits. If the file has another SHA-256, the task fails. Set it before `resume()`.
-    /// Background sessions only; beyond Apple.
+    /// The expected SHA-256 of the file, as 64 hex digits. If the file has another SHA-256, the task fails. Set this property
+    /// before `resume()`. Background sessions only; beyond Apple.
     public var expectedSHA256: String? {
         get { facts.withLock { $0.expectedSHA256 } }
         set { facts.withLock { $0.expectedSHA256 = newValue } }
     }
 
-    /// Ends the download and passes resume data for ``URLSession/downloadTask(withResumeData:)`` to the handler. The data is `nil`
-    /// if the download cannot be continued: no byte has arrived, or the response has no strong validator. The partial file is kept
-    /// for a week.
+    /// Ends the download and passes resume data for ``URLSession/downloadTask(withResumeData:)`` to the handler. If no byte has
+    /// arrived, or the response has no strong validator, the data is `nil`. The partial file is kept for a week.
     @preconcurrency open func cancel(byProducingResumeData completionHandler: @escaping @Sendable (Data?) -> Void) {
         Task { completionHandler(await session.engine.cancelProducingResumeData(self)) }
     }
@@ -284,8 +281,8 @@ open class URLSessionDownloadTask: URLSessionTask, @unchecked Sendable {  // bec
 
 /// A task that uploads a file, data or a stream.
 open class URLSessionUploadTask: URLSessionDataTask, @unchecked Sendable {  // because its base class is unchecked Sendable
-    /// A Boolean value: `resume()` queues the upload suspended. The file is copied and stored, but nothing is sent before another
-    /// `resume()`, in this process or a later one. Set it before the first `resume()`. Beyond Apple.
+    /// A Boolean value that indicates whether the first `resume()` only copies and queues the file. Nothing is sent before another
+    /// `resume()`, in this process or a later process. Set it before the first `resume()`. Beyond Apple.
     public var startsSuspended: Bool {
         get { facts.withLock { $0.startsSuspended } }
         set { facts.withLock { $0.startsSuspended = newValue } }
@@ -318,7 +315,7 @@ open class URLSessionUploadTask: URLSessionDataTask, @unchecked Sendable {  // b
         set { facts.withLock { $0.listedPath = newValue } }
     }
 
-    /// The delivery that stores the file on the server. Set it before `resume()`. Beyond Apple.
+    /// The delivery that stores the file on the server. Set this property before `resume()`. Beyond Apple.
     public var delivery: UploadDelivery {
         get { chosenDelivery.withLock { $0 } }
         set { chosenDelivery.withLock { $0 = newValue } }
@@ -329,7 +326,7 @@ open class URLSessionUploadTask: URLSessionDataTask, @unchecked Sendable {  // b
     /// Apple. If `nil`, every task is a separate upload.
     ///
     /// Set a key if a handler begins several uploads. If the process dies while the handler runs, the handler is called again, and
-    /// begins the missing uploads. Without a key, the first upload that the handler begins counts as its success.
+    /// begins the missing uploads. Without a key, the first upload that the handler begins counts as the handler's success.
     public var submissionKey: String? {
         get { keys.withLock { $0.chosen } }
         set { keys.withLock { $0 = (newValue, newValue.map(BackgroundTransfers.stored)) } }

@@ -32,7 +32,7 @@ open class URLSessionTaskMetrics: NSObject, @unchecked Sendable {  // because it
     public let redirectCount: Int
     /// The metrics of each request of an ordinary task. A background task has only the metrics of the request that received the response.
     public let transactionMetrics: [URLSessionTaskTransactionMetrics]
-    /// The number of requests that were sent. It is more than one after interruptions. Beyond Apple.
+    /// The number of requests that were sent. After interruptions, the number is greater than one. Beyond Apple.
     public let attemptCount: Int
 
     init(taskInterval: DateInterval, attemptCount: Int, transactions: [URLSessionTaskTransactionMetrics], redirectCount: Int = 0)
@@ -53,33 +53,35 @@ open class URLSessionTaskTransactionMetrics: NSObject, @unchecked Sendable {  //
     public let request: URLRequest
     /// The response. `nil` if no response arrived.
     public let response: URLResponse?
-    /// When the attempt began.
+    /// The date at which the attempt began.
     public let fetchStartDate: Date?
-    /// When the lookup of the host name began.
+    /// The date at which the lookup of the host name began.
     public let domainLookupStartDate: Date?
-    /// When the lookup of the host name ended.
+    /// The date at which the lookup of the host name ended.
     public let domainLookupEndDate: Date?
-    /// When the connection began.
+    /// The date at which the client began to connect.
     public let connectStartDate: Date?
-    /// When the TLS handshake began.
+    /// The date at which the TLS handshake began.
     public let secureConnectionStartDate: Date?
-    /// When the TLS handshake ended.
+    /// The date at which the TLS handshake ended.
     public let secureConnectionEndDate: Date?
-    /// When the connection could be used. With TLS, this is after the handshake.
+    /// The date at which the connection could be used. With TLS, this is after the handshake.
     public let connectEndDate: Date?
-    /// When the first byte of the request was sent.
+    /// The date at which the first byte of the request was sent.
     public let requestStartDate: Date?
-    /// When the last byte of the request was sent. Differs from Apple: not measured. The value is ``requestStartDate``.
+    /// The date at which the last byte of the request was sent. Differs from Apple: this date is not measured. The value is
+    /// ``requestStartDate``.
     public let requestEndDate: Date?
-    /// When the first byte of the response arrived.
+    /// The date at which the first byte of the response arrived.
     public let responseStartDate: Date?
-    /// When the last byte arrived, or the attempt ended.
+    /// The date at which the last byte arrived, or the attempt ended.
     public let responseEndDate: Date?
     /// The name of the protocol in ALPN: "http/1.1" or "h2".
     public let networkProtocolName: String?
-    /// A Boolean value: the connection used a proxy. Differs from Apple: always `false`, because it is not measured.
+    /// A Boolean value that indicates whether the connection used a proxy. Differs from Apple: always `false`, because it is not
+    /// measured.
     public let isProxyConnection = false
-    /// A Boolean value: the request used the connection of an earlier request.
+    /// A Boolean value that indicates whether the request used the connection of an earlier request.
     public let isReusedConnection: Bool
     /// The source of the response.
     public let resourceFetchType: URLSessionTaskMetrics.ResourceFetchType
@@ -103,13 +105,17 @@ open class URLSessionTaskTransactionMetrics: NSObject, @unchecked Sendable {  //
     public let countOfRequestBodyBytesSent: Int64
     /// The number of body bytes before encoding. Differs from Apple: the same as ``countOfRequestBodyBytesSent``.
     public var countOfRequestBodyBytesBeforeEncoding: Int64 { countOfRequestBodyBytesSent }
-    /// A Boolean value: the connection used a mobile-phone network. Differs from Apple: always `false`, because it is not measured.
+    /// A Boolean value that indicates whether the connection used a mobile-phone network. Differs from Apple: always `false`,
+    /// because it is not measured.
     public let isCellular = false
-    /// A Boolean value: the connection used a network that costs money per byte. Differs from Apple: always `false`, because it is not measured.
+    /// A Boolean value that indicates whether the connection used a network that costs money per byte. Differs from Apple: always
+    /// `false`, because it is not measured.
     public let isExpensive = false
-    /// A Boolean value: the connection used a metered network. Differs from Apple: always `false`, because it is not measured.
+    /// A Boolean value that indicates whether the connection used a metered network. Differs from Apple: always `false`, because it
+    /// is not measured.
     public let isConstrained = false
-    /// A Boolean value: the connection used several networks. Always `false`, because connections here use one network.
+    /// A Boolean value that indicates whether the connection used several networks. Always `false`, because connections here use
+    /// one network.
     public let isMultipath = false
     /// The protocol of the name lookup. Differs from Apple: always `.unknown`.
     public let domainResolutionProtocol = URLSessionTaskMetrics.DomainResolutionProtocol.unknown

@@ -95,15 +95,15 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {  // be
     /// Returns the next message. Up to one megabyte of messages is kept until the app receives them. If more messages arrive, the
     /// server has to wait.
     ///
-    /// - Throws: `URLError`: `.networkConnectionLost` if the socket is closed or lost and all messages were received, or the error that
-    ///   ended the task; `.dataLengthExceedsMaximum` after a message above ``maximumMessageSize``; `.cancelled` when the awaiting task is
-    ///   cancelled. A cancellation loses no message (differs from Apple, where it has no effect).
+    /// - Throws: `URLError`: `.networkConnectionLost` if the socket is closed or lost and all messages were received, or the error
+    ///   that ended the task; `.dataLengthExceedsMaximum` after a message above ``maximumMessageSize``; `.cancelled` when the
+    ///   awaiting task is cancelled. A cancellation loses no message (differs from Apple, where a cancellation has no effect).
     open func receive() async throws -> Message {
         let number = exchange.reserve()
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { (done: CheckedContinuation<Message, any Error>) in
                 exchange.receive(number) { done.resume(with: $0.map(Message.init(onWire:)).mapError { $0 as any Error }) }
-                // An earlier cancellation found no registered receiver.
+                // The task may have been cancelled before the receiver was registered.
                 if Task.isCancelled { exchange.giveUp(number) }
             }
         } onCancel: {

@@ -16,7 +16,7 @@ public struct UploadDelivery: Sendable, Equatable {
     public var way: UploadWay
     /// The requested file name on the server. `nil` if the URL of the request contains the name.
     public var fileName: String?
-    /// The media type of the file. Only some methods send it.
+    /// The media type of the file. Only some methods send the media type.
     public var contentType: String?
 
     /// Creates a delivery from its properties, for example for a method that was read from a configuration.

@@ -17,7 +17,7 @@ struct WireOrder: Sendable {
     var allowsExpensive: Bool
     var allowsConstrained: Bool
 
-    /// - Parameter streams: the body may be a stream. The caller sends the stream.
+    /// - Parameter streams: `true` if a body that is a stream is accepted. The caller sends the stream.
     /// - Throws: `URLError`: `.unsupportedURL` if the scheme is not http or https, if a proxy is configured, and for a background session
     ///   if the body is a stream or the agent cannot make the request; `.badURL` for an invalid port or method, and for a header that
     ///   cannot be sent; `.dataLengthExceedsMaximum` for a GET with a body, as since iOS 13.
@@ -84,7 +84,8 @@ struct WireOrder: Sendable {
         return fields
     }
 
-    /// Returns the permitted seconds of silence. The default timeout of a request, 60, means the timeout of the configuration.
+    /// Returns the maximum number of seconds without a byte. If the request has the default timeout of 60, the timeout of the
+    /// configuration is used.
     static func idleTimeout(_ request: URLRequest, _ configuration: URLSessionConfiguration) -> Double {
         let longest = TransferRecord.longestIdle
         let usual = URLSessionConfiguration.seconds(configuration.timeoutIntervalForRequest, default: 60, atMost: longest)
@@ -92,8 +93,8 @@ struct WireOrder: Sendable {
             ? usual : URLSessionConfiguration.seconds(request.timeoutInterval, default: usual, atMost: longest)
     }
 
-    /// Throws if the agent cannot make the request in the way that the configuration demands. Otherwise the request would be made in a
-    /// different way.
+    /// Throws if the agent cannot send the request as the configuration requires. Without this check, the request would be sent in
+    /// a different way.
     private static func refuseWhatNoAgentCan(_ request: URLRequest, _ configuration: URLSessionConfiguration) throws {
         for kind in configuration.protocolClasses ?? [] {
             guard let kind = kind as? URLProtocol.Type else { throw OrdinarySession.noProtocol(kind) }
@@ -115,7 +116,7 @@ struct WireOrder: Sendable {
         }
     }
 
-    /// Equal requests of a session have equal keys.
+    /// Returns the key of the request. Equal requests of a session have equal keys.
     func key(session: String, bodyDigest: String? = nil) -> String {
         let digest = bodyDigest ?? body.map(FileDigest.sha256(of:)) ?? ""
         let parts = [session, method, url, digest] + headers.map { "\($0.name.lowercased()):\($0.value)" }
@@ -144,7 +145,7 @@ struct WireOrder: Sendable {
 }
 
 extension HeaderField {
-    /// A Boolean value: the name is a token, and the value is one line (RFC 9110 §5).
+    /// `true` if the name is a token, and the value is one line (RFC 9110 §5).
     fileprivate var canBeSent: Bool {
         Self.isToken(name) && !value.utf8.contains { [0, 10, 13].contains($0) }
     }
@@ -174,7 +175,7 @@ private final class NamedResponse: HTTPURLResponse, @unchecked Sendable {  // be
 }
 
 extension ResponseHead {
-    /// Returns the response in Foundation's form: values of one name are joined in one field.
+    /// Returns the response in Foundation's form: the values of headers with the same name are joined in one field.
     ///
     /// - Parameter asked: the requested address, used if the response has no valid address.
     func response(asked: String) -> HTTPURLResponse? {
@@ -190,8 +191,8 @@ extension TransferRecord {
 
     var response: HTTPURLResponse? {
         guard var head else { return nil }
-        // The file may be assembled from several responses, but it is complete. A 206 is visible to the app only if the app requested a
-        // part.
+        // The file may be assembled from several responses, but it is complete. The app receives status 206 only if the app
+        // requested a part.
         if head.status == 206, !headers.contains(where: { $0.name.lowercased() == "range" }) {
             head.status = 200
             head.headers.removeAll { ["content-range", "content-length"].contains($0.name.lowercased()) }
@@ -200,7 +201,7 @@ extension TransferRecord {
         return head.response(asked: url)
     }
 
-    /// The error of an awaited call or of a delegate call. Has resume data if a part is kept.
+    /// The error for an awaited call or for the delegate. The error contains resume data if a partial file is kept.
     var urlError: URLError {
         var info: [String: Any] = [NSLocalizedDescriptionKey: errorMessage ?? "the transfer was \(state.rawValue)"]
         if keptUntil != nil, let resume = ResumeData(self) { info[NSURLSessionDownloadTaskResumeData] = resume.data }
@@ -208,7 +209,7 @@ extension TransferRecord {
         return URLError(code, userInfo: info).concerning(URL(string: url))
     }
 
-    /// The metrics of the transfer that the ledger has.
+    /// The metrics of the transfer, from the values in the ledger.
     var metrics: URLSessionTaskMetrics {
         let end = max(finishedAt ?? AppRuntime.shared.now, createdAt)
         let transaction = request.map { request in
@@ -221,7 +222,7 @@ extension TransferRecord {
             transactions: transaction.map { [$0] } ?? [])
     }
 
-    /// A Boolean value: a response arrived, whatever its status. For a delegate this is not an error.
+    /// `true` if a response arrived, with any HTTP status. For a delegate such a transfer has no error.
     var hasAnswer: Bool { state == .completed || kind == .upload && upload?.method == .plain && state == .failed && head != nil }
 }
 

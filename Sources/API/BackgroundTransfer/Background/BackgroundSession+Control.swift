@@ -34,7 +34,7 @@ extension BackgroundSession {
         guard let wasCanceling = beginCanceling(task) else { return }
         let now = AppRuntime.shared.now
         DurableWrites.shared.commit("background session \(identifier): a cancel") { transaction in
-            // An end that was not reported to the delegate stays as it is.
+            // A transfer that has ended is not changed, also if its end was not reported to the delegate yet.
             guard var transfer = try transaction.transfer(row), !transfer.state.isTerminal else {
                 return task.facts.withLock { $0.isCanceling = wasCanceling }
             }
@@ -42,7 +42,7 @@ extension BackgroundSession {
         }
     }
 
-    /// - Returns: whether the task was already being cancelled; `nil` if it is completed.
+    /// - Returns: whether the task was already being cancelled, or `nil` if the task is completed.
     private func beginCanceling(_ task: URLSessionTask) -> Bool? {
         task.facts.withLock { facts in
             guard !facts.isCompleted else { return nil }
@@ -51,7 +51,7 @@ extension BackgroundSession {
         }
     }
 
-    /// The number of seconds that the agent has to release a part. Without an agent no process uses the part.
+    /// The number of seconds to wait for the agent to release a partial file. If no agent runs, no process uses the partial file.
     private static let patience: Double = 5
 
     func cancelProducingResumeData(_ task: URLSessionTask) async -> Data? {
@@ -71,11 +71,11 @@ extension BackgroundSession {
                 return nil
             }
         } catch {
-            // The cancel is written as soon as possible; the resume data is then part of the task's error.
+            // The cancellation is written as soon as possible. The resume data is then in the task's error.
             handle("a cancel", { _ in cancellation }, row)
             return nil
         }
-        // The agent syncs the part first, and then records how many bytes it has.
+        // The agent first syncs the partial file, and then records the number of its bytes.
         await withTaskGroup(of: Void.self) { group in
             group.addTask {
                 _ = try? await AppRuntime.shared.waitForAgent { transaction -> Bool? in
@@ -91,7 +91,7 @@ extension BackgroundSession {
             return try AppRuntime.shared.commit { transaction -> Data? in
                 guard var transfer = try transaction.transfer(row) else { return nil }
                 let resume = ResumeData(transfer)
-                // The end is reported now, because its part is known: the delegate's error contains the same data.
+                // The end is reported only now, because the error for the delegate contains the same resume data.
                 try transaction.handle(
                     .resumeDataMade(hasPart: resume != nil, now: began), &transfer, now: AppRuntime.shared.now)
                 return resume?.data

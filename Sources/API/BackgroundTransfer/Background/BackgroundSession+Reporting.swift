@@ -5,9 +5,9 @@ import FoundationNetworking
 import Synchronization
 import TransferMachines
 
-// The calls of the delegate. The session reports every ended transfer that was not reported to the app: first the transfers of earlier
-// processes, then those that end during this process, and their progress. ReportResult are reported one at a time, in their order, on the
-// delegate's queue.
+// The calls of the delegate. The session reports every ended transfer that was not reported to the app: first the transfers of
+// earlier processes, then the transfers that end during this process. It also reports progress. Ends are reported one at a time, in
+// their order, on the delegate's queue.
 extension BackgroundSession {
     /// The state of reading the ledger for events of the delegate.
     enum ReadPhase {
@@ -41,13 +41,14 @@ extension BackgroundSession {
 
     /// The progress of reporting the transfers that ended without this process.
     struct ReportingState {
-        /// A Boolean value: events were reported, and the delegate has not yet received the call that all were reported.
+        /// `true` if events were reported, and the delegate was not yet called for the end of all events.
         var hasReported = false
-        /// A Boolean value: all events that were waiting when the session was made have been reported.
+        /// `true` if all events that were waiting when the session was made have been reported.
         var isComplete = false
         /// The callers that wait until all events are reported.
         var waiting: [CheckedContinuation<Void, Never>] = []
-        /// The number of responses about which the delegate has not decided yet. The end of such a transfer is reported afterwards.
+        /// The number of responses about which the delegate has not decided yet. The end of such a transfer is reported after its
+        /// decision.
         var undecided = 0
     }
 
@@ -83,7 +84,7 @@ extension BackgroundSession {
     private func readChangesNow(_ session: URLSession, _ calls: OutstandingCalls) {
         session.onDelegateQueue { [self] in
             defer { calls.leave() }
-            // A process that exits starts no further reports, and acknowledges the events that it reports now.
+            // If the process exits, the session starts no more reports, and acknowledges the events that it reports now.
             let mayReport = deliveries.enter()
             defer { if mayReport { deliveries.leave() } }
             let isOn = state.withLock { state in
@@ -123,14 +124,14 @@ extension BackgroundSession {
         switch seen.hasEvents ? deliverEnds(session) : .done {
         case .done:
             isRead = true
-            // The last decision reads the ledger again.
+            // If decisions are missing, the ledger is read again after the last decision.
             if state.withLock({ $0.reporting.undecided == 0 }) { reportEventsFinished(session) }
         case .leaving: isRead = true
         case .unreadable: return
         }
     }
 
-    /// Reports to the delegate that all waiting events have been reported, if there were any.
+    /// Reports to the delegate that all waiting events were reported, if any events were waiting.
     private func reportEventsFinished(_ session: URLSession) {
         let isFirstOfLaunch = launch?.isForSession(identifier) ?? false
         let (delegate, waiting) = state.withLock { state -> (HeldDelegate?, [CheckedContinuation<Void, Never>]) in
@@ -166,7 +167,7 @@ extension BackgroundSession {
     private enum ReportResult {
         /// All events were reported.
         case done
-        /// The process exits; the next process reports the remaining events.
+        /// The process exits, and the next process reports the remaining events.
         case leaving
         /// The ledger could not be read.
         case unreadable
@@ -190,7 +191,7 @@ extension BackgroundSession {
                 return .unreadable
             }
             if claimed.isEmpty { return .done }
-            // A process that exits lets its delegate finish the current event; the next process reports the rest.
+            // If the process exits, the delegate finishes the current event, and the next process reports the remaining events.
             let batch = DeliveredEnds { [self] in acknowledge($0) }
             let told = claimed.prefix { event, transfer in
                 if deliveries.isClosing { return false }
@@ -199,7 +200,8 @@ extension BackgroundSession {
                 return true
             }
             batch.acknowledge()
-            // An event of a process that died may end this process too. No other event is claimed before its delegate has decided.
+            // An event whose process was killed may also crash this process. So no other event is claimed before its delegate has
+            // decided.
             if claimed.count == 1, (launch?.repetitions ?? 0) > 0, state.withLock({ $0.reporting.undecided > 0 }) {
                 return .done
             }
@@ -217,7 +219,7 @@ extension BackgroundSession {
         }
     }
 
-    /// The events of the identifier that a session reports.
+    /// The events of the session's identifier that this session object reports.
     private enum EventSelection {
         case only(Set<Int64>)
         case all(but: Set<Int64>)
@@ -230,16 +232,16 @@ extension BackgroundSession {
         }
     }
 
-    /// All progress and ends of this identifier. A session that is ending leaves the events without an owner to the next session of its
-    /// identifier.
+    /// All progress and ends of this identifier. If a session is ending, the next session with the same identifier reports the
+    /// events without an owner.
     private var share: EventSelection {
         let known = AppRuntime.shared.part { SessionRegistry() }
         if state.withLock({ $0.life != .open }), known.successor(of: self) != nil { return .only(awaitedTransfers) }
         return .all(but: known.transfersOfOthers(than: self))
     }
 
-    /// The ends to report. Without a delegate, only the ends for which a task of this session waits: another process with a delegate
-    /// reports the rest.
+    /// The ends to report. A session without a delegate reports only the ends for which its tasks wait. Another process with a
+    /// delegate reports the other ends.
     private var shareOfEnds: EventSelection {
         let handled = state.withLock { state -> Set<Int64>? in
             guard state.delegate == nil else { return nil }
@@ -260,14 +262,14 @@ extension BackgroundSession {
     private func deliverEnd(
         _ event: SessionEventRecord, _ transfer: TransferRecord, _ session: URLSession, _ batch: DeliveredEnds
     ) {
-        // A task that was listed after its end does not count.
+        // A task that was only listed after its end does not belong to this process.
         let isOfThisProcess =
             launch == nil && state.withLock { $0.tasks[transfer.taskIdentifier]?.facts.withLock { !$0.isCompleted } ?? false }
         if !isOfThisProcess { state.withLock { $0.reporting.hasReported = true } }
         let task = task(of: transfer, session)
         let answer = Answer(transfer)
         let error = answer.error
-        // The file may have another name than the requested one.
+        // The file may have another name than the requested name.
         if let place = transfer.destination {
             task.facts.withLock { $0.destination = URL(fileURLWithPath: place, isDirectory: false) }
         }
@@ -328,7 +330,7 @@ extension BackgroundSession {
         if let row { state.withLock { $0.lastReported[row] = nil } }
     }
 
-    /// Removes a task from the list, because the last method of its delegate returned.
+    /// Removes a task from the list, because the last delegate method for this task returned.
     private func forget(_ task: URLSessionTask, told event: Int64? = nil, _ batch: DeliveredEnds? = nil) {
         state.withLock { state in
             if state.tasks[task.taskIdentifier] === task { state.tasks[task.taskIdentifier] = nil }
@@ -337,7 +339,7 @@ extension BackgroundSession {
         if let event { batch?.add(event) }
     }
 
-    /// ReportResult a task that never became a transfer.
+    /// Ends a task that never became a transfer.
     func end(_ task: URLSessionTask, _ error: URLError?) {
         let isFirst = task.facts.withLock { facts -> Bool in
             defer { facts.isCompleted = true }

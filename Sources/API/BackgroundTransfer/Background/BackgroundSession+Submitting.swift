@@ -47,8 +47,8 @@ extension BackgroundSession {
         URLError(.unsupportedURL, userInfo: [NSLocalizedDescriptionKey: "not valid resume data, or data of another version"])
     }
 
-    /// Moves the part of a token to the new transfer. The download begins from the start if the part is missing, or belongs to another
-    /// destination.
+    /// Moves the partial file of a token to the new transfer. The download begins from the start if the partial file is missing, or
+    /// belongs to another destination.
     static func movePart(_ token: String, _ new: inout TransferRecord, _ transaction: LedgerTransaction) throws {
         guard var old = try transaction.transfer(keepingPart: token), old.state.isTerminal else { return }
         if new.destination == nil { new.adoptDestination(of: old) }
@@ -80,15 +80,16 @@ extension BackgroundSession {
         }
     }
 
-    /// Records the file that is at the destination now. The download replaces this file, but not a file that appears there later.
+    /// Records the file that is at the destination now. The download replaces this file, but not a file that is created there
+    /// later.
     private static func recordExistingFile(_ record: inout TransferRecord, _ facts: URLSessionTask.Facts) {
         let standing = facts.replacesDestination == nil ? record.destination.flatMap(FileIdentity.init) : nil
         record.mayReplace = facts.replacesDestination ?? (standing != nil)
         record.replacedFile = standing?.text
     }
 
-    /// Throws if another unfinished download has the same destination. If an earlier download has ended since the task was made, its file
-    /// is at the destination and may be replaced.
+    /// Throws if another unfinished download has the same destination. If an earlier download has ended after the task was made,
+    /// the file of that download is at the destination and may be replaced.
     private static func claimDestination(
         _ record: inout TransferRecord, _ facts: URLSessionTask.Facts, _ transaction: LedgerTransaction
     ) throws {
@@ -100,7 +101,7 @@ extension BackgroundSession {
         recordExistingFile(&record, facts)
     }
 
-    /// Gives an awaited transfer to a task, with the patience of the task's session.
+    /// Gives an awaited transfer to a task, and sets the time limit of the task's session.
     private static func adopt(
         _ known: inout TransferRecord, for task: URLSessionTask, identifier: Int, patience: Double,
         _ transaction: LedgerTransaction, now: Date
@@ -147,7 +148,7 @@ extension BackgroundSession {
             return known
         } afterwards: { [self] started in
             keepOrRemove(body, started)
-            // A cancelled await is adopted once; a later equal task is a separate transfer.
+            // The transfer of a cancelled await is adopted once. A later equal task is a separate transfer.
             if let id = started.id { state.withLock { _ = $0.cancelledAwaits.remove(id) } }
         }
     }
@@ -183,7 +184,7 @@ extension BackgroundSession {
                 try transaction.handle(.released(notBefore: earlier.earliestBegin, now: now), &earlier, now: now)
                 return earlier
             }
-            // The upload whose await was cancelled a moment ago.
+            // Adopts the upload whose await was cancelled a moment ago.
             if key == nil, upload.method == .plain,
                 var known = try transaction.adoptableTransfer(
                     session: wanted.session, key: awaited, cancelledAwaits: cancelledAwaits, now: now),
@@ -232,7 +233,7 @@ extension BackgroundSession {
         return try Snapshot.store(body, in: AppRuntime.shared.directories)
     }
 
-    /// Keeps the stored body if the committed record has it; removes the body if another transfer was joined.
+    /// Keeps the stored body if the committed record uses it. Removes the body if the task joined another transfer.
     private func keepOrRemove(_ body: Snapshot?, _ record: TransferRecord) {
         if record.bodyFile == body?.name { body?.keep() } else { body?.discard() }
     }
@@ -253,7 +254,7 @@ extension BackgroundSession {
         do {
             try FileManager.default.linkItem(at: ended.file, to: place)
         } catch {
-            // The file is in another file system.
+            // The file is copied, because a file on another file system cannot be moved.
             try FileManager.default.copyItem(at: ended.file, to: place)
         }
         return (place, ended.response)
@@ -318,7 +319,7 @@ extension BackgroundSession {
                 return try transaction.insert(new)
             }
             let known = try transaction.joinableTransfer(session: wanted.session, key: key, now: now)
-            // A download with a destination is not shared. If the file of an ended download is gone, it is fetched again.
+            // A download with a destination is not shared. If the file of an ended download is missing, the download is repeated.
             if let known, known.kind == .download, known.destination == nil, !known.hasAnswer || Answer(known).file != nil {
                 return known
             }
@@ -336,8 +337,9 @@ extension BackgroundSession {
         let now = AppRuntime.shared.now
         let (waiting, record) = try AppRuntime.shared.commit { transaction -> (WaitingTransfer, TransferRecord) in
             var transfer = try submit(transaction)
-            // The transfer may be paused, for example because the user paused all work; a new await shows that it is wanted again. (A
-            // task's `resume()` leaves the transfer paused, because the handler of a launch that is being ended calls `resume()`.)
+            // The transfer may be paused, for example because the user paused all work. A new await shows that the transfer is
+            // needed again. (A task's `resume()` does not end the pause, because the handler of a launch that is being ended may
+            // call `resume()`.)
             try transaction.handle(.awaited(now: now), &transfer, now: now)
             let waiter = try transaction.addWaiter(to: transfer.id!, process: process)
             return (WaitingTransfer(transfer: transfer.id!, waiter: waiter, grace: grace), transfer)

@@ -47,7 +47,8 @@ extension BackgroundSession {
 
     // MARK: The list
 
-    /// Returns all tasks, including ended ones until the last delegate method returned. If a task is missing, an app begins it again.
+    /// Returns all tasks, including ended tasks until the last delegate method returned. If a task were missing, an app would begin
+    /// the task again.
     func allTasks() -> [URLSessionTask] {
         let calls = OutstandingCalls.shared
         calls.enter()
@@ -69,12 +70,13 @@ extension BackgroundSession {
         return (ofRows + unresumed).sorted { $0.taskIdentifier < $1.taskIdentifier }
     }
 
-    /// The transfers of all tasks that were resumed.
+    /// Returns the transfers of all tasks that were resumed.
     private func listed(_ transaction: LedgerTransaction) throws -> [TransferRecord] {
         let unfinished = try transaction.unfinishedTransfers(session: identifier)
         let ended = try transaction.untakenEnds(session: identifier)
         let (told, called) = state.withLock { ($0.reportedEvents, $0.calledEnds) }
-        // The ledger has the end as delivered if its last method, which still runs, began another transfer.
+        // If the last delegate method still runs and began another transfer, the end is already recorded as delivered. Such a task
+        // is also listed.
         let listed = Set(ended.map(\.event))
         let running = try called.filter { !told.contains($0.key) && !listed.contains($0.key) }.compactMap {
             try transaction.transfer($0.value.transfer)
@@ -96,7 +98,7 @@ extension BackgroundSession {
     /// Returns a session object for tasks that code in this process did not make.
     private func ownSession() -> URLSession? { URLSession(configuration: configuration) }
 
-    /// Returns the task of a transfer: a task that this process made, or a new one.
+    /// Returns the task of a transfer: a task that this process made, or a new task object.
     func task(of transfer: TransferRecord, _ session: URLSession) -> URLSessionTask {
         if let known = state.withLock({ $0.task(of: transfer) }) { return known }
         let made: URLSessionTask

@@ -11,25 +11,25 @@ import TransferMachines
 /// bytes.
 final class BackgroundSession: SessionEngine {
     struct State {
-        /// Holds the session object while it has a delegate or a handler to call. Without one, the session lives as long as the app holds
-        /// it.
+        /// Holds the session object while it has a delegate or a handler to call. Otherwise only the app holds the session object.
         var session: URLSession?
         var delegate: HeldDelegate?
         /// The tasks whose ends this process has not reported, by their identifiers.
         var tasks: [Int: URLSessionTask] = [:]
-        /// Numbers of the events whose last delegate method returned. In a launch for events, the launch's result acknowledges the events.
+        /// The numbers of the events whose last delegate method returned. In a launch for events, the launch's result acknowledges
+        /// them.
         var reportedEvents: Set<Int64> = []
-        /// Ends, by their events, whose delegate was called and that this process has not recorded as delivered.
+        /// The ends whose delegate was called and that this process has not recorded as delivered. The keys are the event numbers.
         var calledEnds: [Int64: CalledEnd] = [:]
-        /// Transfers whose await was cancelled in this process: a task with an equal request adopts them.
+        /// The transfers whose await was cancelled in this process. A task with an equal request adopts such a transfer.
         var cancelledAwaits: Set<Int64> = []
         var watch: DatabaseWatch.Token?
         var look = ReadPhase.idle
         var readPace = LedgerReadPace()
         var reporting = ReportingState()
-        /// A Boolean value: the app received a list that may lack tasks.
+        /// `true` if the app received a list in which tasks may be missing.
         var isListIncomplete = false
-        /// A Boolean value: the ledger has recorded that this process has a delegate.
+        /// `true` if the ledger has recorded that this process has a delegate.
         var isAttached = false
         var life = Life.open
         var lastReported: [Int64: Reported] = [:]
@@ -38,7 +38,8 @@ final class BackgroundSession: SessionEngine {
         /// Keeps an agent running while code in this process waits for the ends of tasks.
         var keeper: AgentKeeper?
 
-        /// Returns the known task of a transfer. After a retry, a task whose earlier end was reported is not the transfer's task.
+        /// Returns the known task of a transfer. If the transfer was retried, a task whose earlier end was reported is not
+        /// returned.
         func task(of transfer: TransferRecord) -> URLSessionTask? {
             tasks[transfer.taskIdentifier].flatMap { task in
                 transfer.state.isTerminal || !task.facts.withLock { $0.isCompleted } ? task : nil
@@ -56,8 +57,8 @@ final class BackgroundSession: SessionEngine {
     let identifier: String
     let configuration: URLSessionConfiguration
     let state = Mutex(State())
-    /// The identifiers that are reserved in the ledger and not used yet. They have a separate lock, because this session also receives its
-    /// own commits.
+    /// The identifiers that are reserved in the ledger and not used yet. The identifiers have a separate lock, because this session
+    /// is also notified of its own commits.
     let identifiers = Mutex(TaskIdentifiers())
     let (listening, reading) = (ReadRetry(), ReadRetry())
 
@@ -81,7 +82,7 @@ final class BackgroundSession: SessionEngine {
         (process, processNumber) = (AppRuntime.shared.identity, LaunchContext.currentNumber)
     }
 
-    /// Releases everything without a call of the delegate, because the session's process ended on a test host.
+    /// Releases all objects without a call of the delegate, because the session's process ended on a test host.
     func abandon() {
         let waiting = state.withLock { state in
             state.life = .invalid
@@ -112,8 +113,8 @@ final class BackgroundSession: SessionEngine {
         bringAgentBack()
     }
 
-    /// Starts an agent if work is left from an earlier process and the agent ended with that process. A launch needs no new agent, because
-    /// an agent made it.
+    /// Starts an agent if an earlier process left work and the agent ended with that process. A launched process needs no new
+    /// agent.
     func bringAgentBack() {
         guard launch == nil else { return }
         AppRuntime.shared.startAgentIfWorkIsLeft()
@@ -140,8 +141,8 @@ final class BackgroundSession: SessionEngine {
         scheduleLedgerRead()
     }
 
-    /// Registers for commits. If the ledger cannot be opened now, this is tried again: this process is attached, so no other process
-    /// receives the events.
+    /// Registers for commits. If the ledger cannot be opened now, this is tried again. This process is attached, so no other
+    /// process receives the events.
     private func observeCommits() {
         do throws(StoreError) {
             let token = try AppRuntime.shared.onCommit { [weak self] in self?.scheduleLedgerRead() }
@@ -195,7 +196,8 @@ final class BackgroundSession: SessionEngine {
         }
         submitClaimedTasks(new)
         for task in new { task.endBeginning() }
-        // Two threads that begin each other's tasks must not wait before they have ended their own.
+        // The wait comes last. Otherwise two threads could wait for each other, if each thread resumes tasks that the other thread
+        // begins.
         for task in others { task.waitForBeginning() }
         considerEnding()
     }
@@ -254,8 +256,8 @@ final class BackgroundSession: SessionEngine {
         }
     }
 
-    /// Writes one task. The ledger records that this process alone reports the end before the end can exist, so no other process reports
-    /// it.
+    /// Writes one task. Before the transfer can end, the ledger records that only this process reports the end. So no other process
+    /// reports the end.
     private func submit(
         _ task: URLSessionTask, _ order: Submission, _ meanwhile: TaskEntry.Beginning, _ transaction: LedgerTransaction
     ) throws -> TransferRecord {
@@ -266,7 +268,7 @@ final class BackgroundSession: SessionEngine {
             try transaction.handle(event, &record, now: now)
         }
         if meanwhile.isChanged, let id = record.id { try change(id, of: task, now, transaction) }
-        // If several tasks joined the transfer, the first one receives the transfer's end.
+        // If several tasks joined the transfer, the first task receives the transfer's end.
         if task.delegate != nil, let id = record.id, try !transaction.isAwaited(id) {
             try transaction.attach(session: identifier, transfer: id, process: process)
         }
@@ -306,7 +308,8 @@ final class BackgroundSession: SessionEngine {
         logError("the transfer for \(address) was not queued: \(failure.localizedDescription)")
     }
 
-    /// Keeps an agent running while code in this process waits for the ends of tasks. An agent that dies is replaced.
+    /// Keeps an agent running while code in this process waits for the ends of tasks. If the agent is killed, another agent is
+    /// started.
     private func startKeepingAgent() {
         let begins = state.withLock { state in
             guard state.watch != nil, state.keeper == nil else { return false }
@@ -343,10 +346,10 @@ final class BackgroundSession: SessionEngine {
     // MARK: The end of the session
 
     func invalidate(cancelling: Bool) {
-        // Without a session object there is no delegate to call.
+        // If no session object exists, no delegate has to be called.
         state.withLock { if $0.life == .open { $0.life = .ending(hasReadLedger: $0.session == nil) } }
         if cancelling {
-            // Cancelled first, because another thread may be about to write the row of such a task.
+            // These tasks are cancelled first, because another thread may be about to write their rows.
             let unresumed = state.withLock { $0.tasks.values.filter { $0.facts.withLock { $0.row == nil } } }
             for task in unresumed { cancel(task) }
             let now = AppRuntime.shared.now
@@ -384,7 +387,7 @@ final class BackgroundSession: SessionEngine {
             if known.successor(of: self)?.state.withLock({ $0.isAttached }) == true { return }
             try $0.detach(session: identifier, process: process)
         }
-        // Kept in a constant, because on the queue the shared object may belong to another test.
+        // The object is kept in a constant, because on the queue the shared object may belong to another test.
         let calls = OutstandingCalls.shared
         calls.enter()
         session.onDelegateQueue {

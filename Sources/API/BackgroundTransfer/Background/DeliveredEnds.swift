@@ -7,7 +7,7 @@ import Synchronization
 /// The ends that one read of the ledger found are acknowledged together. An end whose delegate decided late is acknowledged alone.
 final class DeliveredEnds: Sendable {
     private enum State {
-        /// The instant belongs to the first of these ends.
+        /// `since` is the time at which the first of these ends was delivered.
         case collecting([Int64], since: ContinuousClock.Instant?)
         case over
     }
@@ -27,8 +27,8 @@ final class DeliveredEnds: Sendable {
         if isLate { write([event]) }
     }
 
-    /// Acknowledges the ends so far if the first of them waits for a tenth of a second. If a delegate is slow and its process ends, few
-    /// ends are delivered again.
+    /// Acknowledges the ends so far if the first of these ends has waited for a tenth of a second. So only few ends are delivered
+    /// again if a delegate is slow and its process ends.
     func acknowledgeIfDue() {
         let events = state.withLock { state -> [Int64] in
             guard case .collecting(let events, let since?) = state, since.duration(to: .now) > .milliseconds(100) else {
@@ -56,7 +56,7 @@ extension BackgroundSession {
     /// An end whose delegate was called.
     struct CalledEnd {
         let transfer: Int64
-        /// A Boolean value: the last delegate method has returned.
+        /// `true` if the last delegate method has returned.
         var hasReturned = false
     }
 
@@ -68,8 +68,9 @@ extension BackgroundSession {
         if isLast { state.withLock { $0.calledEnds[id]?.hasReturned = true } }
     }
 
-    /// Acknowledges events. A launch for this session's events acknowledges them with its result: if its handler dies, the events are
-    /// delivered again, unless the app began a transfer. The result of any other launch is about other work.
+    /// Acknowledges events. In a launch for this session's events, the events are acknowledged together with the launch's result.
+    /// If the process is killed before that, the events are delivered again, unless the app began a transfer. The result of any
+    /// other launch is about other work.
     func acknowledge(_ events: [Int64]) {
         let acknowledge: @Sendable (LedgerTransaction) throws -> Void = { transaction in
             for event in events { try transaction.eventWasDelivered(event, now: AppRuntime.shared.now) }
@@ -82,8 +83,8 @@ extension BackgroundSession {
         state.withLock { state in for event in events { state.calledEnds[event] = nil } }
     }
 
-    /// Records what the app has received, in the transaction that adds a transfer: an app that receives an end again after a crash begins
-    /// the same transfer again.
+    /// Records the delivered events in the transaction that adds a transfer. Otherwise an app that receives an end again after a
+    /// crash would begin the same transfer again.
     func recordDeliveries(_ recorded: inout Int, _ transaction: LedgerTransaction) throws {
         recorded = try launch?.recordDeliveries(in: transaction) ?? 0
         for event in AppRuntime.shared.part({ SessionRegistry() }).returnedEnds(processNumber) {

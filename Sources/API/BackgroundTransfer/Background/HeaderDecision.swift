@@ -22,7 +22,8 @@ final class HeaderDecision: Sendable {
     private let state = Mutex(State.open)
     private let decisionMade = DispatchSemaphore(value: 0)
 
-    /// - Returns: `true` if the queue does not wait any more; the caller then handles the rest. Only the first decision counts.
+    /// - Returns: `true` if the queue does not wait any more. In this case the caller handles the rest of the response. Only the
+    ///   first decision is used.
     func answer(_ disposition: URLSession.ResponseDisposition) -> Bool {
         let isLate = state.withLock { state in
             switch state {
@@ -41,8 +42,8 @@ final class HeaderDecision: Sendable {
 
     /// Returns the decision, or `nil` if it will be made later.
     ///
-    /// - Parameter isLastChance: the body is delivered if there is no decision within five seconds. The delegates of earlier launches did
-    ///   not decide.
+    /// - Parameter isLastChance: `true` if the delegates of earlier launches did not decide. In this case the body is delivered if
+    ///   the delegate does not decide within five seconds.
     func wait(isLastChance: Bool) -> URLSession.ResponseDisposition? {
         _ = decisionMade.wait(timeout: .now() + (isLastChance ? 5 : Self.patience))
         return state.withLock { state in
@@ -54,8 +55,8 @@ final class HeaderDecision: Sendable {
 }
 
 extension BackgroundSession {
-    /// Gives the delegate a response as data: the headers, then all bytes, then the end. A delegate that decides about the headers later
-    /// receives the rest after its decision.
+    /// Passes a response to the delegate as data: the headers, then all bytes, then the end. If the delegate decides about the
+    /// headers late, it receives the rest after the decision.
     func hand(
         _ file: URL, of transfer: TransferRecord, _ event: SessionEventRecord, _ task: URLSessionTask, _ session: URLSession,
         then end: @escaping @Sendable () -> Void
@@ -80,7 +81,7 @@ extension BackgroundSession {
             delegate.urlSession(session, dataTask: task, didReceive: response) { disposition in
                 guard question.answer(disposition) else { return }
                 session.onDelegateQueue { [self] in
-                    // In a process that exits the end stays in the ledger, for the next process.
+                    // If this process exits, the end remains undelivered in the ledger, and the next process reports it.
                     afterLateDecision { rest(disposition) }
                     calls.leave()
                 }
@@ -92,7 +93,7 @@ extension BackgroundSession {
         calls.leave()
     }
 
-    /// Counts a response about whose headers the delegate was asked.
+    /// Counts a response that waits for the delegate's decision about its headers.
     func waitForDecision() { state.withLock { $0.reporting.undecided += 1 } }
 
     /// - Returns: whether this was the last response without a decision.
@@ -101,13 +102,13 @@ extension BackgroundSession {
         state.withLock { state in
             state.reporting.undecided -= 1
             guard state.reporting.undecided == 0 else { return false }
-            // The next read reports that all events are reported, before the session becomes invalid.
+            // The ledger is read once more before the session becomes invalid, so that the end of all events is reported.
             if state.life == .ending(hasReadLedger: true) { state.life = .ending(hasReadLedger: false) }
             return true
         }
     }
 
-    /// Gives the delegate the rest of a response whose decision came late, unless the process exits.
+    /// Runs `body`, which passes the rest of a response to the delegate after a late decision, unless the process exits.
     func afterLateDecision(_ body: () -> Void) {
         if deliveries.enter() {
             body()

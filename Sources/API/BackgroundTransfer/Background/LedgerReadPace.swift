@@ -1,5 +1,5 @@
 /// The pace at which a session reads the ledger. Each read locks the ledger for a moment, and many consecutive reads would block
-/// the agent. The few reads of one short transfer are not delayed.
+/// the agent. The first reads are not delayed, so that a single short transfer is not slower.
 struct LedgerReadPace {
     /// The average time between two reads in seconds, and the number of reads without a pause.
     private static let (interval, burst) = (Duration.seconds(0.03), 12.0)

@@ -4,8 +4,8 @@ import BackgroundScheduling
 import Foundation
 import Synchronization
 
-/// The launches for the events of a background session, in an app without a scene for them. The events are received by a session with a
-/// delegate, or by a handler that makes such a session.
+/// The launches for the events of a background session, in an app without a scene for these events. A session with a delegate
+/// receives the events, or a handler makes such a session.
 final class SessionLaunches: Sendable {
     static var shared: SessionLaunches { AppRuntime.shared.part { SessionLaunches() } }
 
@@ -25,7 +25,7 @@ final class SessionLaunches: Sendable {
         } else if AppRuntime.shared.part({ SessionRegistry() }).listening(identifier, LaunchContext.currentNumber) == nil {
             return nil
         }
-        // The launch waits for the delegate, as after every handler, because the delegate may pass its events to another queue.
+        // The launch waits for the delegate, as after every handler, because the delegate may handle the events on another queue.
         LaunchContext.current?.stayForGrace()
         return true
     }

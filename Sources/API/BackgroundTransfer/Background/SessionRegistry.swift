@@ -1,10 +1,10 @@
 import BackgroundRuntime
 import Synchronization
 
-/// The background sessions of a process. At most one session per identifier is open; on a test host, at most one per identifier and
-/// launch, because launches share the process.
+/// The background sessions of a process. At most one session per identifier is open. On a test host, at most one session per
+/// identifier and launch is open, because launches share the process.
 ///
-/// A session that was invalidated but still has tasks can exist at the same time as a new session of its identifier.
+/// A session that was invalidated but still has tasks can exist at the same time as a new session with the same identifier.
 final class SessionRegistry: ProcessBound {
     private struct Name: Hashable {
         let identifier: String

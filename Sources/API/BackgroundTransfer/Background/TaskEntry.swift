@@ -11,19 +11,20 @@ enum TaskEntry: Sendable {
     case row(Int64)
 
     struct Beginning: Sendable {
-        /// Empty after the task got its row or was refused.
+        /// The group is empty after the task received its row or was refused.
         fileprivate let end = DispatchGroup()
-        /// A Boolean value: the transaction has begun. Calls of other threads wait until it has ended.
+        /// `true` if the transaction has begun. Calls of other threads wait until the transaction has ended.
         fileprivate var isCommitting = false
-        /// The last `suspend()` or `resume()` of another thread; `nil` if there was none.
+        /// `true` after another thread called `suspend()`, and `false` after another thread called `resume()`. `nil` without such a
+        /// call.
         var isHeld: Bool?
-        /// A Boolean value: the app changed a property of the task.
+        /// `true` if the app changed a property of the task.
         var isChanged = false
     }
 
     var row: Int64? { if case .row(let row) = self { row } else { nil } }
 
-    /// Changes a task that is being begun. Has no effect on a task in another step.
+    /// Changes the state of a task that is being begun. The method has no effect on a task in another step.
     mutating func updateBeginning(_ change: (inout Beginning) -> Void) {
         guard case .beginning(var beginning) = self else { return }
         change(&beginning)
@@ -58,7 +59,7 @@ extension URLSessionTask {
         }
     }
 
-    /// - Returns: the calls of other threads since the task was claimed; `nil` if the task was cancelled and is not written.
+    /// - Returns: the calls of other threads after the task was claimed, or `nil` if the task was cancelled and is not written.
     func beginCommitting() -> TaskEntry.Beginning? {
         facts.withLock { facts in
             guard facts.error == nil, case .beginning(var beginning) = facts.entry else { return nil }
@@ -93,7 +94,7 @@ extension URLSessionTask {
         }
     }
 
-    /// Waits until the thread that begins the task has written it.
+    /// Waits until the thread that begins the task has written the task's row.
     func waitForBeginning() {
         guard case .beginning(let beginning) = facts.withLock({ $0.entry }) else { return }
         beginning.end.wait()

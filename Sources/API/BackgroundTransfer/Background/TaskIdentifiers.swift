@@ -2,7 +2,7 @@ import ProcessSupport
 
 /// Identifiers for new tasks of a background session. The ledger reserves them, so that no other process uses the same identifiers.
 struct TaskIdentifiers {
-    /// The number of identifiers to reserve next. It grows, because each reservation is a commit.
+    /// The number of identifiers to reserve next. The number grows, because each reservation is a commit.
     private var blockSize = 16
     private static let largestBlock = 1_024
 
@@ -11,8 +11,9 @@ struct TaskIdentifiers {
     /// The reasons why the ledger reserved no identifiers, by the identifiers that were used instead.
     private var refusals: [Int: StoreError] = [:]
 
-    /// - Parameter reserve: reserves consecutive identifiers and returns the first one.
-    /// - Returns: an identifier that no other task has. It is negative if none could be reserved: such a task cannot be resumed.
+    /// - Parameter reserve: reserves consecutive identifiers and returns the first of these identifiers.
+    /// - Returns: an identifier that no other task has. The identifier is negative if no identifier could be reserved. A task with
+    ///   a negative identifier cannot be resumed.
     mutating func next(reserve: (Int) throws(StoreError) -> Int) -> Int {
         if reserved.isEmpty {
             do throws(StoreError) {

@@ -5,7 +5,7 @@ import FoundationNetworking
 import ProcessSupport
 import TransferMachines
 
-/// The response of an awaited transfer. It is kept until the caller has read it.
+/// The response of an awaited transfer. The response is kept until the caller has read it.
 struct EndedTransfer {
     let file: URL
     let response: URLResponse
@@ -57,7 +57,7 @@ struct WaitingTransfer: Sendable {
         return EndedTransfer(file: file, response: response) { release() }
     }
 
-    /// Ends the await; the connection is kept for the grace time.
+    /// Ends the await. The connection is kept for the grace time.
     func giveUp() {
         KillPoint.reach(.waiterLeaving)
         stopWaiting(grace: grace)
@@ -71,7 +71,7 @@ struct WaitingTransfer: Sendable {
 
     private func stopWaiting(grace: Double) {
         let now = AppRuntime.shared.now
-        // The agent receives every commit, and notices a waiter whose process has ended.
+        // The commit starts no agent. A running agent receives every commit, and detects waiters whose process has ended.
         DurableWrites.shared.commit("the end of an await", startsAgent: false) { [waiter] in
             try $0.removeWaiter(waiter, grace: grace, now: now)
         }

@@ -28,7 +28,7 @@ public struct BackgroundTransferStatus: Sendable, Identifiable, Equatable {
         case failed
         case cancelled
 
-        /// A Boolean value: the transfer succeeded, failed or was cancelled.
+        /// A Boolean value that indicates whether the transfer succeeded, failed or was cancelled.
         public var hasEnded: Bool {
             switch self {
             case .queued, .running, .waiting, .paused: false
@@ -49,14 +49,14 @@ public struct BackgroundTransferStatus: Sendable, Identifiable, Equatable {
     public let method: String
     /// The address of the transfer without user, password and query, because these parts may be secrets.
     public let url: String?
-    /// The address that the app requested, without user and password. Use it only for comparisons, because the query may be a
-    /// secret.
+    /// The address that the app requested, without user and password. Use this address only for comparisons, because the query may
+    /// be a secret.
     package let requestedURL: String
     /// The user's name for the server of an upload. `nil` if the server has no name.
     package let serverName: String?
     /// The state of the transfer.
     public let state: State
-    /// A Boolean value: the app suspended the transfer with `suspend()`, so no bytes are transferred.
+    /// A Boolean value that indicates whether the app suspended the transfer with `suspend()`, so that no bytes are transferred.
     public let isHeld: Bool
     /// The ``URLSessionTask/taskDescription`` of the transfer's task.
     public let taskDescription: String?
@@ -72,10 +72,10 @@ public struct BackgroundTransferStatus: Sendable, Identifiable, Equatable {
     public let nextAttemptAt: Date?
     /// The reason why the transfer waits or failed.
     public let trouble: Trouble?
-    /// The absolute path for the complete download. It is known when the download starts. `nil` if the delegate receives a
+    /// The absolute path for the complete download. The path is known when the download starts. `nil` if the delegate receives a
     /// temporary file.
     public let destination: String?
-    /// The file that the user knows: the original file of an upload, or the destination of a download.
+    /// The path of the user's file: the original file of an upload, or the destination of a download.
     public let file: String?
     /// The SHA-256 in hex of the received or sent data.
     public let sha256: String?
@@ -85,7 +85,7 @@ public struct BackgroundTransferStatus: Sendable, Identifiable, Equatable {
     package let copySHA256: String?
     /// The stored form of an upload's submission key (``URLSessionUploadTask/storedSubmissionKey``). `nil` for a download.
     package let submission: String?
-    /// A remark about the progress: that the transfer was resumed or started again, and why.
+    /// A remark about the progress, for example that the transfer was started again, with the reason.
     public let note: String?
     /// The receipt of a successful upload.
     public let receipt: Receipt?

@@ -57,8 +57,8 @@ public enum BackgroundTransfers {
         public internal(set) var unknown: Set<Int64> = []
     }
 
-    /// The current credentials of an upload's server. They replace the stored credentials, for example after the user corrected a
-    /// password.
+    /// The current credentials of an upload's server. These credentials replace the stored credentials, for example after the user
+    /// corrected a password.
     public struct Credential: Sendable {
         /// The name and value of a header.
         public var header: (name: String, value: String)?
@@ -75,9 +75,9 @@ public enum BackgroundTransfers {
 
     // MARK: Launches
 
-    /// Sets the handler for launches in which the app receives the events of a background session. It corresponds to
-    /// `UIApplicationDelegate`'s `application(_:handleEventsForBackgroundURLSession:completionHandler:)`. Call it before the launch
-    /// begins: before `BGTaskScheduler.run()`, or in the `init` of the app.
+    /// Sets the handler for launches in which the app receives the events of a background session. The handler corresponds to
+    /// `UIApplicationDelegate`'s `application(_:handleEventsForBackgroundURLSession:completionHandler:)`. Set the handler before
+    /// the launch begins: before `BGTaskScheduler.run()`, or in the `init` of the app.
     ///
     /// An app does not need the handler if it makes the session with its delegate before the launch begins, or if its scene has
     /// `.backgroundTask(.urlSession(…))`.
@@ -115,7 +115,7 @@ public enum BackgroundTransfers {
     }
 
     /// Returns the number of a session's newest transfer, ended or not, or `nil` if the session has no transfer. Numbers increase:
-    /// a new transfer has a greater number than all earlier ones.
+    /// a new transfer has a greater number than all earlier transfers.
     ///
     /// - Throws: if the ledger cannot be read.
     public static func newest(session identifier: String) throws -> Int64? {
@@ -226,8 +226,8 @@ public enum BackgroundTransfers {
     /// - Parameters:
     ///   - action: the action.
     ///   - selection: the transfers.
-    ///   - renewal: called before anything changes, for each upload that may continue. It returns the current credentials of the upload's
-    ///     server; if it returns `nil`, the stored credentials are used.
+    ///   - renewal: called before anything changes, for each upload that may continue. It returns the current credentials of the
+    ///     upload's server; if it returns `nil`, the stored credentials are used.
     /// - Returns: the changes.
     /// - Throws: if the ledger cannot be written. In this case nothing has changed.
     @discardableResult
@@ -238,7 +238,7 @@ public enum BackgroundTransfers {
         let spool = AppRuntime.shared.directories.spool
         // The closure is called before the write transaction, because other processes wait for the transaction.
         let credentials = try action == .resume || action == .retry ? credentials(of: selection, renewal) : [:]
-        // Transfers that continue survive a reboot.
+        // For transfers that continue, the login entry is installed, so that they also continue after a reboot.
         let comeBack = { (changes: Changes) in
             let shouldContinue = action == .resume || action == .retry
             if shouldContinue, !changes.changed.isEmpty { AppRuntime.shared.installLoginEntry() }
@@ -246,7 +246,7 @@ public enum BackgroundTransfers {
         return try AppRuntime.shared.commit(beforeStart: comeBack) { transaction -> Changes in
             var changes = Changes()
             if case .ids(let ids) = selection { changes.unknown = ids }
-            // Recorded also for transfers that only wait until their host is reachable again.
+            // The time is recorded also if no row changes, because a transfer may only wait until its host can be reached.
             if action == .retry || action == .resume { try transaction.setFact(.retriedAt, now) }
             for var transfer in try transaction.transfers() {
                 guard let id = transfer.id, selection.contains(id) else { continue }
@@ -344,7 +344,7 @@ public enum BackgroundTransfers {
                     waitingMessage: tally.waitingMessage)
             }
             guard tally.unfinished == 0 else { return nil }
-            // Most calls end here, so that no row is read before this line.
+            // No row was read before this line, because most calls end here.
             let isUnreported =
                 try untilReported
                 && ids.contains { id in

@@ -30,8 +30,10 @@ extension BackgroundTransfers {
     ///
     /// - Parameters:
     ///   - id: the number of an upload with a receipt.
-    ///   - credential: the credentials of the server. They are used only if the address in the receipt is on the configured server.
-    /// - Throws: if the ledger cannot be read or written. Errors of the server are a result, not an error.
+    ///   - credential: the credentials of the server. The credentials are used only if the address in the receipt is on the
+    ///     configured server.
+    /// - Throws: if the ledger cannot be read or written. An error of the server is a result (``UploadFinding``), and is not
+    ///   thrown.
     public static func verifyUpload(_ id: Int64, credential: Credential? = nil) async throws -> UploadFinding {
         let found = try AppRuntime.shared.ledger().read { transaction in
             try transaction.transfer(id).map { ($0, try transaction.fact(.server(of: $0))?.region) }
@@ -92,7 +94,8 @@ private struct UploadCheck {
         return request
     }
 
-    /// Reads the original back. If Immich does not send it, for example because the key lacks the permission, Immich's record decides.
+    /// Reads the original photo back. If Immich does not send the photo, for example because the API key has no permission,
+    /// Immich's record of the SHA-1 is used.
     private func askImmich(at url: URL, _ opener: BackgroundTransfers.Credential?) async throws -> UploadFinding {
         // The site can have a path. The receipt is for SITE/photos/ID.
         let site = url.deletingLastPathComponent().deletingLastPathComponent()
@@ -126,14 +129,15 @@ private struct UploadCheck {
             case 200:
                 let found = try FileDigest.sha256(of: file)
                 if found.digest == receipt.sha256 { return .same }
-                // The page of a captive portal is not a proof against the file.
+                // The page of a captive portal does not prove that the file differs.
                 if response.mimeType?.lowercased() == "text/html" {
                     return .unreachable("the server sent a page instead of the file: perhaps it requires a login")
                 }
-                // The page of a form can have any content.
+                // The address in the receipt of a form can be any page, so other content is not a difference of the file.
                 return upload.upload?.method == .multipart ? .unknown("the server shows something else there") : .differs
             case 404, 410:
-                // A response of another address is not a proof: it may be a captive portal, or the server may have moved.
+                // A response from another address is not a proof, because it may come from a captive portal, or the server may have
+                // moved.
                 return Self.isAnswer(response, of: request) ? .gone : .unreachable("the server led on to another address")
             case 401, 403: return .unreachable("the server does not let us read it")
             case 405: return .unknown("the server does not allow reading the file")

@@ -3,7 +3,7 @@ import FoundationNetworking
 
 /// The protocols for addresses that need no network: `data:` and `file:`.
 enum AddressProtocols {
-    /// The classes, which are asked after the classes of a configuration.
+    /// The classes, which are tried after the classes of a configuration.
     static let all: [AnyClass] = [DataAddressProtocol.self, FileAddressProtocol.self]
 }
 
@@ -27,7 +27,7 @@ final class DataAddressProtocol: URLProtocol {
 /// The content of a `data:` address. Source of the rule: RFC 2397.
 struct DataAddress: Equatable {
     var mediaType = "text/plain"
-    /// The charset as written in the address. The RFC's default for text is US-ASCII; as on iOS, the default is not reported.
+    /// The charset as written in the address. The RFC's default for text is US-ASCII. As on iOS, this default is not reported.
     var charset: String?
     var bytes: Data
 
@@ -36,7 +36,7 @@ struct DataAddress: Equatable {
         guard let comma = address.firstIndex(of: ","), let colon = address.firstIndex(of: ":"), colon < comma else { return nil }
         var words = address[address.index(after: colon)..<comma].split(separator: ";", omittingEmptySubsequences: false)
         let text = address[address.index(after: comma)...]
-        // A type is two names with a slash between them; values are tokens or quoted.
+        // A media type consists of two names with a slash between them. The values of parameters are tokens or quoted.
         guard !words.contains(where: { $0.contains("%") }) else { return nil }
         let isBase64 = words.last?.trimmingCharacters(in: .whitespaces).lowercased() == "base64"
         if isBase64 { words.removeLast() }
@@ -46,7 +46,7 @@ struct DataAddress: Equatable {
             }
             mediaType = String(type)
         }
-        // If a name occurs several times, the first one counts.
+        // If a name occurs several times, the first value is used.
         let named = words.dropFirst().map { $0.split(separator: "=", maxSplits: 1) }.first {
             $0.count == 2 && $0[0].lowercased() == "charset"
         }

@@ -12,7 +12,7 @@ final class CookieQueue: Sendable {
     /// The number of operations that are not complete.
     var pendingCount: Int { pending.withLock { $0 } }
 
-    /// Stores the cookies of a response, later.
+    /// Queues the storage of a response's cookies.
     func store(_ work: @escaping @Sendable () -> Void) {
         let calls = OutstandingCalls.shared
         calls.enter()
@@ -24,7 +24,7 @@ final class CookieQueue: Sendable {
         }
     }
 
-    /// Calls `continueWork` when all earlier operations are complete; at once if none is pending.
+    /// Calls `continueWork` when all earlier operations are complete. If no operation is pending, the call is made at once.
     func whenStored(_ continueWork: @escaping @Sendable () -> Void) {
         if pendingCount == 0 { continueWork() } else { store(continueWork) }
     }

@@ -8,7 +8,7 @@ final class CustomLoad: NSObject, URLProtocolClient, @unchecked Sendable {  // b
     private struct State {
         var isOver = false
         var received: Int64 = 0
-        /// The number of calls of the protocol, to detect whether it was silent.
+        /// The number of calls that the protocol has made. If the number does not change, the protocol was silent.
         var words = 0
     }
 
@@ -19,7 +19,7 @@ final class CustomLoad: NSObject, URLProtocolClient, @unchecked Sendable {  // b
     private let limit: Int64?
     private let state = Mutex(State())
     private var loading: URLProtocol?
-    /// Signalled when there is room again, or the rest is not needed.
+    /// This semaphore is signalled when the receiver has room for more bytes, or does not need the rest of the response.
     private let room = DispatchSemaphore(value: 0)
 
     /// - Parameter limit: the maximum number of bytes of a response.
@@ -38,7 +38,8 @@ final class CustomLoad: NSObject, URLProtocolClient, @unchecked Sendable {  // b
         }
     }
 
-    /// Ends the load with a timeout if the protocol is silent for longer than the request allows, as for a silent server.
+    /// Ends the load with a timeout if the protocol is silent for longer than the request allows. A silent server has the same
+    /// effect.
     private func watchForSilence(within seconds: Double) {
         let words = state.withLock { $0.words }
         guard seconds > 0, seconds < 86_400 else { return }
@@ -54,10 +55,10 @@ final class CustomLoad: NSObject, URLProtocolClient, @unchecked Sendable {  // b
         end(.stoppedByOwner)
     }
 
-    /// Continues the load, because there is room for more bytes.
+    /// Continues the load, because the receiver has room for more bytes.
     func continueWork() { room.signal() }
 
-    /// Waits while the receiver has no room for more bytes. Returns `false` if the rest is not needed.
+    /// Waits while the receiver has no room for more bytes. Returns `false` if the rest of the response is not needed.
     func waitForRoom() -> Bool {
         while run.isFull, !isOver { _ = room.wait(timeout: .now() + 1) }
         return !isOver
@@ -66,7 +67,7 @@ final class CustomLoad: NSObject, URLProtocolClient, @unchecked Sendable {  // b
     /// Ends the load, because the response is not needed any more.
     func cancel() { end(.cancelled) }
 
-    /// Ends the load; only the first end counts.
+    /// Ends the load. Later calls have no effect.
     private func end(_ failure: WireFailure?) {
         let received = state.withLock { state -> Int64? in
             guard !state.isOver else { return nil }
@@ -77,7 +78,8 @@ final class CustomLoad: NSObject, URLProtocolClient, @unchecked Sendable {  // b
         room.signal()
         queue.async { [self] in
             loading?.stopLoading()
-            // The protocol holds its client: this breaks the reference cycle.
+            // The reference is removed, because the protocol also holds its client. Otherwise the two objects would never be
+            // released.
             loading = nil
         }
         run.ended(attempt, WireEnd(head: nil, failure: failure, bytesSent: 0, bytesReceived: received))
@@ -111,7 +113,7 @@ final class CustomLoad: NSObject, URLProtocolClient, @unchecked Sendable {  // b
             return state.received
         }
         if let limit, received > limit { return fail(URLError(.dataLengthExceedsMaximum)) }
-        // The run contains the reason for a refusal.
+        // If the bytes were refused, the run has recorded the reason.
         if data.withUnsafeBytes({ !run.write($0) }) { return end(.stoppedByOwner) }
         run.moved(attempt, sent: 0, received: received)
     }

@@ -26,7 +26,7 @@ struct DeferredDeliveries: Sendable {
     /// The number of bytes of a piece above which no bytes are added to it.
     private static let longestPiece = 1 << 20
 
-    /// A Boolean value: the delegate was asked about the response headers, and has not decided.
+    /// `true` if the delegate was asked about the response headers, and has not decided.
     private(set) var isUndecided = false
     private(set) var isHeld = false
     /// The deliveries after the response headers, until the decision.
@@ -34,12 +34,12 @@ struct DeferredDeliveries: Sendable {
     /// The deliveries that are due as soon as the app resumes the task.
     private var withheld: [Delivery] = []
 
-    /// From now on all deliveries except the response headers wait for the decision.
+    /// Begins the wait for the delegate's decision. All later deliveries except the response headers wait.
     mutating func waitForDecision() { isUndecided = true }
 
     mutating func hold() { isHeld = true }
 
-    /// - Parameter isHead: the delivery is the question itself, which does not wait for the decision.
+    /// - Parameter isHead: `true` if the delivery is the call that asks for the decision. This call does not wait for the decision.
     /// - Returns: whether the delivery is stored, and its cost in the backlog.
     mutating func keep(_ delivery: Delivery, isHead: Bool = false) -> (isKept: Bool, cost: Int) {
         if isUndecided, !isHead { return (true, Self.add(delivery, to: &unanswered)) }
@@ -59,7 +59,7 @@ struct DeferredDeliveries: Sendable {
         return []
     }
 
-    /// Ends the hold, because the app resumed the task.
+    /// Ends the wait of deliveries, because the app resumed the task.
     ///
     /// - Returns: the deliveries that are due now.
     mutating func release() -> [Delivery] {

@@ -2,7 +2,7 @@ import Foundation
 import FoundationNetworking
 import TransferMachines
 
-/// The next step after a response that is not the final one.
+/// The next step after a response that is not the final response.
 enum Detour: Sendable {
     /// A redirect, with the proposed request.
     case redirect(URLRequest)
@@ -54,7 +54,8 @@ struct DetourBody: Sendable {
     /// `nil` if the body is longer than the limit.
     private(set) var data: Data? = Data()
 
-    /// - Parameter mayBeAnswer: a delegate may refuse to follow, and the body is then the response. If not, the body is not used.
+    /// - Parameter mayBeAnswer: `true` if a delegate may refuse to follow. In this case the body is the response. Otherwise the
+    ///   body is not used.
     func isWanted(mayBeAnswer: Bool) -> Bool {
         guard let count = data?.count else { return false }
         return mayBeAnswer || count <= Self.unwanted.bytes && began.duration(to: .now) <= Self.unwanted.time

@@ -6,7 +6,7 @@ import TransferMachines
 extension OrdinaryRun: BodySink {
     // MARK: The request's body
 
-    /// Finds the body and passes it to `continueWork`. A stream may be requested from the delegate.
+    /// Finds the request body and passes it to `continueWork`. A stream may be requested from the delegate.
     func withBody(
         _ attempt: AttemptID, _ request: URLRequest, _ order: WireOrder,
         _ continueWork: @escaping @Sendable ((any BodySource)?) -> Void
@@ -139,7 +139,7 @@ extension OrdinaryRun: BodySink {
         if isAwaited { deliverResponse(response) }
     }
 
-    /// A Boolean value: the bytes are passed to a delegate or a reader as they arrive.
+    /// `true` if the bytes are passed to a delegate or a reader as they arrive.
     var isStreaming: Bool { original is URLSessionDataTask && original.facts.withLock { $0.completion == nil } }
 
     func write(_ bytes: UnsafeRawBufferPointer) -> Bool {
@@ -179,8 +179,8 @@ extension OrdinaryRun: BodySink {
             if !fits { state.detour = .refused(URLError(.dataLengthExceedsMaximum)) }
             return (fits, nil, nil)
         }
-        // The rest of the body may be skipped if it is too long or slow and is probably not needed, because the redirect or challenge is
-        // known.
+        // The redirect or challenge is already known, so the body is probably not needed. If the body is too long or too slow, the
+        // rest is skipped.
         if let detour = piece.detour { return detour.isWanted(mayBeAnswer: task.receiver(or: engine.delegate) != nil) }
         if let data = piece.data { deliverBytes(data) }
         return piece.isTaken
@@ -207,7 +207,7 @@ extension OrdinaryRun: BodySink {
 
     // MARK: The end of an attempt
 
-    /// Returns `false` if the attempt is not the current one.
+    /// Returns `false` if the attempt is not the current attempt.
     private func isCurrent(_ attempt: AttemptID) -> Bool {
         state.withLock { state in
             guard state.attempt == attempt, !state.isOver else { return false }
@@ -230,7 +230,7 @@ extension OrdinaryRun: BodySink {
         if isCancelled { return finish(URLError(.cancelled)) }
         if isHeld || shouldContinue {
             state.withLock { state in
-                // The next attempt continues from the part.
+                // The next attempt continues after the bytes of the partial file.
                 guard let order = state.order, state.file != nil else { return }
                 state.machine = machine(order, state.heldPart)
             }
@@ -252,7 +252,8 @@ extension OrdinaryRun: BodySink {
         finish(nil)
     }
 
-    /// Returns whether a download with an unknown content coding is requested again and stored without decoding. This happens once.
+    /// Returns whether a download with an unknown content coding is requested again and stored without decoding. Such a download is
+    /// requested again only once.
     private func requestsRawBody(_ head: ResponseHead?) -> Bool {
         guard let coding = head?.contentCoding, !ContentCoding.known.contains(coding) else { return false }
         return state.withLock { state in
@@ -294,7 +295,7 @@ extension OrdinaryRun: BodySink {
     /// Makes the redirect or challenge the task's response, because the delegate did not follow it.
     func acceptDetour() {
         let (isWanted, taken) = state.withLock { state -> (Bool, (URLResponse?, Data?)) in
-            // The delegate may also have cancelled the task.
+            // The phase is checked, because the delegate may also have cancelled the task.
             guard case .active = state.phase else { return (false, (nil, nil)) }
             state.isDetourTheAnswer = true
             return (true, (state.headResponse ?? state.status.response, state.detourBody.data))
@@ -321,8 +322,8 @@ extension OrdinaryRun: BodySink {
         return true
     }
 
-    /// Ends a download attempt. A part that does not fit is requested again from the start, up to a limit of attempts; the caller handles
-    /// all other errors.
+    /// Ends a download attempt. If a partial response does not fit, the file is requested again from the start, up to a limit of
+    /// attempts. The caller handles all other errors.
     private func endDownload(_ end: WireEnd) {
         let command = state.withLock { state in state.endAttempt(end) }
         switch command {

@@ -22,7 +22,7 @@ extension OrdinaryRun {
             state.withLock { $0.waitsForDelegate = false }
             if let chosen { follow(chosen, proposed) } else { acceptDetour() }
         }
-        // A response cannot lead to a file of this machine. A delegate that wants this returns its own request.
+        // A redirect to a file of this machine is not proposed. A delegate that needs such a redirect returns its own request.
         let scheme = proposed.url?.scheme?.lowercased()
         if scheme == "file" || scheme == "data", scheme != response?.url?.scheme?.lowercased() {
             return finish(URLError(.unsupportedURL).concerning(proposed.url))
@@ -36,7 +36,8 @@ extension OrdinaryRun {
         }
     }
 
-    /// Sends the request unchanged. Headers of the configuration are not added, because secrets in them are not for another host.
+    /// Sends the request unchanged. The headers of the configuration are not added, because another host must not receive secrets
+    /// in these headers.
     private func follow(_ request: URLRequest, _ proposed: URLRequest) {
         do {
             let bare = URLSessionConfiguration.bare
@@ -49,9 +50,9 @@ extension OrdinaryRun {
                 }
                 let isSameServer = Self.origin(state.order?.url) == Self.origin(next?.url)
                 (state.request, state.order) = (request, next)
-                // The part belongs to its validator, whatever the address of the next request.
+                // The stored bytes and their validator are kept, whatever the address of the next request is.
                 if state.file != nil { state.machine = next.map { machine($0, state.machine?.partial) } }
-                // The credential and the challenges belong to the first server. Another server may ask again.
+                // The credential and the challenges belong to the first server. Another server may require a credential again.
                 if !isSameServer { (state.credential, state.challenges) = (nil, 0) }
             }
             attempt()
@@ -137,7 +138,7 @@ extension OrdinaryRun {
 }
 
 extension URLCredentialStorage {
-    /// Returns the stored protection space with equal properties, because Foundation's store finds credentials only by the same object.
+    /// Returns the stored protection space with equal properties. Foundation's store finds credentials only with the same object.
     fileprivate func space(like space: URLProtectionSpace) -> URLProtectionSpace? {
         allCredentials.keys.first { known in
             (known.host, known.port, known.protocol, known.realm, known.authenticationMethod)

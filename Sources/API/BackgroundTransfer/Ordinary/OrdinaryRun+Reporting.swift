@@ -36,12 +36,12 @@ extension OrdinaryRun {
                 self.openGate()
             }
         }
-        // Deliveries that arrive before the decision wait for it.
+        // Deliveries that arrive before the decision wait for the decision.
         state.withLock { $0.deferred.waitForDecision() }
         engine.cookies.whenStored { self.post(isHead: true, ask) }
     }
 
-    /// Ends the task; bytes that still arrive are ignored.
+    /// Ends the task. Bytes that still arrive are ignored.
     private func refuse(_ error: URLError) {
         let attempt = state.withLock { state in
             (state.body, state.copy) = (.rejected, nil)
@@ -51,8 +51,8 @@ extension OrdinaryRun {
         if let attempt { stop(attempt) }
     }
 
-    /// Writes the data task's further bytes to a file. Bytes that wait for the delegate's decision are delivered after it, so they are also
-    /// written to the file.
+    /// Writes all remaining bytes of the data task to a file. Bytes that wait for the delegate's decision are delivered after the
+    /// decision, so these bytes are also written to the file.
     private func becomeDownload(_ dataTask: URLSessionDataTask) {
         guard let request = dataTask.originalRequest, let file = try? PartFile() else {
             return refuse(URLError(.cannotCreateFile))
@@ -75,7 +75,7 @@ extension OrdinaryRun {
         dataTask.facts.withLock { ($0.isCompleted, $0.last) = (true, TaskStatus(state: .completed)) }
         guard let hearer = dataTask.receiver(as: (any URLSessionDataDelegate).self, or: engine.delegate) else { return }
         nonisolated(unsafe) let delegate = hearer
-        // This call comes before the deliveries that wait for the decision, which come next.
+        // This call is made before the deliveries that wait for the decision.
         dataTask.session.onDelegateQueue {
             delegate.urlSession(dataTask.session, dataTask: dataTask, didBecome: download)
         }
@@ -195,7 +195,7 @@ extension OrdinaryRun {
         _ ended: State, _ error: URLError?, _ sessionDelegate: (any URLSessionDelegate)?, _ session: URLSession
     ) {
         let delegate = task.receiver(or: sessionDelegate)
-        // The delegate refused the response after all of it had arrived, or the file of a new download could not be written.
+        // The delegate refused the response after all bytes had arrived, or the file of a new download could not be written.
         let late = state.withLock { state -> URLError? in
             if case .rejected = state.body { return URLError(.cancelled).concerning(ended.request?.url) }
             if state.becomes != nil, case .refused(let error) = state.detour { return error.concerning(ended.request?.url) }
@@ -239,8 +239,8 @@ extension OrdinaryRun {
     }
 
     private func resumeData(_ ended: State) -> Data? {
-        // The resume data has the app's own request: the server knows its redirects, and the configuration's secrets are for this server
-        // only.
+        // The resume data has the app's own request. The server can repeat its redirects, and other servers must not receive the
+        // configuration's secrets.
         guard let file = ended.file, let order = ended.firstOrder, let held = ended.heldPart else { return nil }
         return ResumeData(token: file.token, order: order, partial: held, taskDescription: task.taskDescription).data
     }
@@ -258,8 +258,8 @@ extension OrdinaryRun {
             let proposal = cache.proposal(
                 response, head, data, headers: ended.sentHeaders, received: ended.runtime.now)
         else { return }
-        // A delegate decides about the cache, a handler does not. This runs on the delegate's queue, because the disk may be slow, and
-        // before the end is reported.
+        // A delegate is asked about the cache, and a completion handler is not asked. The response is stored on the delegate's
+        // queue, because the disk may be slow. This is done before the end is reported.
         guard isStreaming, let hearer = task.receiver(as: (any URLSessionDataDelegate).self, or: engine.delegate) else {
             return post { cache.store(proposal, for: request) }
         }

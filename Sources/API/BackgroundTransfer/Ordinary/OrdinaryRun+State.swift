@@ -10,7 +10,7 @@ extension OrdinaryRun {
     enum Phase {
         case active
         case cancelling
-        /// The end is known. Its report may still be held back, unless the task was cancelled.
+        /// The end is known. The report of the end may still be delayed, unless the task was cancelled.
         case over(wasCancelled: Bool)
     }
 
@@ -30,31 +30,32 @@ extension OrdinaryRun {
         /// The task's first request, before any redirect. Resume data uses this request.
         var firstOrder: WireOrder?
         var attempt: AttemptID?
-        /// A Boolean value: the transport or a protocol has started the attempt. Before that, the body may be requested from the delegate.
+        /// `true` if the transport or a protocol has started the attempt. Before that, the body may be requested from the delegate.
         var isUnderWay = false
-        /// A Boolean value: the end was passed to the delegate's queue, or is held back. No other call follows it.
+        /// `true` if the end was passed to the delegate's queue, or its report is delayed. No other call follows the end.
         var isEndPosted = false
         /// The number of bytes of a download that was reported to its delegate.
         var reportedReceived: Int64 = 0
-        /// Reports the end, which may be held back; once.
+        /// Reports the end once. The report may be delayed.
         var end: (@Sendable (URLError?) -> Void)?
-        /// A Boolean value: a redirect or challenge was not followed, so the response is not for the cache.
+        /// `true` if a redirect or challenge was not followed, so that the response is not stored in the cache.
         var isDetourTheAnswer = false
-        /// A Boolean value: the content coding is not known, so the bytes are stored without decoding.
+        /// `true` if the content coding is not known, so that the bytes are stored without decoding.
         var isStoredRaw = false
         /// The load that responds instead of the network.
         var load: CustomLoad?
         var attempts = 0
-        /// A Boolean value: the process continues to run for this run.
+        /// `true` if the process does not end before this run ends.
         var isCounted = false
         var status = TaskStatus(state: .running)
         var machine: DownloadMachine?
         var file: PartFile?
-        /// The file of a data task that became a download. Bytes are written to it when they would be reported.
+        /// The file of a data task that became a download. Bytes are written to this file at the time at which they would be
+        /// reported.
         var becomes: PartFile?
         var head: ResponseHead?
         var data = Data()
-        /// The copy for the cache of a response that is reported in pieces.
+        /// The copy of the response for the cache, if the response is reported in pieces.
         var copy: Data?
         /// The maximum number of bytes of the copy.
         var copyLimit = 0
@@ -62,14 +63,14 @@ extension OrdinaryRun {
         var asksAbout: CachedAnswer?
         /// The headers that the attempt sent.
         var sentHeaders: [HeaderField] = []
-        /// A Boolean value: the request's own stream was read.
+        /// `true` if the stream of the request was read.
         var isStreamUsed = false
         var detour: Detour?
         var detourBody = DetourBody()
-        /// A Boolean value: a redirect changed the method, for example from POST to GET, or the body, so the upload's body is not sent
-        /// again.
+        /// `true` if a redirect changed the method (for example from POST to GET) or the body, so that the upload's body is not
+        /// sent again.
         var dropsBody = false
-        /// A Boolean value: the app is asked about a redirect or a credential. Only its decision begins the next attempt.
+        /// `true` while the app is asked about a redirect or a credential. The next attempt begins only after the app's decision.
         var waitsForDelegate = false
         var redirects = 0
         var challenges = 0
@@ -97,7 +98,7 @@ extension OrdinaryRun {
 
         var isOver: Bool { if case .over = phase { true } else { false } }
 
-        /// A Boolean value: the end is reported at once.
+        /// `true` if the task was cancelled, so that the end is reported at once.
         var wasCancelled: Bool {
             switch phase {
             case .active: false
@@ -121,20 +122,21 @@ extension OrdinaryRun {
 }
 
 extension OrdinaryRun.State {
-    /// Returns whether the attempt may start: it was not stopped during its preparation.
+    /// Returns whether the attempt can start, because it was not stopped during its preparation.
     func mayBegin(_ attempt: AttemptID) -> Bool { self.attempt == attempt && !isUnderWay && canContinueWork }
 
-    /// A Boolean value: the task is active. A download is also not held.
+    /// `true` if the task is active. A download must also not be suspended.
     var canContinueWork: Bool { if case .active = phase { !isHeld || file == nil } else { false } }
 
-    /// Ends an attempt that is being prepared, because the transport does not know it yet. Returns whether no attempt is left to stop.
+    /// Ends an attempt that is being prepared and was not passed to the transport yet. Returns `true` if no attempt has to be
+    /// stopped.
     mutating func cancelPreparation() -> Bool {
         guard attempt != nil, !isUnderWay else { return attempt == nil }
         attempt = nil
         return true
     }
 
-    /// The part that can be continued; `nil` if there is none.
+    /// The state of the partial file with which the download can continue, or `nil` if no such file exists.
     var heldPart: PartialFile? {
         guard let file, var partial = machine?.partial else { return nil }
         partial.durableBytes = file.count

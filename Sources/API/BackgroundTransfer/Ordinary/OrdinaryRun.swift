@@ -4,8 +4,8 @@ import FoundationNetworking
 import Synchronization
 import TransferMachines
 
-/// The work of a resumed task of an ordinary session: its attempts, redirects and challenges. The transport's thread calls the run.
-/// The delegate is called on the delegate's queue.
+/// The work of a resumed task of an ordinary session: the attempts, the redirects and the challenges. The transport's thread calls
+/// the run. The delegate is called on the delegate's queue.
 final class OrdinaryRun: TaskRun {
     let engine: OrdinarySession
     let state = Mutex(State())
@@ -13,7 +13,8 @@ final class OrdinaryRun: TaskRun {
     let original: URLSessionTask
     /// The current task of the run, because a data task may become a download.
     private let owner: Mutex<URLSessionTask>
-    /// The transport of the start, because a task that outlives its test must not use another network.
+    /// The transport at the start of the task. It is stored, because a task that continues after its test must not use another
+    /// network.
     private let transport = InProcessTransport.shared
     private let number: Int64
     /// The launch that began the task.
@@ -98,12 +99,12 @@ final class OrdinaryRun: TaskRun {
         }
     }
 
-    /// Returns the request to send; `nil` if a protocol responds.
+    /// Returns the request to send, or `nil` if a protocol responds.
     ///
-    /// - Parameter adding: the configuration whose values the request gets if it has none.
+    /// - Parameter adding: the configuration. Its values are used where the request has no value.
     func order(of request: URLRequest, adding configuration: URLSessionConfiguration) throws -> WireOrder? {
         if try engine.protocolClass(for: request, task) != nil { return nil }
-        // The default method of an upload is PUT; a redirect has an explicit method.
+        // The default method of an upload is PUT. A redirect has an explicit method.
         let isUpload = task is URLSessionUploadTask && state.withLock { $0.redirects == 0 }
         return try WireOrder(request, configuration, defaultMethod: isUpload ? "PUT" : "GET", streams: true)
     }
@@ -120,7 +121,7 @@ final class OrdinaryRun: TaskRun {
         !configuration.keepsCoding && ContentCoding.isDecoded(inResponseTo: order.headers)
     }
 
-    /// Begins one request. Also called after a redirect, about which the delegate was asked.
+    /// Begins one request. This method is also called after a redirect about which the delegate has decided.
     func attempt() {
         let begun = state.withLock { state -> (AttemptID, URLRequest, WireOrder?)? in
             guard let request = state.request, state.attempt == nil, !state.waitsForDelegate, case .active = state.phase,
@@ -188,7 +189,7 @@ final class OrdinaryRun: TaskRun {
         _ attempt: AttemptID, _ request: URLRequest, _ order: WireOrder, _ added: [HeaderField], _ source: (any BodySource)?
     ) {
         let begun = state.withLock { state -> WireRequest? in
-            // The task may be cancelled, held or over by now, because the body may have been slow.
+            // The body may have been slow, so the task may have been cancelled or suspended, or may have ended.
             guard state.mayBegin(attempt) else { return nil }
             state.isUnderWay = true
             var wire = state.machine?.begin() ?? WireRequest(method: order.method, url: order.url)
@@ -228,7 +229,7 @@ final class OrdinaryRun: TaskRun {
             case .ended(let attempt, let end): engine.cookies.whenStored { self.ended(attempt, end) }
             }
         }
-        // A stop between these steps found no transfer to stop.
+        // If the task was stopped between these steps, the transport had no transfer to stop. So the transfer is stopped now.
         if state.withLock({ $0.attempt == attempt && !$0.canContinueWork }) { transport.cancel(attempt) }
     }
 
@@ -250,7 +251,8 @@ final class OrdinaryRun: TaskRun {
                 state.phase = .cancelling
                 return (state.cancelPreparation() ? nil : state.attempt, nil)
             }
-            // The end is known and held back. It becomes a cancelled end, and earlier deliveries are dropped.
+            // The end is known, but was not reported yet. The task is now reported as cancelled, and earlier deliveries are
+            // dropped.
             state.phase = .over(wasCancelled: true)
             state.deferred = DeferredDeliveries()
             return (nil, state.end)
@@ -263,7 +265,8 @@ final class OrdinaryRun: TaskRun {
         if let load = state.withLock({ $0.load }) { load.cancel() } else { transport.cancel(attempt) }
     }
 
-    /// Calls the delegate on its queue, in order. If the task is held, or the delegate has not decided, the call is made later.
+    /// Calls the delegate on its queue, in order. If the task is suspended, or the delegate has not decided, the call is made
+    /// later.
     ///
     /// - Parameter isHead: the call asks for the delegate's decision.
     func post(isHead: Bool = false, _ call: @escaping Call) { post(.call(call), isHead: isHead) }
@@ -271,8 +274,8 @@ final class OrdinaryRun: TaskRun {
     func post(_ delivery: Delivery, isHead: Bool = false) {
         // The call is queued under the lock, so that calls of two threads keep their order.
         state.withLock { state in
-            // Deliveries after the end are dropped. Response headers that waited for their cookies still come before an end that waits for
-            // the decision.
+            // Deliveries after the end are dropped. Response headers that waited for the storage of their cookies are still
+            // delivered before an end that waits for the decision.
             if state.isEndPosted, !isHead || state.wasCancelled { return }
             if isHead { state.deferred.waitForDecision() }
             // No decision follows for a cancelled task.
@@ -310,7 +313,7 @@ final class OrdinaryRun: TaskRun {
                 if !state.isOver { state.partContinuations.append(continuation) }
                 return state.isOver
             }
-            // The end is known, and may be held back.
+            // The end is known, and its report may be delayed.
             if isOver { continuation.resume(returning: nil) }
             cancel()
         }
@@ -321,7 +324,8 @@ final class OrdinaryRun: TaskRun {
             guard !state.isOver else { return nil }
             state.deferred.hold()
             state.status.state = .suspended
-            // A response in memory continues to arrive and is withheld; a download later continues from its part.
+            // A response in memory continues to arrive, and is delivered later. A download later continues after the bytes of its
+            // partial file.
             return state.file == nil || state.cancelPreparation() ? nil : state.attempt
         }
         if let attempt { stop(attempt) }
@@ -335,7 +339,7 @@ final class OrdinaryRun: TaskRun {
             let due = state.deferred.release()
             if !state.isOver { state.status.state = .running }
             if !state.wasCancelled { due.forEach(enqueue) }
-            // The current attempt may not have ended yet: its end begins the next attempt.
+            // If the current attempt has not ended yet, the end of this attempt begins the next attempt.
             return state.file != nil && state.attempt == nil && !state.isOver
         }
         if mustBegin { attempt() }

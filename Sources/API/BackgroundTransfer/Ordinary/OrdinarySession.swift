@@ -8,7 +8,8 @@ import TransferMachines
 final class OrdinarySession: SessionEngine {
     private struct State {
         weak var session: URLSession?
-        /// Holds the session object from its first task to its last, because a session without references continues while tasks run.
+        /// Holds the session object while it has tasks, because a session to which the app has no reference continues while tasks
+        /// run.
         var kept: URLSession?
         var delegate: HeldDelegate?
         var lastIdentifier = 0
@@ -32,7 +33,7 @@ final class OrdinarySession: SessionEngine {
         (self.configuration, self.isShared) = (configuration, isShared)
     }
 
-    /// A Boolean value: this is the process's shared session. It cannot be invalidated, and asks all registered protocols.
+    /// `true` if this is the process's shared session. The shared session cannot be invalidated, and uses all registered protocols.
     private let isShared: Bool
 
     var delegate: (any URLSessionDelegate)? { state.withLock { $0.delegate }?.object }
@@ -44,14 +45,14 @@ final class OrdinarySession: SessionEngine {
 
     // MARK: The choice of a protocol
 
-    /// Returns the protocol that responds instead of the network; `nil` if no protocol responds.
+    /// Returns the protocol that responds instead of the network, or `nil` if no protocol responds.
     /// - Throws: `URLError.unsupportedURL` for a class that is not a protocol of this module, because the request must not go to the
     ///   network instead.
     func protocolClass(for request: URLRequest, _ task: URLSessionTask) throws -> URLProtocol.Type? {
         let chosen = isShared ? URLProtocol.registeredClasses(for: request.url) : configuration.protocolClasses ?? []
         for kind in chosen + AddressProtocols.all {
             guard let kind = kind as? URLProtocol.Type else { throw Self.noProtocol(kind) }
-            // A task of resume data does not have a request.
+            // A task that was made from resume data has no request of its own.
             if task.currentRequest == nil ? kind.canInit(with: request) : kind.canInit(with: task) { return kind }
         }
         return nil
@@ -108,8 +109,8 @@ final class OrdinarySession: SessionEngine {
         if let task = task as? URLSessionWebSocketTask { WebSocketRun(task, self) } else { OrdinaryRun(task, self) }
     }
 
-    /// Holds the task. For a download the connection is ended, and the next attempt continues from the part. Other responses still arrive
-    /// and are withheld.
+    /// Suspends the task. For a download the connection is closed, and the next attempt continues after the bytes of the partial
+    /// file. Other responses still arrive and are delivered later.
     func suspend(_ task: URLSessionTask) { state.withLock { $0.runs[task.taskIdentifier] }?.suspend() }
 
     func cancel(_ task: URLSessionTask) {
@@ -202,7 +203,7 @@ final class OrdinarySession: SessionEngine {
 
     private func considerEnding() {
         let ended = state.withLock { state -> (URLSession?, HeldDelegate?)? in
-            // A task that was made and not resumed yet also prevents the end.
+            // A task that was made and not resumed yet also prevents the end of the session.
             guard state.life == .ending, state.runs.isEmpty, state.tasks.isEmpty else { return nil }
             state.life = .invalid
             defer { (state.delegate, state.tasks) = (nil, [:]) }
@@ -221,7 +222,7 @@ final class OrdinarySession: SessionEngine {
 
     func download(_ source: DownloadSource, delegate: (any URLSessionTaskDelegate)?) async throws -> (URL, URLResponse) {
         let end = try await end(of: URLSessionDownloadTask(session: session(), source: source), delegate) { file in
-            // The caller keeps the file, so it is moved: the task's file is removed when the handler returns.
+            // The file is moved, because the caller keeps it, and the task's file is removed when the handler returns.
             let place = file.deletingLastPathComponent()
                 .appendingPathComponent("download-\(UUID().uuidString.lowercased()).tmp")
             return (try? FileManager.default.moveItem(at: file, to: place)) == nil ? nil : place
@@ -270,7 +271,7 @@ final class OrdinarySession: SessionEngine {
         let end = await withTaskCancellationHandler {
             await withCheckedContinuation { (continuation: CheckedContinuation<TransferEnd, Never>) in
                 let isCancelled = task.facts.withLock { facts in
-                    // An earlier cancellation has ended the task, or is about to, and would not call the handler.
+                    // If the task was cancelled earlier, the task would not call the handler.
                     if facts.isCanceling || facts.isCompleted { return true }
                     facts.completion = { end in
                         var end = end

@@ -7,12 +7,12 @@ final class PartFile: @unchecked Sendable {  // because it is used under its run
     private var descriptor: Int32
     private(set) var count: Int64 = 0
 
-    /// The number of seconds that a part is kept for resume data.
+    /// The number of seconds for which a partial file is kept for resume data.
     private static let keeping = 7 * 86_400.0
-    /// Removes old parts once in a process.
+    /// Removes old partial files once in a process.
     private static let hasRemovedOld: Void = removeOld()
 
-    /// Removes the parts whose resume data was not used.
+    /// Removes the partial files whose resume data was not used.
     static func removeOld() {
         let files = FileManager.default
         let names = (try? files.contentsOfDirectory(atPath: files.temporaryDirectory.path)) ?? []
@@ -28,7 +28,7 @@ final class PartFile: @unchecked Sendable {  // because it is used under its run
         }
     }
 
-    /// Creates a new part.
+    /// Creates a new partial file.
     init() throws {
         _ = Self.hasRemovedOld
         token = UUID().uuidString.lowercased()
@@ -38,7 +38,7 @@ final class PartFile: @unchecked Sendable {  // because it is used under its run
         self.descriptor = descriptor
     }
 
-    /// Opens a part that was kept. Returns `nil` if the part is missing, or shorter than before.
+    /// Opens a partial file that was kept. Returns `nil` if the file is missing, or shorter than before.
     init?(token: String, holding byteCount: Int64) {
         // The module's tokens have only letters, digits and hyphens, so a token cannot lead to another folder.
         guard UUID(uuidString: token) != nil else { return nil }

@@ -67,7 +67,7 @@ struct SessionCache {
         policy = request.cachePolicy == .useProtocolCachePolicy ? configuration.requestCachePolicy : request.cachePolicy
     }
 
-    /// A Boolean value: the policy permits a request to the network.
+    /// `true` if the policy permits a request to the network.
     var mayAsk: Bool { policy != .returnCacheDataDontLoad }
 
     /// The maximum number of bytes of a stored response.
@@ -75,7 +75,7 @@ struct SessionCache {
 
     func find(for request: URLRequest, headers: [HeaderField], now: Date) -> Finding {
         let held = cache?.cachedResponse(for: request).flatMap { CachedAnswer($0, for: request) }
-        // An app that sets its own conditions wants the server's response to them.
+        // An app that sets its own conditions needs the server's response to these conditions.
         let isConditional = headers.contains { $0.name.lowercased().hasPrefix("if-") || $0.name.lowercased() == "range" }
         switch policy {
         case .returnCacheDataDontLoad: return held.map { .use($0) } ?? .missing
@@ -95,7 +95,7 @@ struct SessionCache {
         }
     }
 
-    /// Returns the form of the response to store; `nil` if the response may not be stored.
+    /// Returns the response in the form for the store, or `nil` if the response must not be stored.
     func proposal(
         _ response: HTTPURLResponse, _ head: ResponseHead, _ data: Data, headers: [HeaderField], received: Date
     ) -> CachedURLResponse? {

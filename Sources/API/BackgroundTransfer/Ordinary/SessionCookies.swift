@@ -6,8 +6,8 @@ import TransferMachines
 struct SessionCookies: Sendable {
     /// The maximum number of cookies of one response. Foundation writes the complete file for each cookie.
     static let mostPerAnswer = 50
-    /// The maximum number of cookies of one domain in the store, and of all domains. Source of the numbers: RFC 6265, 6.1, which asks for
-    /// at least 50 and 3000.
+    /// The maximum number of cookies of one domain in the store, and the maximum number of cookies in the store. Source of the
+    /// numbers: RFC 6265, 6.1, which asks for at least 50 and 3000.
     static let (mostPerDomain, mostInAll) = (180, 3000)
     /// The maximum number of bytes of a name and its value, and of the attributes. Source of the numbers: RFC 6265bis, 5.6.
     private static let (longestPair, longestAttributes) = (4096, 1024)
@@ -25,7 +25,7 @@ struct SessionCookies: Sendable {
         policy = configuration.httpCookieAcceptPolicy
     }
 
-    /// Returns the headers with the store's cookies for this address. A cookie that the request has itself stays as it is.
+    /// Returns the headers with the store's cookies for this address. A cookie that the app set in the request is not changed.
     func added(to headers: [HeaderField], for url: URL, of request: URLRequest, now: Date) -> [HeaderField] {
         guard sendsThem, request.httpShouldHandleCookies else { return headers }
         // Foundation's store compares the host only.
@@ -53,7 +53,7 @@ struct SessionCookies: Sendable {
         return headers
     }
 
-    /// Stores the cookies that a response sets; also those that a redirect sets.
+    /// Stores the cookies that a response sets. Redirects can also set cookies.
     func store(_ head: ResponseHead, from url: URL, of request: URLRequest, now: Date) {
         guard request.httpShouldHandleCookies, policy != .never else { return }
         if policy == .onlyFromMainDocumentDomain, let main = request.mainDocumentURL?.host?.lowercased(),
@@ -72,13 +72,13 @@ struct SessionCookies: Sendable {
 
     static func areSet(by head: ResponseHead) -> Bool { head.headers.contains { $0.name.lowercased() == "set-cookie" } }
 
-    /// Returns the cookies that a response may set. If several have the same key, the last one is returned.
+    /// Returns the cookies that a response may set. If several cookies have the same key, the last cookie is returned.
     ///
     /// - Parameter held: the cookies in the store.
     private static func cookies(of head: ResponseHead, from url: URL, beside held: [HTTPCookie], now: Date) -> [HTTPCookie] {
         let secure = Set(held.lazy.filter(\.isSecure).map { [$0.name, domain(of: $0)] })
         var (cookies, places): ([HTTPCookie], [[String]: Int]) = ([], [:])
-        // Each header is parsed separately: in headers that are joined by commas, a date would be split at its comma.
+        // Each header is parsed separately. If headers were joined by commas, a date would be split at its comma.
         for field in head.headers where field.name.lowercased() == "set-cookie" && isShort(field.value) {
             let header = placed(dated(field.value, now), url)
             for cookie in HTTPCookie.cookies(withResponseHeaderFields: ["Set-Cookie": header], for: url)
@@ -101,8 +101,8 @@ struct SessionCookies: Sendable {
         return pair <= longestPair && header.utf8.count - pair <= longestAttributes
     }
 
-    /// Returns the cookies to remove for the new ones: the oldest cookies of a domain with too many, and of the store. Source of the rule:
-    /// RFC 6265, 5.3.
+    /// Returns the cookies to remove when new cookies are stored: the oldest cookies of a domain with too many cookies, and the
+    /// oldest cookies of a store with too many cookies. Source of the rule: RFC 6265, 5.3.
     static func displaced(by new: [HTTPCookie], of held: [HTTPCookie], now: Date) -> [HTTPCookie] {
         let replaced = Set(new.map(key))
         var count = new.count
@@ -116,7 +116,7 @@ struct SessionCookies: Sendable {
             (count, counts[domain(of: cookie)]) = (count + 1, ofDomain + 1)
             return false
         }
-        // Each removal writes a file. If the store has far too many cookies, they are removed over several responses.
+        // Each removal writes a file. If the store has far too many cookies, several responses remove the surplus.
         return displaced.suffix(2 * mostPerAnswer)
     }
 
@@ -144,7 +144,7 @@ struct SessionCookies: Sendable {
             return header
         }
         let kept = parts.filter { value(of: "expires", $0) == nil && value(of: "max-age", $0) == nil }
-        // The longest age is a century. An expired cookie gets the date 1970.
+        // The age is limited to a century. An expired cookie gets the date 1970.
         let end = age <= 0 ? Date(timeIntervalSince1970: 0) : now.addingTimeInterval(Double(min(age, 3_155_760_000)))
         return (kept + [" Expires=\(HTTPDate.text(end))"]).joined(separator: ";")
     }
@@ -170,11 +170,11 @@ struct SessionCookies: Sendable {
         return (parts.filter { !isPath($0) } + [" Path=\(folder.isEmpty ? "/" : folder)"]).joined(separator: ";")
     }
 
-    /// Returns whether a response may set the cookie. A cookie may not be for all hosts of a top-level domain, or for another host. A plain
-    /// connection may not set a cookie that is marked as secure. Source of the rule: RFC 6265bis, 5.7.
+    /// Returns whether a response may set the cookie. A response cannot set a cookie for all hosts of a top-level domain, or for
+    /// another host. A response over http cannot set a cookie that is marked as secure. Source of the rule: RFC 6265bis, 5.7.
     ///
-    /// The list of public suffixes (for example `github.io`) is not used: a page of one site below such a suffix may set cookies for the
-    /// other sites.
+    /// The list of public suffixes (for example `github.io`) is not used. So a page of one site below such a suffix can set cookies
+    /// for other sites below this suffix.
     private static func maySet(_ cookie: HTTPCookie, _ url: URL) -> Bool {
         let host = url.host?.lowercased() ?? ""
         let domain = domain(of: cookie)

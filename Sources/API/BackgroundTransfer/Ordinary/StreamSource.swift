@@ -7,22 +7,23 @@ final class StreamSource: BodySource {
     /// The number of bytes that are read before the server needs them.
     private static let ahead = 256 << 10
 
-    /// The state that is shared with the thread, which must not keep the source alive.
+    /// The state that the source shares with the reading thread. The thread has no reference to the source, so that the source can
+    /// be released.
     private final class Pipe: @unchecked Sendable {  // because the condition guards what changes
         let condition = NSCondition()
         var bytes = Data()
         var isAtEnd = false
         var hasFailed = false
         var isAbandoned = false
-        /// A Boolean value: the transport found no bytes, and waits for a call when there are some.
+        /// `true` if the transport found no bytes, and waits until it is notified of new bytes.
         var isAwaited = false
     }
 
     private let pipe = Pipe()
 
     /// - Parameters:
-    ///   - length: the length that the request announces; `nil` if it is not known.
-    ///   - whenReady: called when there is something to read again.
+    ///   - length: the length that the request announces, or `nil` if the length is not known.
+    ///   - whenReady: called when bytes can be read again.
     init(_ stream: InputStream, length: Int64?, whenReady: @escaping @Sendable () -> Void) {
         byteCount = length ?? -1
         let pipe = pipe
@@ -68,7 +69,7 @@ final class StreamSource: BodySource {
 
     func read(into buffer: UnsafeMutableRawBufferPointer) -> Int? {
         pipe.condition.withLock {
-            // A reader that does not check `isReady` waits.
+            // A caller that did not check `isReady` waits here.
             while pipe.bytes.isEmpty, !pipe.isAtEnd { pipe.condition.wait() }
             if pipe.bytes.isEmpty { return pipe.hasFailed ? nil : 0 }
             let count = min(buffer.count, pipe.bytes.count)

@@ -20,7 +20,8 @@ final class WebSocketExchange: Sendable {
         var wishes: [PendingCall] = []
         /// The callers that wait until a message is sent or a ping is confirmed.
         var waiting: [Int: Done] = [:]
-        /// The received messages. They are removed from the front, because a slice would keep removed messages in memory.
+        /// The received messages. Messages are removed from the front of the array, because a slice would keep removed messages in
+        /// memory.
         var arrived: [WebSocketMachine.Message] = []
         var receivers: [(number: Int, call: Receiver)] = []
         /// The error that all later calls receive.
@@ -36,7 +37,7 @@ final class WebSocketExchange: Sendable {
 
     private let state = Mutex(State())
 
-    /// The close code and reason; code 0 if the socket is not closed.
+    /// The close code and the reason. The code is 0 if the socket is not closed.
     var closing: (code: Int, reason: Data?) {
         get { state.withLock { $0.closing } }
         set { state.withLock { $0.closing = newValue } }
@@ -77,7 +78,7 @@ final class WebSocketExchange: Sendable {
         }
     }
 
-    /// Receives the next message. Messages that arrived before the end can still be received after it.
+    /// Receives the next message. Messages that arrived before the end of the connection can still be received.
     ///
     /// - Parameter number: a number of ``reserve()``, for a caller that may give up.
     func receive(_ number: Int? = nil, _ call: @escaping Receiver) {
@@ -131,7 +132,7 @@ final class WebSocketExchange: Sendable {
     /// Completes the wait for a sent message or a confirmed ping.
     func done(_ number: Int) { state.withLock { $0.waiting.removeValue(forKey: number) }?(nil) }
 
-    /// - Parameter keeping: received messages can still be read.
+    /// - Parameter keeping: `true` if received messages can still be read.
     func end(_ error: URLError, keeping: Bool) {
         let (waiting, receivers) = state.withLock { state -> ([Done], [Receiver]) in
             guard state.end == nil else { return ([], []) }

@@ -6,7 +6,7 @@ import Spool
 import Synchronization
 import TransferMachines
 
-/// The work of a web socket task: the headers and cookies of its handshake, its connection, and the calls of its delegate.
+/// The work of a web socket task: the headers and cookies of the handshake, the connection, and the calls of the delegate.
 final class WebSocketRun: TaskRun {
     private struct State {
         var status = TaskStatus(state: .running)
@@ -26,7 +26,7 @@ final class WebSocketRun: TaskRun {
     private let task: URLSessionWebSocketTask
     private let engine: OrdinarySession
     private let state = Mutex(State())
-    /// A Boolean value: only loopback may be reached, because a test's network has no web sockets.
+    /// `true` if only loopback addresses can be reached, because the network of a test host has no web sockets.
     private let isOnTestHost = AppRuntime.isOnTestHost || InProcessTransport.shared.isOfTestHost
 
     private let configuration: URLSessionConfiguration
@@ -185,7 +185,7 @@ final class WebSocketRun: TaskRun {
         finish(URLError(.cancelled))
     }
 
-    /// Closes the socket after all messages that were sent before. A socket that is not open yet is cancelled.
+    /// Closes the socket after all messages that were sent before. If the socket is not open yet, the task is cancelled.
     func close(_ code: Int, _ reason: Data) {
         guard let connection = state.withLock({ $0.connection }) else { return cancel() }
         connection.close(code: code, reason: reason)
