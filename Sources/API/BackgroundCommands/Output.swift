@@ -158,8 +158,8 @@ package enum Output {
     /// Formats a date in the user's locale and zone, followed by the relative time.
     package static func moment(_ date: Date, now: Date = AppRuntime.shared.now) -> String {
         let isNear = abs(date.timeIntervalSince(now)) < 20 * 3600
-        // Keeps the zero of "02:00" if the locale has it, so that the text is the same as in a notification. `time: .shortened` always
-        // drops it.
+        // Keeps the zero of "02:00" if the locale has it, so that the text is the same as in a notification. `time: .shortened`
+        // always drops it.
         let hours = Date.FormatStyle(locale: UserLocale.current, timeZone: zone).hour().minute()
         let style = isNear ? hours : hours.year().month(.abbreviated).day()
         // ICU inserts narrow no-break spaces before "PM", which some terminals cannot show.

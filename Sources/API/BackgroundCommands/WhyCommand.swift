@@ -133,7 +133,7 @@ public struct WhyCommand: BackgroundCommand {
             }, nextAttemptAt: OrNull(explanation.nextAttempt(request)))
     }
 
-    /// Returns rows for sessions and notifications that wait for a launch, if the launch may not begin yet.
+    /// Returns rows for sessions and notifications that wait for a launch, if the launch cannot begin yet.
     private func deliveries(_ transaction: LedgerTransaction, _ explanation: Explanation) throws -> [Row] {
         let now = explanation.now
         let settings = try transaction.fact(.settings) ?? AgentSettings()

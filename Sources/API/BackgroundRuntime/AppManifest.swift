@@ -17,8 +17,8 @@ package struct AppManifest: Sendable, Equatable {
     /// `BGTaskSchedulerPermittedIdentifiers`: the permitted list. An entry may be a wildcard that ends in `.*`.
     package var permittedIdentifiers: [String]
     /// `CFBundleExecutable`: the name of the executable in this folder that is launched, if several executables share this
-    /// manifest. The other executables (helpers, like Apple's extensions) may submit requests. `nil` for the executable that ran
-    /// last.
+    /// manifest. The other executables (helpers, like Apple's extensions) can also submit requests. `nil` for the executable that
+    /// ran last.
     package var executableName: String?
     /// `BackgroundLaunchEnvironment`: the environment variables that launches inherit. An entry may end in `*`. Beyond Apple.
     package var launchVariables: [String]?
@@ -77,10 +77,10 @@ package struct AppManifest: Sendable, Equatable {
         return access(named.path, X_OK) == 0 ? named : Self.executableURL
     }
 
-    /// Returns whether requests with this identifier may be submitted.
+    /// Returns whether the manifest permits requests with this identifier.
     package func permits(_ identifier: String) -> Bool { !Self.isWildcard(identifier) && permitsHandler(of: identifier) }
 
-    /// Returns whether a handler of this identifier may be registered. A wildcard is permitted if the list contains the same
+    /// Returns whether the manifest permits a handler of this identifier. A wildcard is permitted if the list contains the same
     /// wildcard, or a wildcard that covers it.
     package func permitsHandler(of identifier: String) -> Bool {
         // Control characters would break every line that contains the identifier.

@@ -325,7 +325,7 @@ package final class AppRuntime: Sendable {
         }
     }
 
-    /// Calls an action for every commit to the ledger by any process, including this one, until the returned token is cancelled.
+    /// Calls an action for every commit to the ledger by any process, including this process, until the token is cancelled.
     package func onCommit(_ action: @escaping @Sendable () -> Void) throws(StoreError) -> DatabaseWatch.Token {
         let ledger = try ledger()
         if testHost != nil {
@@ -347,8 +347,8 @@ package final class AppRuntime: Sendable {
     ///
     /// - Parameters:
     ///   - looked: called after each read, when the ledger is not locked any more. Use it for slow work.
-    /// - Throws: the error of `condition`, the error of a ledger that could not be read for a minute, or `CancellationError` when the
-    ///   awaiting task is cancelled.
+    /// - Throws: the error of `condition`, the error of a ledger that could not be read for a minute, or `CancellationError` when
+    ///   the awaiting task is cancelled.
     package func wait<Value: Sendable>(
         looked: @escaping @Sendable () -> Void = {}, until condition: @escaping @Sendable (LedgerTransaction) throws -> Value?
     ) async throws -> Value {

@@ -13,7 +13,7 @@ package enum CompanionProgram {
         package var description: String { "\(name) is not in \(folder), in ../libexec or ../bin from there, or in PATH" }
     }
 
-    /// The environment variable with the path of the program that started a companion program. The companion program may run that
+    /// The environment variable with the path of the program that started a companion program. The companion program can run that
     /// program.
     package static let starterVariable = "BACKGROUND_STARTED_BY"
 

@@ -16,7 +16,7 @@ package final class DatabaseWatch: Sendable {
 
     private let listeners = Mutex(Listeners())
     private let queue = DispatchQueue(label: "database-watch")
-    /// The source, set once in `init`, or `nil` if the database cannot be watched. Dispatch sources may be used from any thread.
+    /// The source, set once in `init`, or `nil` if the database cannot be watched. Dispatch sources can be used from any thread.
     nonisolated(unsafe) private let source: (any DispatchSourceProtocol)?
 
     /// Begins to watch a database. If the system has no more inotify instances or watches, all listeners are called every half
@@ -58,7 +58,7 @@ package final class DatabaseWatch: Sendable {
         for action in actions { action() }
     }
 
-    /// Calls the action for every commit by any process, including this one, until the token is cancelled or released.
+    /// Calls the action for every commit by any process, including this process, until the token is cancelled or released.
     package func add(_ action: @escaping @Sendable () -> Void) -> Token {
         let number = listeners.withLock { listeners in
             listeners.next += 1

@@ -1,8 +1,8 @@
 import ProcessSupport
 
-/// A command that runs on a test host. It represents a process that a user starts.
+/// A command that runs on a test host. Such a command represents a process that a user starts.
 package struct HostedCommand: Sendable {
-    /// The number of the command on its test host. It is not positive, because launches have positive numbers.
+    /// The number of the command on its test host. The number is not positive, because launches have positive numbers.
     package let number: Int64
     /// The identity of the process that the command represents.
     package let identity: ProcessIdentity

@@ -52,7 +52,7 @@ package final class LaunchContext: Sendable {
         var hasUnseenWork = false
         /// `true` if the process waits for ``graceAfterResult()`` before it ends.
         var hasGrace = false
-        /// The work that may continue after the result is known.
+        /// The work that is allowed to continue after the result is known.
         var stays: [@Sendable () async -> Void] = []
     }
 
@@ -258,10 +258,9 @@ package final class LaunchContext: Sendable {
 
     /// Ends the deliveries because the time is up. The delegates finish their current call.
     ///
-    /// If a delegate has not received all events, the events that it received are recorded now, and the next launch delivers the rest.
-    /// Without this record, a launch with more events than it can deliver in its time would be repeated with the same events. If the
-    /// delegates have received
-    /// all events and a handler still works with them, the events are delivered again.
+    /// If a delegate has not received all events, the events that it received are recorded now, and the next launch delivers the
+    /// rest. Without this record, a launch with more events than it can deliver in its time would be repeated with the same events.
+    /// If the delegates have received all events and a handler still works with them, the events are delivered again.
     func endDeliveries() {
         let listeners = listenersOfLaunch
         guard state.withLock({ $0.waitsForListeners }) || listeners.contains(where: { !$0.hasReceivedAll() }) else { return }
@@ -337,18 +336,18 @@ package final class LaunchContext: Sendable {
 
     // MARK: After the result
 
-    /// Adds work that may continue after the result. The process continues until this work is complete, or until the time of the
-    /// launch ends.
+    /// Adds work that is allowed to continue after the result. The process continues until this work is complete, or until the time
+    /// of the launch ends.
     package func stay(until isOver: @escaping @Sendable () async -> Void) { state.withLock { $0.stays.append(isOver) } }
 
-    /// Lets the process wait for ``graceAfterResult()`` once, after all other work that may continue.
+    /// Lets the process wait for ``graceAfterResult()`` once, after all other work that is allowed to continue.
     package func stayForGrace() { state.withLock { $0.hasGrace = true } }
 
     private func exitWhenIdle(mayContinue: Bool) {
         let (stays, hasGrace, isWarned) = state.withLock { ($0.stays, $0.hasGrace, $0.stop != nil) }
         guard !stays.isEmpty || hasGrace || mayContinue && !begun.isEmpty else { return exitAfterPendingWork() }
         let (quiet, isQuiet) = AsyncStream.makeStream(of: Void.self)
-        // A launch that was warned before its result may use the rest of the grace time. The agent ends this time.
+        // A launch that was warned before its result can use the rest of the grace time. The agent ends this time.
         if !isWarned { onWarning { _ in isQuiet.finish() } }
         onTermination { isQuiet.finish() }
         // On a test host virtual time does not pass while one of these tasks runs.

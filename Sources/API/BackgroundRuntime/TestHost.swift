@@ -87,8 +87,8 @@ final class HostedWaits: Sendable {
     }
 }
 
-/// An object that is bound to a process. On a test host, processes share one memory, so the object must release the state of a
-/// process that ends.
+/// An object that is bound to a process. On a test host, all processes are in one real process, so the object must release the
+/// state of a simulated process that ends.
 package protocol ProcessBound: AnyObject, Sendable {
     func processEnded(launch: Int64)
 }

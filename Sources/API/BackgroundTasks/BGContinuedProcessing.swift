@@ -10,7 +10,7 @@ import Foundation
 ///
 /// Differs from Apple: progress is shown in a desktop notification. At most ``BGTaskScheduler/continuedProcessingRoom`` tasks of
 /// an app run at the same time.
-open class BGContinuedProcessingTaskRequest: BGTaskRequest, @unchecked Sendable {  // because its base is
+open class BGContinuedProcessingTaskRequest: BGTaskRequest, @unchecked Sendable {  // because its base class is unchecked Sendable
     /// The strategy for a task that cannot run at once, because too many tasks are running.
     public enum SubmissionStrategy: Int, Sendable {
         /// The submission fails with ``BGTaskScheduler/Error/immediateRunIneligible``.
@@ -71,7 +71,7 @@ open class BGContinuedProcessingTaskRequest: BGTaskRequest, @unchecked Sendable 
 ///
 /// The app must update ``progress``: after a minute without progress, the time of the task ends. The Cancel button in the
 /// notification also ends the time of the task. In both cases ``BGTask/expirationHandler`` is called.
-open class BGContinuedProcessingTask: BGTask, ProgressReporting, @unchecked Sendable {  // because its base is
+open class BGContinuedProcessingTask: BGTask, ProgressReporting, @unchecked Sendable {  // because the base class is
     private let lock = NSLock()
     private var shown: (title: String, subtitle: String)
     private let update: @Sendable (String, String) -> Void
@@ -119,7 +119,7 @@ extension BGTaskScheduler {
     /// not documented.
     public static let continuedProcessingRoom = ContinuedProcessing.room
 
-    /// The resources that a continued-processing request may require on this machine: a GPU if the kernel provides a render node.
+    /// The resources that a continued-processing request can require on this machine: a GPU if the kernel provides a render node.
     public class var supportedResources: BGContinuedProcessingTaskRequest.Resources {
         let nodes = (try? FileManager.default.contentsOfDirectory(atPath: "/dev/dri")) ?? []
         return nodes.contains { $0.hasPrefix("renderD") } ? .gpu : []

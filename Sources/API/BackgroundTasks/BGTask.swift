@@ -4,7 +4,7 @@ import Foundation
 /// The work of one launch. The handler that was registered for the task's identifier receives the task. This class is abstract.
 ///
 /// The class and its subclasses are open, like Apple's classes, so that a mock can override the members that its test examines.
-open class BGTask: NSObject, @unchecked Sendable {  // because the lock guards what changes
+open class BGTask: NSObject, @unchecked Sendable {  // because the lock guards all mutable state
     /// The identifier of the request that this launch belongs to.
     public let identifier: String
     private let lock = NSLock()
@@ -83,10 +83,10 @@ open class BGTask: NSObject, @unchecked Sendable {  // because the lock guards w
 }
 
 /// The work of an app refresh.
-open class BGAppRefreshTask: BGTask, @unchecked Sendable {}  // because its base is
+open class BGAppRefreshTask: BGTask, @unchecked Sendable {}  // because its base class is unchecked Sendable
 
 /// The work of a processing request.
-open class BGProcessingTask: BGTask, @unchecked Sendable {}  // because its base is
+open class BGProcessingTask: BGTask, @unchecked Sendable {}  // because its base class is unchecked Sendable
 
 /// Differs from Apple: health research does not exist on a Linux desktop. A launch never creates this task.
-open class BGHealthResearchTask: BGProcessingTask, @unchecked Sendable {}  // because its base is
+open class BGHealthResearchTask: BGProcessingTask, @unchecked Sendable {}  // because its base class is unchecked Sendable

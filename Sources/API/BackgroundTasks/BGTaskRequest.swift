@@ -7,7 +7,7 @@ import BackgroundLedger
 import Foundation
 
 /// A request for a later launch in the background. This class is abstract: submit a request of one of the subclasses.
-open class BGTaskRequest: NSObject, NSCopying, @unchecked Sendable {  // because the scheduler copies it in and out
+open class BGTaskRequest: NSObject, NSCopying, @unchecked Sendable {  // because the scheduler copies each request
     /// The identifier of the task. The permitted list must contain this identifier.
     public let identifier: String
 
@@ -102,7 +102,7 @@ open class BGTaskRequest: NSObject, NSCopying, @unchecked Sendable {  // because
 }
 
 /// A request for a short launch to refresh the app's content. The time limit is 30 s unless the app's settings change it.
-open class BGAppRefreshTaskRequest: BGTaskRequest, @unchecked Sendable {  // because its base is
+open class BGAppRefreshTaskRequest: BGTaskRequest, @unchecked Sendable {  // because its base class is unchecked Sendable
     /// - Parameter identifier: an identifier from the permitted list.
     public override init(identifier: String) { super.init(identifier: identifier) }
 
@@ -110,7 +110,7 @@ open class BGAppRefreshTaskRequest: BGTaskRequest, @unchecked Sendable {  // bec
 }
 
 /// A request for a launch that takes minutes and can require conditions.
-open class BGProcessingTaskRequest: BGTaskRequest, @unchecked Sendable {  // because its base is
+open class BGProcessingTaskRequest: BGTaskRequest, @unchecked Sendable {  // because its base class is unchecked Sendable
     /// A Boolean value that indicates whether the launch requires a network. If the network is lost while the launch runs, the
     /// time of the launch ends.
     ///
@@ -130,7 +130,7 @@ open class BGProcessingTaskRequest: BGTaskRequest, @unchecked Sendable {  // bec
 
 /// A request for health research. Declared so that code compiles. Differs from Apple: the entitlement does not exist on Linux, so
 /// the submission fails with ``BGTaskScheduler/Error/notPermitted``.
-open class BGHealthResearchTaskRequest: BGProcessingTaskRequest, @unchecked Sendable {  // because its base is
+open class BGHealthResearchTaskRequest: BGProcessingTaskRequest, @unchecked Sendable {  // because the base class is
     /// The protection class of the files that the task needs.
     open var protectionTypeOfRequiredData: FileProtectionType = .complete
 

@@ -15,7 +15,7 @@ import Synchronization
 ///
 /// The class is open, like Apple's class, so that tests of an app can mock it. `BackgroundTasksTesting` runs the real scheduler in
 /// virtual time.
-open class BGTaskScheduler: NSObject, @unchecked Sendable {  // because a subclass may add more; there is no state here
+open class BGTaskScheduler: NSObject, @unchecked Sendable {  // because this class has no mutable state, but a subclass may have
     /// The scheduler of this process.
     open class var shared: BGTaskScheduler { ofThisProcess }
 
@@ -43,7 +43,7 @@ open class BGTaskScheduler: NSObject, @unchecked Sendable {  // because a subcla
     ///   - launchHandler: does the work and ends with ``BGTask/setTaskCompleted(success:)``.
     /// - Returns: `false` if the permitted list does not cover the identifier.
     /// - Precondition: The identifier was not registered before, and ``run()`` was not called before. Handlers of continued
-    ///   processing may be registered after ``run()``: the second condition does not apply to a wildcard, or to an identifier that
+    ///   processing can be registered after ``run()``: the second condition does not apply to a wildcard, or to an identifier that
     ///   only a wildcard permits.
     @discardableResult
     open func register(
@@ -262,7 +262,7 @@ enum PendingLimit {
     /// Returns `nil` if the number is not limited.
     static func of(_ kind: LaunchKind) -> Int? { isLifted ? nil : kind == .appRefresh ? 1 : 10 }
 
-    /// Lifts the limit for benchmarks and stress tests that need more requests than an app may have. Debug builds only.
+    /// Lifts the limit for benchmarks and stress tests that need more requests than the limit of an app. Debug builds only.
     private static let isLifted: Bool = {
         #if DEBUG
             return ProcessInfo.processInfo.environment["BACKGROUND_UNLIMITED_REQUESTS"] == "1"

@@ -13,9 +13,9 @@ public struct BackgroundSettings: Sendable, Equatable {
     /// await, a task can also adopt the transfer. Default: 5.
     public var grace: Double
     /// The maximum number of seconds that a launch continues after its handlers returned, while an attempt at a transfer that the
-    /// launch began is running. The launch then ends as completed, and the memory of the app is lost. If the value is 0, a launch
-    /// ends when its handlers have returned. A process that a user started waits at most this long for the requests that this
-    /// process sends. Default: 30.
+    /// launch began is running. The launch then ends as completed, and values in variables of the app are lost. If the value is 0,
+    /// a launch ends when its handlers have returned. A process that a user started waits at most this long for the requests that
+    /// this process sends. Default: 30.
     public var continuation: Double
     /// A Boolean value that indicates whether notifications are shown. If `false`, each notification is kept for a day after its
     /// time. If the value becomes `true` during that day, the notification is shown. Default: `true`.

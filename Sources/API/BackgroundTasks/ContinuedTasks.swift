@@ -92,8 +92,8 @@ final class ContinuedTasks: Sendable {
         return !isWaiting && !isRunning
     }
 
-    /// Returns when the process is idle. This method is for a `main.swift`. It keeps the main queue running, because a handler may
-    /// run on the main queue.
+    /// Returns when the process is idle. This method is for a `main.swift`. The main queue keeps running during the call, because a
+    /// handler may run on the main queue.
     func runUntilIdle() {
         let isBusy = !OutstandingCalls.shared.isEmpty || !UnsavedWork.current.isEmpty
         guard state.withLock({ $0.token != nil }) || isBusy else { return }
@@ -120,7 +120,7 @@ final class ContinuedTasks: Sendable {
         for launch in launches where launch.kind == .continuedProcessing && launch.host == AppRuntime.shared.identity {
             let id = launch.id!
             let isKnown = state.withLock { $0.running[id] != nil || $0.ended.contains(id) }
-            // A launch without a handler waits, because handlers of continued processing may be registered later.
+            // A launch without a handler waits, because handlers of continued processing can be registered later.
             if !isKnown, TaskHandlers.shared.canRun(launch) { start(launch) }
             if launch.stopReason != nil { stop(id) }
         }

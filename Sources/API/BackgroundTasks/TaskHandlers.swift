@@ -8,7 +8,7 @@ import Synchronization
 final class TaskHandlers: Sendable {
     static var shared: TaskHandlers { AppRuntime.shared.part { TaskHandlers() } }
 
-    private struct Registered: @unchecked Sendable {  // because the handler is called on its own queue only
+    private struct Registered: @unchecked Sendable {  // because the handler is called only on its queue
         let queue: DispatchQueue
         let handler: (BGTask) -> Void
     }
@@ -48,8 +48,7 @@ final class TaskHandlers: Sendable {
         }
     }
 
-    /// - Parameter isLateAllowed: `true` if the handler may be registered after the scenes were built, as for continued
-    ///   processing.
+    /// - Parameter isLateAllowed: `true` if the handler can be registered after the scenes were built, as for continued processing.
     func register(
         _ identifier: String, queue: DispatchQueue?, isLateAllowed: Bool, handler: @escaping (BGTask) -> Void
     ) {

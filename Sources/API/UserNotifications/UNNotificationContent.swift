@@ -11,7 +11,7 @@ public enum UNNotificationInterruptionLevel: UInt, Sendable {
 }
 
 /// The content of a notification. The properties are read-only. Use ``UNMutableNotificationContent`` to set them.
-open class UNNotificationContent: NSObject, NSCopying, NSMutableCopying, @unchecked Sendable {  // because it is a value by use
+open class UNNotificationContent: NSObject, NSCopying, NSMutableCopying, @unchecked Sendable {  // because apps use it as a value
     struct Fields {
         var title = ""
         var subtitle = ""
@@ -155,7 +155,7 @@ open class UNNotificationContent: NSObject, NSCopying, NSMutableCopying, @unchec
 }
 
 /// The content of a notification, with properties that can be set.
-open class UNMutableNotificationContent: UNNotificationContent, @unchecked Sendable {  // because its base is
+open class UNMutableNotificationContent: UNNotificationContent, @unchecked Sendable {  // because the base class is
     open override var title: String {
         get { fields.title }
         set { fields.title = newValue }

@@ -36,7 +36,7 @@ open class UNNotificationTrigger: NSObject, NSCopying, @unchecked Sendable {  //
 ///
 /// If the computer was off at the time of a notification, the notification is shown when the computer is on again. If several times
 /// were missed, the notification is shown once.
-public final class UNTimeIntervalNotificationTrigger: UNNotificationTrigger, @unchecked Sendable {  // because immutable
+public final class UNTimeIntervalNotificationTrigger: UNNotificationTrigger, @unchecked Sendable {  // because it is immutable
     /// The number of seconds between the adding of the notification and its first showing, and between two showings.
     public let timeInterval: TimeInterval
 
@@ -60,7 +60,7 @@ public final class UNTimeIntervalNotificationTrigger: UNNotificationTrigger, @un
 /// components contain a time zone. If a clock change skips a time, the notification is shown at the end of the change. If a time
 /// occurs twice, the notification is shown at the first time. If the computer was off at the time of a notification, the
 /// notification is shown when the computer is on again. If several times were missed, the notification is shown once.
-public final class UNCalendarNotificationTrigger: UNNotificationTrigger, @unchecked Sendable {  // because immutable
+public final class UNCalendarNotificationTrigger: UNNotificationTrigger, @unchecked Sendable {  // because it is immutable
     /// The components to match. Components without a value are not compared.
     public let dateComponents: DateComponents
 
@@ -78,11 +78,11 @@ public final class UNCalendarNotificationTrigger: UNNotificationTrigger, @unchec
 
 /// A trigger that shows a notification in a region. Declared so that code compiles. Differs from Apple: a request with this trigger
 /// is refused, because desktops do not report when the user enters or leaves a region.
-public final class UNLocationNotificationTrigger: UNNotificationTrigger, @unchecked Sendable {  // because immutable
+public final class UNLocationNotificationTrigger: UNNotificationTrigger, @unchecked Sendable {  // because it is immutable
     /// Creates a trigger from any region object.
     public init(region: AnyObject, repeats: Bool) { super.init(repeats: repeats) }
 }
 
 /// A trigger for a notification that a server sent. Declared so that code compiles. Differs from Apple: push notifications do not
 /// exist here.
-public final class UNPushNotificationTrigger: UNNotificationTrigger, @unchecked Sendable {}  // because immutable
+public final class UNPushNotificationTrigger: UNNotificationTrigger, @unchecked Sendable {}  // because it is immutable

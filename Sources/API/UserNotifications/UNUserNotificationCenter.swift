@@ -22,7 +22,7 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
         }
     }
 
-    /// The one center of this app.
+    /// The single notification center of this app.
     public static func current() -> UNUserNotificationCenter { shared }
 
     /// The delegate that receives responses. The reference is weak. Set the delegate before the app's `body` is evaluated, because
@@ -235,8 +235,8 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
     }
 
     private func removePending(_ identifiers: [String]?) {
-        // Includes a notification that was passed to a server and counts as delivered. If the agent that passed the notification
-        // was killed, the notification waits again.
+        // The removal includes a notification that was passed to a notification server and counts as delivered. If the agent that
+        // passed the notification was killed, the notification waits again.
         remove(identifiers, { $0.life.isUnreported || $0.schedule?.next != nil }) { try $0.cancelComing($1, now: $2) }
     }
 
@@ -269,8 +269,8 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
     /// Sets the buttons of this app's notifications, by category. The categories are stored, because the agent needs the buttons
     /// after this process ended.
     public func setNotificationCategories(_ categories: Set<UNNotificationCategory>) {
-        // Apps set their categories at every start. Only changes are written, so that an unchanged set sends no change notification and
-        // starts no agent.
+        // Apps set their categories at every start. Only changes are written, so that an unchanged set sends no change notification
+        // and starts no agent.
         let wanted = categories.map { category in
             let details = (try? JSONEncoder.sorted.encode(category.stored)).map { String(decoding: $0, as: UTF8.self) }
             return (category.identifier, category.actions.map(\.button), details)
@@ -344,7 +344,7 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
             }
             defer { LaunchContext.current?.acknowledgeAtEnd(acknowledge) }
             guard !isTest, let delegate else { continue }
-            // The row may be gone or replaced by now. The trigger is included if the row still exists.
+            // The row may have been deleted or replaced by now. The trigger is included if the row still exists.
             let row = AppRuntime.shared.read("a notification", { try $0.notification(record.notification) }) ?? nil
             let trigger = row?.schedule.map { UNNotificationTrigger.make(from: $0.trigger) }
             let request = UNNotificationRequest(

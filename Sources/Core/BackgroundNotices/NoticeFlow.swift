@@ -8,7 +8,7 @@ import Foundation
 package struct NoticeFlow: Equatable, Sendable {
     /// The maximum number of notifications that are shown at once.
     package static let capacity = 5
-    /// The number of seconds after which one more notification may be shown.
+    /// The number of seconds after which one more notification can be shown.
     package static let refill: Double = 15
     /// The maximum number of summaries by thread. All other notifications share one summary.
     private static let longestList = 3
@@ -39,7 +39,7 @@ package struct NoticeFlow: Equatable, Sendable {
     package struct Decision: Equatable, Sendable {
         package var show: [String] = []
         package var gather: [Group: [String]] = [:]
-        /// The number of seconds until the next waiting notification may be shown. `nil` if no notification waits.
+        /// The number of seconds until the next waiting notification can be shown. `nil` if no notification waits.
         package var pause: Double?
     }
 

@@ -15,7 +15,8 @@ package struct NoticeLife: Equatable, Sendable {
         case delivered
         /// The notification is combined with others in a summary. The summary is on the screen instead of the notification.
         case gathered
-        /// The server removed the notification from the screen because the user did not press it. The user may not have seen it.
+        /// The server removed the notification from the screen because the user did not press it. Possibly the user has not seen
+        /// the notification.
         case expired
         /// The user removed the notification from the screen.
         case closed
@@ -123,7 +124,7 @@ package struct NoticeLife: Equatable, Sendable {
     package var isWithdrawn: Bool { phase == .withdrawing || phase == .withdrawn }
 
     /// `true` if the notification was shown to the user, or if the server hides it. The notification may wait for a server that
-    /// shows it again.
+    /// shows the notification again.
     package var wasReported: Bool {
         switch phase {
         case .delivered, .gathered, .expired, .closed: true
@@ -201,7 +202,7 @@ package struct NoticeLife: Equatable, Sendable {
         case .agentDied:
             if phase == .presenting { (phase, mayStand) = (.pending, true) }
             if phase == .withdrawing, serverID == nil { mayStand = true }
-            // A server had not responded when the agent died, so the number is unknown.
+            // The server had not responded when the agent was killed, so the number is unknown.
             if phase == .withdrawn || phase == .over, mayStand { phase = .withdrawing }
         }
         return []
@@ -211,7 +212,7 @@ package struct NoticeLife: Equatable, Sendable {
         // The number may belong to another notification by now.
         switch phase {
         case .closed, .expired, .over, .withdrawn: serverID = nil
-        // The server has the notification and has not reported its number. The agent may die before the response arrives.
+        // The server has the notification and has not reported its number. The agent may be killed before the response arrives.
         case .presenting, .withdrawing: if serverID == nil { mayStand = true }
         case .pending, .delivered, .gathered: break
         }

@@ -32,7 +32,7 @@ package enum NoticeUrgency: Int, Sendable, Codable {
 /// A desktop notification to show. The text contains no markup. A presenter escapes characters that the server would interpret as
 /// markup.
 package struct Notice: Sendable, Equatable, Codable {
-    /// The app's identifier of the notification. It is also passed to servers that replace notifications by a tag.
+    /// The app's identifier of the notification. The identifier is also passed to servers that replace notifications by a tag.
     package var identifier: String
     package var appName: String
     /// The name of the app's desktop entry, without ".desktop".

@@ -110,8 +110,8 @@ package enum NoticeTrigger: Codable, Equatable, Sendable {
 
 /// The fire dates of a waiting notification.
 ///
-/// The type is pure. Its content is stored with the notification. A calendar trigger follows the wall clock, and is evaluated again
-/// after the clock was changed.
+/// The type is pure. The content of the schedule is stored with the notification. A calendar trigger follows the wall clock, and is
+/// evaluated again after the clock was changed.
 package struct NoticeSchedule: Codable, Equatable, Sendable {
     package let trigger: NoticeTrigger
     /// The date after which fire dates are computed: the date at which the notification was added, or the last consumed fire date.

@@ -70,8 +70,8 @@ package struct ConditionsReport: Sendable, Equatable, Codable {
     package var hearsOfSleep: Bool
     /// The facts on which a wake depends. `nil` if no service manages sleep, or if a program of an earlier version made the report.
     package var machine: MachineState?
-    /// `true` if the system bus exists but does not respond, so that the state of its services is unknown. `nil` if a program of an earlier
-    /// version made the report.
+    /// `true` if the system bus exists but does not respond, so that the state of its services is unknown. `nil` if a program of an
+    /// earlier version made the report.
     package var isSystemBusSilent: Bool?
 
     package init(

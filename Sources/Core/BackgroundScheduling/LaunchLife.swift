@@ -112,7 +112,7 @@ extension LaunchLife {
         var fresh = LaunchSupervision(startedAt: min(startedAt, now), budget: limits.budget, grace: limits.grace)
         defer { timer = fresh }
         guard stopReason != nil else { return [] }
-        // The agent that committed the reason may have died before it sent the signal. A second signal does no harm.
+        // The agent that committed the reason may have been killed before it sent the signal. A second signal does no harm.
         fresh.adoptWarned(now: now)
         return isContinued ? [] : [.warn]
     }

@@ -92,7 +92,7 @@ extension LaunchLife {
     package struct Limits: Equatable, Sendable {
         package let budget: Double
         package let grace: Double
-        /// The number of seconds that the launch may continue after its handlers returned.
+        /// The number of seconds for which the launch is allowed to continue after its handlers returned.
         package let continuation: Double
 
         package init(budget: Double, grace: Double, continuation: Double) {

@@ -20,7 +20,7 @@ package struct LaunchSupervision: Sendable, Equatable {
     /// The number of seconds that the user's earlier choices of files took.
     private var chosenFor: Double = 0
     private var wasChecked = false
-    /// The end of the time in which the launch may continue after its handlers returned.
+    /// The end of the time in which the launch is allowed to continue after its handlers returned.
     private var continuesUntil: Date?
     private let budget: Double
     private let grace: Double

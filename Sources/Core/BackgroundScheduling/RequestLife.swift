@@ -10,7 +10,7 @@ package struct RequestLife: Equatable, Sendable {
     package private(set) var phase: Phase
     /// A value that is new for every submit. The token shows whether the request was replaced after a launch for the request began.
     package private(set) var token: String
-    /// The date that the app set, or the date of the occurrence. `nil` if the request may begin at once.
+    /// The date that the app set, or the date of the occurrence. `nil` if the request can begin at once.
     package private(set) var earliestBegin: Date?
     /// The occurrence of the rule that the request waits for.
     package private(set) var occurrence: Date?
@@ -33,14 +33,14 @@ package struct RequestLife: Equatable, Sendable {
         (self.failures, self.lastFailureAt, self.beginAfterRetry) = (failures, lastFailureAt, beginAfterRetry)
     }
 
-    /// The earliest date at which the request may begin. If the request has no date, this date is far in the past.
+    /// The earliest date at which the request can begin. If the request has no date, this date is far in the past.
     package var dueAt: Date {
         let never = Date(timeIntervalSince1970: 0)
         return max(earliestBegin ?? never, delay?.until ?? never)
     }
 
-    /// The number of seconds that an occurrence may be late before `missed = "skip"` skips it. The value is not 0, because a
-    /// machine may be busy or may have just woken.
+    /// The number of seconds of lateness after which `missed = "skip"` skips an occurrence. The value is not 0, because a machine
+    /// may be busy or may have just woken.
     package static let lateness: Double = 600
 
     /// Applies an event. An event without a meaning in this phase changes nothing and returns no commands.
@@ -198,7 +198,7 @@ extension RequestLife {
     /// A launch without a result is repeated, also if its handler had already submitted the next request.
     private mutating func retry(_ ending: Ending, _ generation: Int, _ now: Date) {
         (failures, lastFailureAt) = (generation, now)
-        // If the agent died before it started the process, no delay follows, and the delay after a later crash is not longer.
+        // If the agent was killed before it started the process, no delay follows, and the delay after a later crash is not longer.
         let count = ending.outcome == .neverBegan ? 0 : ending.history.failedInARow
         let seconds = RelaunchBackoff.delay(afterFailures: count, base: ending.history.backoffBase)
         delay = seconds > 0 ? Delay(until: now.addingTimeInterval(seconds), reason: .failures) : nil

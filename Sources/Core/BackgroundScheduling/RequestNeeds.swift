@@ -1,7 +1,7 @@
 import Foundation
 
-/// The needs that the desktop has to meet before a request may be launched. Requests with equal needs form a class. Either every
-/// request of a class may be launched, or no request of the class. So the due request is found without a check of every request.
+/// The needs that the desktop has to meet before a request can be launched. Requests with equal needs form a class. Either every
+/// request of a class can be launched, or no request of the class. So the due request is found without a check of every request.
 package struct RequestNeeds: OptionSet, Sendable, Hashable {
     package let rawValue: Int
 
@@ -34,7 +34,7 @@ package struct RequestNeeds: OptionSet, Sendable, Hashable {
         if kind == .appRefresh { insert(.settledNetwork) }
     }
 
-    /// All classes that may be launched if these needs are met: the subsets of these needs.
+    /// All classes that can be launched if these needs are met: the subsets of these needs.
     package var openClasses: [RequestNeeds] {
         (0..<16).map(RequestNeeds.init(rawValue:)).filter { isSuperset(of: $0) }
     }
@@ -42,7 +42,7 @@ package struct RequestNeeds: OptionSet, Sendable, Hashable {
 
 /// Spreads the starts of requests that are due at the same time, so that they do not all begin at once after a sleep.
 package enum LaunchStagger {
-    /// Returns the date at which the next launch may begin. A last start in the future is ignored, because the clock was set back
+    /// Returns the date at which the next launch can begin. A last start in the future is ignored, because the clock was set back
     /// after that start.
     package static func nextStart(lastStart: Date?, spacing: Double, now: Date) -> Date {
         guard let lastStart, lastStart <= now else { return now }

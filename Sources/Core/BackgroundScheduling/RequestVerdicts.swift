@@ -42,7 +42,7 @@ package struct PlanningWorld: Sendable, Equatable {
         (self.lastStart, self.spacing) = (lastStart, spacing)
     }
 
-    /// The classes of requests that may be launched.
+    /// The classes of requests that can be launched.
     package func openClasses(now: Date) -> [RequestNeeds] {
         let settling = NetworkWakeDelay.until(resumedAt: resumedAt, conditions: conditions, now: now)
         return RequestNeeds(metBy: conditions, isSettling: settling != nil).openClasses

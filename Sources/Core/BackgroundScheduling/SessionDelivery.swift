@@ -5,7 +5,7 @@ import Foundation
 /// Differs from Apple's platforms: the end of each task is delivered without waiting for the other tasks of the session, so that a
 /// stalled transfer does not delay other transfers. Transfers that finish close together share one launch.
 package enum SessionDelivery {
-    /// The number of seconds that the oldest undelivered event may wait for more events.
+    /// The maximum number of seconds for which the oldest undelivered event waits for more events.
     package static let batchWindow: Double = 5
 
     /// The number of seconds for which a launch of the session is counted for the pause.

@@ -1,5 +1,6 @@
-/// The needs that the desktop has to meet before a transfer may move bytes. Transfers with equal needs form a class. Either every
-/// transfer of a class may run, or no transfer of the class. So the next transfer is found without a check of every transfer.
+/// The needs that the desktop has to meet before a transfer is allowed to move bytes. Transfers with equal needs form a class.
+/// Either every transfer of a class can run, or no transfer of the class. So the next transfer is found without a check of every
+/// transfer.
 ///
 /// The network itself is not a need, because hosts of the local network can be reached without a default route. If a transfer
 /// cannot reach its host, it waits, and the attempt is not counted.
@@ -25,7 +26,7 @@ package struct TransferNeeds: OptionSet, Sendable, Hashable, Codable {
         if conditions.isOnExternalPower { insert(.externalPower) }
     }
 
-    /// All classes that may run if these needs are met: the subsets of these needs.
+    /// All classes that can run if these needs are met: the subsets of these needs.
     package var openClasses: [TransferNeeds] {
         (0..<16).map(TransferNeeds.init(rawValue:)).filter { isSuperset(of: $0) }
     }
@@ -40,7 +41,7 @@ package struct TransferNeeds: OptionSet, Sendable, Hashable, Codable {
     }
 }
 
-/// The number of transfers that may run at once, in total and per host.
+/// The number of transfers that can run at once, in total and per host.
 package struct TransferRoom: Sendable, Equatable {
     /// The maximum number of attempts at once, for all hosts together.
     package static let limit = 16
@@ -58,7 +59,7 @@ package struct TransferRoom: Sendable, Equatable {
         for host in running { insert(host) }
     }
 
-    /// The number of attempts that may still begin.
+    /// The number of additional attempts that can begin.
     package var left: Int { max(0, Self.limit - count) }
 
     package func has(_ host: String, limit: Int) -> Bool {

@@ -25,8 +25,8 @@ public enum WallClockRule: Hashable, Sendable, Codable {
     /// - A day on which the time occurs twice has a single occurrence, at the first time.
     /// - A day that does not exist (Apia, 2011-12-30) has no occurrence.
     ///
-    /// `Calendar.nextDate` is not used, because it drops a complete day around gaps that are not one hour long.
-    /// Cost: a few look-ups in the zone's table. A result always exists, because no zone has ever skipped two days.
+    /// `Calendar.nextDate` is not used, because this method drops a complete day around gaps that are not one hour long. Cost: a
+    /// few look-ups in the zone's table. A result always exists, because no zone has ever skipped two days.
     public func next(after instant: Date, in zone: TimeZone) -> Date {
         var day = CivilDay(of: instant, in: zone).adding(days: -1)
         while true {
@@ -48,14 +48,14 @@ public enum WallClockRule: Hashable, Sendable, Codable {
     /// Returns whether a served occurrence is used, because a correct clock can have caused its launch.
     package static func counts(served: Date, now: Date) -> Bool { served <= now.addingTimeInterval(servedAhead) }
 
-    /// The maximum number of seconds that a served occurrence may be ahead of now: half the period of a daily rule. If a clock is
-    /// set back by less, no occurrence runs twice. If a clock was ahead by a day or a year, no occurrence is missed.
+    /// The maximum number of seconds by which a served occurrence is accepted as ahead of now: half the period of a daily rule. If
+    /// a clock is set back by less, no occurrence runs twice. If a clock was ahead by a day or a year, no occurrence is missed.
     public static let servedAhead: Double = 43_200
 
     private func occurrence(on day: CivilDay, in zone: TimeZone) -> Date? {
         let wanted = Double(day.daysSince1970) * 86_400 + Double(time.secondsIntoDay)
-        // The offsets one day before that moment, at that moment, and one day after it. No time zone has a fourth offset within
-        // these two days.
+        // The offsets one day before that moment, at that moment, and one day after that moment. No time zone has a fourth offset
+        // within these two days.
         let offsets = Set([-86_400.0, 0, 86_400].map { offset(of: zone, at: wanted + $0) })
         let exact = offsets.map { wanted - $0 }.filter { $0 + offset(of: zone, at: $0) == wanted }
         if let first = exact.min() { return Date(timeIntervalSince1970: first) }
@@ -69,7 +69,8 @@ public enum WallClockRule: Hashable, Sendable, Codable {
         return sides.contains(day) ? Date(timeIntervalSince1970: transition) : nil
     }
 
-    /// Returns the first instant after local time jumps over `wanted`. Whole seconds are enough, because zone tables have no fractions.
+    /// Returns the first instant after local time jumps over `wanted`. Whole seconds are enough, because zone tables have no
+    /// fractions.
     private func firstInstantAfterGap(from start: Double, to end: Double, wanted: Double, in zone: TimeZone) -> Double {
         var before = start - 1
         var after = end

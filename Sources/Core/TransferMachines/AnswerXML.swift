@@ -17,8 +17,8 @@ package final class AnswerXML {
     package static let maximumBytes = 16 << 20
     /// The maximum depth of nested elements.
     package static let maximumDepth = 32
-    /// The maximum number of elements and attributes together: one for each 16 bytes of the longest document. Elements of real responses
-    /// have about 36 bytes.
+    /// The maximum number of elements and attributes together: one for each 16 bytes of the longest document. Elements of real
+    /// responses have about 36 bytes.
     package static let maximumNodes = maximumBytes / 16
 
     /// Reads a document in UTF-8, UTF-16, ISO-8859-1 or US-ASCII, with or without a byte order mark, or in an encoding of

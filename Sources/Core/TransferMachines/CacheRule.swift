@@ -1,6 +1,7 @@
 import Foundation
 
-/// Decides which responses a private cache may store, and how long the stored responses are fresh. Source of the rule: RFC 9111.
+/// Decides which responses a private cache is allowed to store, and how long the stored responses are fresh. Source of the rule:
+/// RFC 9111.
 package enum CacheRule {
     package enum State: Equatable, Sendable {
         case fresh
@@ -8,7 +9,7 @@ package enum CacheRule {
         case stale(validators: [HeaderField])
     }
 
-    /// Returns whether a response to a GET may be stored.
+    /// Returns whether a cache is allowed to store a response to a GET.
     ///
     /// Stricter than RFC 9111: a response is not stored if its request has a password, or if it varies with other headers than the
     /// content coding.

@@ -9,8 +9,8 @@ struct CollectionAddress: Equatable, Sendable {
     /// Percent-encoded path segments.
     private(set) var segments: [String]
 
-    /// Creates an address; `nil` unless the URL is an http or https address. Query and fragment have no meaning for a collection and are
-    /// dropped.
+    /// Creates an address; `nil` unless the URL is an http or https address. Query and fragment have no meaning for a collection
+    /// and are dropped.
     init?(_ url: String) {
         guard let colon = url.range(of: "://") else { return nil }
         let scheme = url[..<colon.lowerBound].lowercased()
@@ -179,8 +179,8 @@ package enum RemoteName {
     /// The number of numbered names that are tried.
     static let maximumIndex = 1000
 
-    /// Returns a single path segment for any name. Separators become `_`, because some servers decode an encoded slash. Control characters
-    /// and the two names that mean another folder are also replaced.
+    /// Returns a single path segment for any name. Separators become `_`, because some servers decode an encoded slash. Control
+    /// characters and the two names that mean another folder are also replaced.
     static func safe(_ name: String) -> String {
         let cleaned = String(
             String.UnicodeScalarView(
@@ -220,8 +220,8 @@ package enum RemoteName {
         return String(whole[..<dot].prefix(200)) + "-\(kept)" + whole[dot...]
     }
 
-    /// Returns the name of the temporary file for incomplete bytes. The name is the same for every attempt of an upload, so that no file is
-    /// left over.
+    /// Returns the name of the temporary file for incomplete bytes. The name is the same for every attempt of an upload, so that no
+    /// file is left over.
     static func temporary(token: String) -> String {
         let kept = token.unicodeScalars.filter { $0.isASCII && ($0.properties.isAlphabetic || (48...57).contains($0.value)) }
         return ".\(String(String.UnicodeScalarView(kept.prefix(64)))).part"

@@ -38,7 +38,7 @@ package struct DownloadMachine: Equatable, Sendable {
     /// Whether the stored bytes are used in this attempt.
     package private(set) var report: ResumeReport = .fresh
 
-    /// - Parameter partial: The committed state. Its `durableBytes` must be on the disk.
+    /// - Parameter partial: The committed state. The `durableBytes` of this state must be on the disk.
     package init(request: TransferRequest, partial: PartialFile?, policy: RetryPolicy = .standard) {
         self.request = request
         self.partial = partial
@@ -186,7 +186,8 @@ extension DownloadMachine {
         return request.isIdempotent || [408, 429, 503].contains(status)
     }
 
-    /// Returns whether a response may come from a captive portal, which responds in place of the server over http. A page is suspected if
+    /// Returns whether a response may come from a captive portal, which responds in place of the server over http. A page is
+    /// suspected if
     ///
     /// - a part of the file is already stored, and that part is not a page;
     /// - the page comes from another host, and the requested file is not a page by its name;
@@ -311,7 +312,7 @@ extension DownloadMachine {
             return .retry(after: policy.suspicionPause(trouble, jitter: jitter) ?? policy.cap, trouble)
         case .noFile:
             let trouble = TransferTrouble(head: head, now: now, policy: policy)
-            // The server had the file earlier. A proxy may respond for a server that restarts.
+            // The server had the file earlier. A proxy may respond instead of a server that restarts.
             let hadFile = (partial?.durableBytes ?? 0) > 0 && ![401, 407].contains(head.status)
             guard hadFile || (200..<300).contains(head.status), attempts < RetryPolicy.maximumRefusals else {
                 return .fail(trouble)

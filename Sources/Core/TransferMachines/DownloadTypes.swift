@@ -35,7 +35,7 @@ package struct TransferRequest: Codable, Equatable, Sendable {
         self.rateLimit = rateLimit
     }
 
-    /// `true` if the download may be resumed. If the caller sets a range or a condition, the request is sent with exactly these
+    /// `true` if the download can be resumed. If the caller sets a range or a condition, the request is sent with exactly these
     /// headers.
     var isResumable: Bool {
         method == "GET"
@@ -45,8 +45,8 @@ package struct TransferRequest: Codable, Equatable, Sendable {
     /// `true` if sending the request twice has the same effect as sending it once (RFC 9110 §9.2.2).
     var isIdempotent: Bool { Self.isIdempotent(method) }
 
-    /// Returns whether a request may be sent again if it is unknown whether the server has processed the first request (RFC 9110,
-    /// 9.2.2).
+    /// Returns whether a request is allowed to be sent again if it is unknown whether the server has processed the first request
+    /// (RFC 9110, 9.2.2).
     package static func isIdempotent(_ method: String) -> Bool { method != "POST" && method != "PATCH" }
 
     func names(anyOf wanted: Set<String>) -> Bool {

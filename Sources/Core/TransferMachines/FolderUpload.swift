@@ -73,7 +73,7 @@ struct FolderUpload: UploadProtocol {
     var cannotAsk: Bool
     /// `true` if a body was sent to the address, its response was lost, and the server does not report whether the file exists.
     var mayBeThere = false
-    /// `true` if the name may be occupied, by this file or by another file. The file is then sent to a name that no other file has.
+    /// `true` if this file or another file may have the name. The file is then sent to a name that no other file has.
     var isMarked: Bool
 
     mutating func setOtherNames(taken: Set<String>, stored: Set<String>) {
@@ -133,7 +133,8 @@ struct FolderUpload: UploadProtocol {
         case .sendingBody(let index, _):
             let isDirect = plan.order.method == .put
             let url = address.file(isDirect ? finalName(index) : temporaryName)
-            // Under a name that no other file has, the file is sent until it is complete. An interrupted PUT may have left a part there.
+            // Under a name that no other file has, the file is sent until it is complete. An interrupted PUT may have left a part
+            // there.
             let condition = isDirect && !isMarked ? [HeaderField("If-None-Match", "*")] : []
             return send("PUT", url, condition, withBody: true, saving: .put, index, isStored: false)
         case .queryingBody(let index, _):
@@ -302,8 +303,8 @@ struct FolderUpload: UploadProtocol {
         }
     }
 
-    /// The request that removes the temporary file of a WebDAV upload. The file of a plain PUT is removed only if this process received the
-    /// response that the PUT made a new file.
+    /// The request that removes the temporary file of a WebDAV upload. The file of a plain PUT is removed only if this process
+    /// received the response that the PUT made a new file.
     var removal: WireRequest? {
         guard let address else { return nil }
         if plan.order.method == .put {

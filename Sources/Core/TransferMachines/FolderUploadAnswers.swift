@@ -2,8 +2,8 @@ import Foundation
 
 /// The handling of the response to each step.
 extension FolderUpload {
-    /// Handles a request whose response was lost. A PUT to the temporary name may be repeated, which is unnecessary if the server has the
-    /// complete file.
+    /// Handles a request whose response was lost. A PUT to the temporary name can be repeated, which is unnecessary if the server
+    /// has the complete file.
     mutating func handleUncertainty() {
         switch state {
         case .moving(let index):
@@ -122,8 +122,8 @@ extension FolderUpload {
             : .sendingBody(index, foldersMade: false)
     }
 
-    /// Handles a page in place of the file, which may come from a captive portal. A check is repeated, and the result of a rename is looked
-    /// for. A response with the file's length is the file, whatever its media type.
+    /// Handles a page in place of the file, which may come from a captive portal. A check is repeated, and the result of a rename
+    /// is looked for. A response with the file's length is the file, whatever its media type.
     ///
     /// - Returns: `nil` if the response is not such a page.
     mutating func afterPage(_ head: ResponseHead, _ pauses: Pauses) -> UploadOutcome? {
@@ -178,8 +178,8 @@ extension FolderUpload {
         _ head: ResponseHead, _ index: Int, level: Int, goingDown: Bool, _ why: Reason
     ) -> UploadOutcome {
         switch head.status {
-        // 405: the folder exists. 403: the folder may not be made, or another upload is making it (Apache responds like that to the later
-        // request). The next request shows whether the folder exists.
+        // 405: the folder exists. 403: making the folder is forbidden, or another upload is making the folder (Apache responds like
+        // that to the later request). The next request shows whether the folder exists.
         case 200..<300, 405, 403:
             let isLast = level == address?.segments.count
             state =
@@ -203,8 +203,8 @@ extension FolderUpload {
         }
     }
 
-    /// Handles the check of the temporary name after a response was lost. No other upload uses that name, but the file may have the right
-    /// length and not all bytes.
+    /// Handles the check of the temporary name after a response was lost. No other upload uses that name, but the file may have the
+    /// right length and not all bytes.
     mutating func afterBodySearch(_ head: ResponseHead, _ index: Int, foldersMade: Bool) -> UploadOutcome {
         switch existence(head) {
         case .there(let length) where length == plan.order.byteCount:

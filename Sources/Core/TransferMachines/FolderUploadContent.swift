@@ -2,8 +2,8 @@
 extension FolderUpload {
     /// Handles the check of the final name after a response was lost, or after the server reported that the name is taken.
     ///
-    /// A file of our length can be another machine's file, because the PUT or the MOVE may not have been carried out. A proxy can hide the
-    /// temporary file for a moment. The file is read back, also if the server shows no length.
+    /// A file of our length can be another machine's file, because the PUT or the MOVE may not have been carried out. A proxy can
+    /// hide the temporary file for a moment. The file is read back, also if the server shows no length.
     mutating func afterTargetCheck(
         _ head: ResponseHead, _ index: Int, wasRefused: Bool, _ pauses: Pauses
     ) -> UploadOutcome {
@@ -45,7 +45,7 @@ extension FolderUpload {
     }
 
     /// Examines an existing file with the name to which this upload sent its file. Another machine may have sent the existing file.
-    /// It has our length, or the server shows no length.
+    /// The existing file has our length, or the server shows no length.
     ///
     /// No other machine uses a marked name.
     ///
@@ -94,8 +94,8 @@ extension FolderUpload {
         }
     }
 
-    /// Handles the temporary file, read back after a response to the PUT was lost. If the server does not send the content, the length
-    /// confirms the file.
+    /// Handles the temporary file, read back after a response to the PUT was lost. If the server does not send the content, the
+    /// length confirms the file.
     mutating func afterBodyReadBack(
         _ head: ResponseHead, _ comparison: BodyComparison?, _ index: Int, _ question: ReadBack, foldersMade: Bool,
         _ pauses: Pauses

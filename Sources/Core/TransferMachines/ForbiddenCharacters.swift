@@ -2,9 +2,9 @@ import Foundation
 
 /// The characters that a server does not accept in file names, and a name without these characters.
 ///
-/// Nextcloud can be configured to accept only names that are valid on Windows. It then refuses a name with the exception
-/// `InvalidPath` and quotes one character. All characters that Windows does not allow are replaced together, because otherwise the
-/// server would refuse the next such character.
+/// Nextcloud can be configured to accept only names that are valid on Windows. In this case Nextcloud refuses a name with the
+/// exception `InvalidPath` and quotes one character. All characters that Windows does not allow are replaced together, because
+/// otherwise the server would refuse the next such character.
 ///
 /// Other rules, for example about reserved names, are recognized by the refused name, because the server's reasons are in the
 /// server's language.

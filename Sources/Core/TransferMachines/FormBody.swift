@@ -12,7 +12,7 @@ struct FormBody {
     let closing: Data
 
     /// - Parameters:
-    ///   - token: A value that is unique to this upload. Its letters and digits make the boundary.
+    ///   - token: A value that is unique to this upload. The letters and digits of this value make the boundary.
     ///   - fields: The fields before the file, in this order.
     init(token: String, fields: [Field] = [], fileField: String, fileName: String, contentType: String) {
         let boundary = "----stormy-\(Self.plain(token))"

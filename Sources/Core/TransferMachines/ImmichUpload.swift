@@ -152,8 +152,8 @@ struct ImmichUpload: UploadProtocol {
         return .continue
     }
 
-    /// Handles a refused form. A remembered version can be older than the server, so the version is requested again. If the version cannot
-    /// be read, the other form is sent once.
+    /// Handles a refused form. A remembered version can be older than the server, so the version is requested again. If the version
+    /// cannot be read, the other form is sent once.
     private mutating func afterRefusedForm(_ head: ResponseHead, _ end: WireEnd) -> UploadOutcome {
         let isFirst = refusal == nil
         let outcome = UploadOutcome.fail(head, -1011, "Immich refused the photo.").explained(by: ServerReason(end.body))

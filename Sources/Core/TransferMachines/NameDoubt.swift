@@ -90,8 +90,8 @@ extension NameDoubt {
         case other
     }
 
-    /// Returns whether the server refuses the check of a file that it accepted, or sends the file from another address. The file may exist
-    /// despite such a response.
+    /// Returns whether the server refuses the check of a file that it accepted, or sends the file from another address. The file
+    /// may exist despite such a response.
     static func isRefusedCheck(_ head: ResponseHead) -> Bool {
         switch head.status {
         case 300..<400: !head.mayLeadToAPortal && !head.leadsToAnotherName

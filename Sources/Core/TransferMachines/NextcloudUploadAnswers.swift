@@ -256,8 +256,8 @@ extension NextcloudUpload {
         }
     }
 
-    /// Handles the check of the target if the chunks are gone, or a proxy hides them, and the name was free just before. The MOVE may not
-    /// have been carried out, so the file is read back, also if the server shows no length.
+    /// Handles the check of the target if the chunks are gone, or a proxy hides them, and the name was free just before. The MOVE
+    /// may not have been carried out, so the file is read back, also if the server shows no length.
     private mutating func afterTarget(
         _ head: ResponseHead, _ index: Int, wasRefused: Bool, _ pauses: Pauses
     ) -> UploadOutcome {

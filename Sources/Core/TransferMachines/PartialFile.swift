@@ -1,8 +1,8 @@
 /// The state of an incomplete file on the disk. This state is committed with the transfer, and never contains the bytes of the
 /// file.
 ///
-/// Order on disk: a new `PartialFile` (0 bytes) is committed **before** the old bytes are truncated or replaced, and `durableBytes` grows
-/// only after an fsync. A crash can then never combine the validator of one version with the bytes of another.
+/// Order on disk: a new `PartialFile` (0 bytes) is committed **before** the old bytes are truncated or replaced, and `durableBytes`
+/// grows only after an fsync. A crash can then never combine the validator of one version with the bytes of another.
 package struct PartialFile: Codable, Equatable, Sendable {
     /// The number of bytes that survive a power cut.
     package var durableBytes: Int64

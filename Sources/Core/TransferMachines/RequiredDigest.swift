@@ -34,8 +34,8 @@ package struct RequiredDigest: Equatable, Sendable {
         self.init(algorithm: .sha256, bytes: bytes, header: nil)
     }
 
-    /// Returns the digest that a response announces for the file. One digest is sufficient, because all of them are for the same
-    /// bytes.
+    /// Returns the digest that a response announces for the file. One digest is sufficient, because all announced digests are for
+    /// the same bytes.
     ///
     /// `Repr-Digest` (RFC 9530 §3) is the digest of the complete file, also in the response to a range. `Content-Digest` (§2) and
     /// `Content-MD5` (RFC 1864) are digests of the bytes in this response. So in a 206 response they are not digests of the

@@ -54,8 +54,8 @@ extension ResponseHead {
         return coding.isEmpty || coding == "identity" ? nil : coding
     }
 
-    /// `true` if the length is invalid: two different lengths, too many digits, or not a number. The end of the body is then unknown
-    /// (RFC 9112 §6.3: unrecoverable).
+    /// `true` if the length is invalid: two different lengths, too many digits, or not a number. The end of the body is then
+    /// unknown (RFC 9112 §6.3: unrecoverable).
     var hasBrokenLength: Bool {
         transferCoding == nil && self["Content-Length"] != nil && contentLength == nil
     }
@@ -84,11 +84,11 @@ extension ResponseHead {
 
 // Refusals.
 extension ResponseHead {
-    /// `true` for a refusal without a meaning in any upload protocol, which may concern a single attempt. Nextcloud responds with 400 if
-    /// its storage failed; proxies respond with 400, 424 or 499 while a server restarts.
+    /// `true` for a refusal without a meaning in any upload protocol, which may concern a single attempt. Nextcloud responds with
+    /// 400 if its storage failed; proxies respond with 400, 424 or 499 while a server restarts.
     ///
-    /// A temporary redirect (RFC 9110 §15.4) leads to a login or to a page about maintenance. A success that is a page has the same causes,
-    /// because no upload protocol has pages.
+    /// A temporary redirect (RFC 9110 §15.4) leads to a login or to a page about maintenance. A success that is a page has the same
+    /// causes, because no upload protocol has pages.
     var hasNoMeaningForUploads: Bool {
         [302, 303, 304, 307].contains(status) || (200..<300).contains(status) && isPage
             || (400..<500).contains(status) && !Self.refusalsWithMeaning.contains(status)
@@ -107,7 +107,8 @@ extension ResponseHead {
         return (base, target)
     }
 
-    /// `true` for a redirect over http to another host. Any system on the way may have sent it, because only https proves the server.
+    /// `true` for a redirect over http to another host. Any system on the way may have sent it, because only https proves the
+    /// server.
     var mayLeadToAPortal: Bool {
         guard let (base, target) = redirection, base.scheme?.lowercased() == "http", let host = target.host else { return false }
         if host.lowercased() != base.host?.lowercased() { return true }
@@ -129,8 +130,8 @@ extension ResponseHead {
     /// `true` for any redirect over http.
     var mayLeadToALogIn: Bool { isRedirect && isUnencrypted }
 
-    /// `true` for a redirect to a login page: at another host or port, at a path with such a word, or with the requested path in its query.
-    /// A gateway for single sign-on responds like that, also over https.
+    /// `true` for a redirect to a login page: at another host or port, at a path with such a word, or with the requested path in
+    /// its query. A gateway for single sign-on responds like that, also over https.
     var leadsToALogInPage: Bool {
         guard isRedirect, let (base, target) = redirection else { return false }
         if target.host?.lowercased() != base.host?.lowercased() { return true }
@@ -170,8 +171,8 @@ extension ResponseHead {
     /// `true` if this response to a request for a name that no server has comes from a captive portal.
     var isOfAPortalForEveryName: Bool { mayLeadToAPortal || isUnprovenSuccess || status == 511 }
 
-    /// `true` for a web page in place of another kind of file. A captive portal responds with 200 for every name, so a thousand names would
-    /// be tried.
+    /// `true` for a web page in place of another kind of file. A captive portal responds with 200 for every name, so a thousand
+    /// names would be tried.
     func isPage(inPlaceOf plan: UploadPlan) -> Bool {
         let name = plan.order.fileName.lowercased()
         return isPage && !name.hasSuffix(".html") && !name.hasSuffix(".htm")

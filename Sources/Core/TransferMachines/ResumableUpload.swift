@@ -139,8 +139,9 @@ struct ResumableUpload: UploadProtocol {
         }
     }
 
-    /// Follows a 307 or a 308, which keep the method; 301 and 302 may not keep it. Credentials of the first server are not sent to
-    /// another server (``UploadPlan/request(_:_:_:)``), and no redirect leads from an encrypted to an unencrypted server.
+    /// Follows a 307 or a 308, which keep the method. With 301 and 302 the method may change. Credentials of the first server are
+    /// not sent to another server (``UploadPlan/request(_:_:_:)``), and no redirect leads from an encrypted to an unencrypted
+    /// server.
     private mutating func followRedirect(_ head: ResponseHead, _ pauses: Pauses) -> UploadOutcome {
         if head.mayLeadToAPortal { return pauses.afterOther(head) }
         switch state {
@@ -186,7 +187,7 @@ struct ResumableUpload: UploadProtocol {
         }
     }
 
-    /// Chooses another version of the draft: the version that the server names, or the next older one.
+    /// Chooses another version of the draft: the version that the server names, or the next older version.
     private mutating func stepDown(_ head: ResponseHead) -> UploadOutcome {
         let named = head["Upload-Draft-Interop-Version"].flatMap { StructuredField.integer($0) }.map(Int.init)
         let older = Self.versions.filter { $0 < version }
@@ -233,7 +234,7 @@ struct ResumableUpload: UploadProtocol {
         let count = piece(from: offset)
         let isLast = offset + count == plan.order.byteCount
         switch head.status {
-        // 409 is not a refusal of the file. It is the response of a place that an earlier copy of this request may have completed.
+        // 409 is not a refusal of the file. 409 is the response of a place that an earlier copy of this request may have completed.
         case 400... where Self.isComplete(head) == true && head.status != 409:
             // The response of a server that received the complete file and refuses it.
             return .fail(head, -1011, "The server received the complete file and refused it (status \(head.status)).")

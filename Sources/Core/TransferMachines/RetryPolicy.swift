@@ -30,11 +30,11 @@ package struct RetryPolicy: Sendable, Equatable {
     package static let standard = RetryPolicy()
 
     /// The number of 404 responses after which an upload fails. One 404 is not sufficient, because a proxy responds with 404 for
-    /// some seconds while its server restarts.
+    /// some seconds while the server behind it restarts.
     package static let maximumNotFound = 6
 
-    /// The number of refusals without progress after which an upload fails. It applies to refusals that may concern only a single
-    /// attempt.
+    /// The number of refusals without progress after which an upload fails. The limit applies to refusals that may concern only a
+    /// single attempt.
     package static let maximumRefusals = 6
 
     /// Returns a pause with full jitter: any value between 0 and the exponential backoff. So clients that lost their connections

@@ -30,7 +30,8 @@ struct S3Error {
     /// `true` if the server may accept the same bytes when they are sent again.
     var isAboutBytes: Bool { Self.aboutBytes.contains(code) }
 
-    /// `true` if the space of the user or of the server is used up. Ceph responds with `QuotaExceeded`, MinIO with `XMinioStorageFull`.
+    /// `true` if the space of the user or of the server is used up. Ceph responds with `QuotaExceeded`, MinIO with
+    /// `XMinioStorageFull`.
     private var isFull: Bool { code.contains("QuotaExceeded") || code.contains("StorageFull") }
 
     /// Returns the pause before the same request; `nil` if the code does not require a pause.

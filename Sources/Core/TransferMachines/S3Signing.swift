@@ -22,7 +22,7 @@ public struct S3Access: Codable, Equatable, Sendable {
     public mutating func forgetKeys() { (accessKey, secretKey, sessionToken) = ("", "", nil) }
 }
 
-/// The hash functions that S3 needs. They are passed to this module, because this module contains no cryptography.
+/// The hash functions that S3 needs. The functions are passed to this module, because this module contains no cryptography.
 package protocol MessageHashing: Sendable {
     func sha256(_ data: Data) -> Data
     func hmacSHA256(_ data: Data, key: Data) -> Data

@@ -53,8 +53,8 @@ struct S3Upload: UploadProtocol {
     /// The number of regions in which the bucket was looked for.
     var moves = 0
     private(set) var proof = UploadProof.answer
-    /// `true` if it is unknown whether an object exists under the key, and a condition may be ignored. The name is then unique to this
-    /// content.
+    /// `true` if it is unknown whether an object exists under the key, and the bucket may ignore a condition. The name is then
+    /// unique to this content.
     private(set) var isMarked: Bool
     /// `true` if the bucket was probed for this upload, possibly without a result.
     var hasProbed = false
@@ -300,7 +300,8 @@ struct S3Upload: UploadProtocol {
 }
 
 extension CollectionAddress {
-    /// Returns the address with the bucket in its path, unless the path begins with the bucket or the host contains it (`bucket.s3.…`).
+    /// Returns the address with the bucket in its path, unless the path begins with the bucket or the host contains it
+    /// (`bucket.s3.…`).
     func inBucket(_ bucket: String?) -> CollectionAddress {
         guard let bucket, !bucket.isEmpty, segments.first != bucket, !origin.contains("://\(bucket.lowercased()).s3") else {
             return self

@@ -116,8 +116,8 @@ extension S3Upload {
         }
     }
 
-    /// Handles a refused check of a key. If the object was sent to the key, the check is repeated, because under another key the object
-    /// would be stored twice. The response to GET has the reason, for example an expired session token.
+    /// Handles a refused check of a key. If the object was sent to the key, the check is repeated, because under another key the
+    /// object would be stored twice. The response to GET has the reason, for example an expired session token.
     private mutating func afterRefusedCheck(
         _ head: ResponseHead, _ index: Int, isTaken: Bool, isByGet: Bool, _ pauses: Pauses
     ) -> UploadOutcome {

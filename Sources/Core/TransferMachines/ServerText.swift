@@ -43,7 +43,7 @@ extension Unicode.Scalar.Properties {
     fileprivate var isControl: Bool { generalCategory == .control || generalCategory == .format }
 }
 
-/// The secrets of an upload. They are removed from messages, because a server may quote them in its responses.
+/// The secrets of an upload. The secrets are removed from messages, because a server may quote secrets in its responses.
 struct UploadSecrets {
     /// The minimum length of a secret. Shorter texts are ordinary words of sentences.
     private static let shortest = 4

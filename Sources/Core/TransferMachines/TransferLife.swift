@@ -50,8 +50,8 @@ package struct TransferLife: Equatable, Sendable {
 
     /// The number of seconds for which the partial file of an ended download is kept, for resume data or for a retry.
     static let partRetention: Double = 7 * 86_400
-    /// The date until which the copy of a failed upload is kept. The copy is kept until the upload is retried or cancelled, because the
-    /// original may be gone.
+    /// The date until which the copy of a failed upload is kept. The copy is kept until the upload is retried or cancelled, because
+    /// the original may be gone.
     static let bodyEnd = Date.distantFuture
 
     /// Applies an event. An event without a meaning in this phase changes nothing and returns no commands.
@@ -281,7 +281,8 @@ extension TransferLife {
         let commands = cancel(nil, now)
         let until = now.addingTimeInterval(Self.partRetention)
         kept = isMoving ? .leaving(token: token, until: until) : .part(token: token, until: until)
-        // If bytes are moving, the app is notified later, with the agent's final result, so that the error contains the received part.
+        // If bytes are moving, the app is notified later, with the agent's final result, so that the error contains the received
+        // part.
         return isMoving ? [] : commands
     }
 
@@ -362,7 +363,8 @@ extension TransferLife {
             if wish == .adopted { return .body(until: Self.bodyEnd) }
             return isProven ? .body(until: partUntil) : .nothing
         }
-        // Keeps a complete file that could not get its name, for a retry. Keeps a resumable part for an app that may use resume data.
+        // Keeps a complete file that could not get its name, for a retry. Keeps a resumable part for an app that may use resume
+        // data.
         if isProven { return .part(token: nil, until: partUntil) }
         return facts.hasResumablePart && wish == .adopted ? .part(token: facts.newToken, until: partUntil) : .nothing
     }
@@ -377,7 +379,8 @@ extension TransferLife {
         if case .ended(.failed, _) = phase { isFailed = true }
         if facts.hasBody, !isFailed || kept == .nothing { commands.append(.removeBody) }
         if !hasEnded { phase = .ended(.cancelled, at: now) }
-        // A failed transfer can be retried by the user, and a kept part can be resumed. Both need the secrets.
+        // A failed transfer can be retried by the user, and a kept part can be resumed. The retry and the resumed download need the
+        // secrets.
         if !isFailed, kept == .nothing { commands.append(.forgetSecrets) }
         if wish != .adopted { wish = .unwanted }
         return commands

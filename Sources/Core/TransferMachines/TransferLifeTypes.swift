@@ -96,7 +96,8 @@ extension TransferLife {
         case released(notBefore: Date?, now: Date)
         /// The user paused the transfer.
         case paused
-        /// The user ended all background work. The transfer is held. A running transfer is held only if it may be sent again.
+        /// The user ended all background work. The transfer is held. A running transfer is held only if sending it again is
+        /// allowed.
         case shelved
         /// The user ended a pause.
         case unpaused(now: Date)
@@ -107,7 +108,7 @@ extension TransferLife {
         /// The app set or removed the begin date.
         case scheduled(for: Date?, now: Date)
         case cancelled(message: String?, now: Date)
-        /// The transfer was cancelled. Its resume data will refer to the partial file by this token.
+        /// The transfer was cancelled. The resume data of the transfer will refer to the partial file by this token.
         case cancelledKeepingPart(token: String, now: Date)
         /// Resume data was created for the partial file, or no partial file was available.
         case resumeDataMade(hasPart: Bool, now: Date)
@@ -152,7 +153,7 @@ extension TransferLife {
     /// The facts on which the effect of an event also depends.
     package struct Facts: Equatable, Sendable {
         package var isUpload: Bool
-        /// `true` if the transfer may be sent again, or its protocol can check the server's state. See
+        /// `true` if sending the transfer again is allowed, or if its protocol can check the server's state. See
         /// ``TransferRequest/isIdempotent``.
         package var mayBeRepeated: Bool
         /// `true` if an interruption does no harm, because the server reports how many bytes it has.

@@ -49,7 +49,7 @@ package enum LeastTLS: Int, Sendable {
     case v13 = 13
 }
 
-/// The request that is sent for one attempt. It contains all decisions, so a transport makes none.
+/// The request that is sent for one attempt. The request contains all decisions, so a transport makes no decisions.
 package struct WireRequest: Sendable, Equatable {
     package var method: String
     package var url: String
@@ -77,7 +77,7 @@ package struct WireRequest: Sendable, Equatable {
     package var leastTLS: LeastTLS?
     /// The path of a PEM file with the certificate authorities for the server's certificate. `nil` for the system's authorities.
     package var authorityFile: String?
-    /// The credential that is sent if the server requires one.
+    /// The credential that is sent if the server requires a credential.
     package var credential: WireCredential?
     /// The values for a signature. The signature is created when the attempt starts, because it contains the time.
     package var signing: S3Signing?
@@ -134,7 +134,7 @@ package enum WireFailure: Error, Sendable, Equatable, Codable {
     case bodyTooLarge
     case badAnswer(String)
     case unsupportedURL
-    /// The sink stopped the attempt (the owner of the sink knows the error), or the source could not be read.
+    /// The sink stopped the attempt (the owner of the sink has the error), or the source could not be read.
     case stoppedByOwner
     case cancelled
     case other(code: Int32, message: String)
@@ -144,7 +144,7 @@ package enum WireFailure: Error, Sendable, Equatable, Codable {
 package enum TransportEvent: Sendable, Equatable {
     /// The numbers of body bytes that this attempt has sent and received. Reported at most a few times a second.
     case progress(AttemptID, sent: Int64, received: Int64)
-    /// A 104 response (Upload Resumption Supported) arrived. It contains the address or the offset of a resumable upload.
+    /// A 104 response (Upload Resumption Supported) arrived. The response contains the address or the offset of a resumable upload.
     case resumption(AttemptID, ResponseHead)
     case ended(AttemptID, WireEnd)
 }
@@ -193,17 +193,18 @@ package struct WireTiming: Sendable, Equatable {
     }
 }
 
-/// The source of an upload's bytes. It is called only on the transport's thread.
+/// The source of an upload's bytes. The source is called only on the transport's thread.
 package protocol BodySource: AnyObject, Sendable {
-    /// The number of bytes, which is sent as `Content-Length`. It is negative if the number is unknown. In this case the body ends
-    /// when ``read(into:)`` returns 0.
+    /// The number of bytes, which is sent as `Content-Length`. The value is negative if the number is unknown. In this case the
+    /// body ends when ``read(into:)`` returns 0.
     var byteCount: Int64 { get }
     /// `false` if no bytes can be read now. The transport tries again when it is resumed.
     var isReady: Bool { get }
     /// Fills the buffer. Returns the number of bytes, 0 at the end, or `nil` if the source cannot be read. In the last case the
     /// attempt ends with `.stoppedByOwner`.
     func read(into buffer: UnsafeMutableRawBufferPointer) -> Int?
-    /// Moves back to the first byte, because the body is sent again after a redirect or an authentication. Returns `false` if that is not possible.
+    /// Moves back to the first byte, because the body is sent again after a redirect or an authentication. Returns `false` if that
+    /// is not possible.
     func rewind() -> Bool
 }
 
@@ -211,7 +212,7 @@ extension BodySource {
     package var isReady: Bool { true }
 }
 
-/// The destination of a download's bytes. It is called only on the transport's thread.
+/// The destination of a download's bytes. The destination is called only on the transport's thread.
 package protocol BodySink: AnyObject, Sendable {
     /// `true` if the sink accepts no bytes now. The server has to wait until the sink accepts bytes again.
     var isFull: Bool { get }
@@ -230,6 +231,6 @@ extension BodySink {
 package protocol Transport: Sendable {
     /// Starts an attempt. Events arrive at the transport's handler, on the transport's thread.
     func start(_ attempt: AttemptID, _ request: WireRequest, source: (any BodySource)?, sink: any BodySink)
-    /// Cancels an attempt. Its `ended` event contains `.cancelled` unless the attempt had ended before.
+    /// Cancels an attempt. The attempt's `ended` event contains `.cancelled` unless the attempt had ended before.
     func cancel(_ attempt: AttemptID)
 }

@@ -1,14 +1,14 @@
 import Foundation
 
-/// The reason why a transfer waits or failed. It is stored in the transfer's row, shown in the history and reported in the app's
-/// error.
+/// The reason why a transfer waits or failed. The reason is stored in the transfer's row, shown in the history and reported in the
+/// app's error.
 package struct TransferTrouble: Codable, Equatable, Sendable {
     /// The code of `URLError` (-1001 timed out, -1003 host, -1004 connect, -1005 lost, -1011 response, -1200 TLS …).
     package var code: Int
     /// A sentence for the user. The text contains no secrets, so it never contains headers or the query of a URL.
     package var message: String
-    /// `true` if the network or the host cannot be reached. The attempt is not counted, and a change of the network starts the next attempt
-    /// at once.
+    /// `true` if the network or the host cannot be reached. The attempt is not counted, and a change of the network starts the next
+    /// attempt at once.
     package var isWaitingForNetwork: Bool
     /// The code that is stored in the transfer's row. A time-out while connecting is stored as an unreachable host, because it is
     /// not a stalled connection.
@@ -116,7 +116,7 @@ extension WireFailure {
             .other,
             .authoritiesUnreadable:
             true
-        // Another network or another time may help, but only for transfers that may wait for it.
+        // With another network or at another time, the request may succeed. But only some transfers are allowed to wait for this.
         case .tlsUntrusted, .tooManyRedirects, .redirectToOtherScheme, .bodyTooLarge, .unsupportedURL,
             .stoppedByOwner, .cancelled:
             false

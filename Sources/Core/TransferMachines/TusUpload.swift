@@ -270,8 +270,8 @@ struct TusUpload: UploadProtocol {
 
     /// Handles the check after the server reported that it has the complete file.
     ///
-    /// SeaweedFS deletes the session of a complete upload, and a hook of tusd can move the file. A missing address therefore does not mean
-    /// that the file is lost. The proof is then only the response to the PATCH.
+    /// SeaweedFS deletes the session of a complete upload, and a hook of tusd can move the file. A missing address therefore does
+    /// not mean that the file is lost. The proof is then only the response to the PATCH.
     private mutating func afterConfirmation(_ head: ResponseHead, _ pauses: Pauses) -> UploadOutcome {
         switch head.status {
         case 200..<300 where head.mayBeOfAPortal && pauses.policy.suspicionDelay != nil:

@@ -1,8 +1,9 @@
 /// The kinds of upload, with their names in the ledger and in the configuration.
 ///
 /// This type defines the differences between the kinds, except the protocols. A new kind needs a case of this type and its rules (a
-/// separate file, used in ``UploadMachine``). It also needs the API for authors (`UploadDelivery.swift` of BackgroundTransfer). If
-/// the kind requires more than an address and a password, its configuration is read in `Destinations.swift` of StormyCommand.
+/// separate file, used in ``UploadMachine``). A new kind also needs the API for authors (`UploadDelivery.swift` of
+/// BackgroundTransfer). If the kind requires more than an address and a password, its configuration is read in `Destinations.swift`
+/// of StormyCommand.
 public enum UploadKind: String, Codable, Sendable, CaseIterable {
     /// The app's request with the file as its body, without an upload protocol.
     case plain
@@ -42,7 +43,7 @@ public enum UploadKind: String, Codable, Sendable, CaseIterable {
     public var mayBeCut: Bool { self != .multipart }
 
     /// `true` if the upload chooses the file's name and some servers do not report whether a name is taken. In this case the upload
-    /// has to know the names of this computer's other uploads.
+    /// needs the names of this computer's other uploads.
     package var choosesNames: Bool { self == .put || self == .s3 }
 
     /// Returns whether the server may have the file under its final name while the response to this step is missing. For tus and

@@ -38,8 +38,8 @@ package struct UploadMachine: Sendable {
         return other == plan
     }
 
-    /// A final response over http that is a web page. A captive portal may have refused the request in place of the server, so a name that
-    /// no file has is requested before the upload fails.
+    /// A final response over http that is a web page. A captive portal may have refused the request in place of the server, so a
+    /// name that no file has is requested before the upload fails.
     private enum Refusal: Equatable, Sendable {
         /// - Parameter isTriedAgain: `true` if the refusal may concern a single attempt.
         case querying(TransferTrouble, isTriedAgain: Bool)
@@ -135,8 +135,8 @@ package struct UploadMachine: Sendable {
 
     static let answeredEarly = "The server responded before it had the complete file."
 
-    /// Returns whether the server reported success before all bytes of the request were sent. The server cannot have the complete file at
-    /// that moment.
+    /// Returns whether the server reported success before all bytes of the request were sent. The server cannot have the complete
+    /// file at that moment.
     private func isEarly(_ head: ResponseHead, _ wire: WireEnd) -> Bool {
         guard (200..<300).contains(head.status), case .send(_, let content, _) = rules.next() else {
             return false
@@ -180,8 +180,8 @@ package struct UploadMachine: Sendable {
         return refusals < RetryPolicy.maximumRefusals
     }
 
-    /// Handles a page, or a success that does not follow the protocol, which may come from a captive portal. The upload does not fail
-    /// because of it.
+    /// Handles a page, or a success that does not follow the protocol, which may come from a captive portal. The upload does not
+    /// fail because of it.
     private mutating func suspecting(_ outcome: UploadOutcome, _ head: ResponseHead, _ pauses: Pauses) -> UploadOutcome {
         guard case .fail(let trouble) = outcome, policy.suspicionDelay != nil else { return outcome }
         if head.isUnprovenSuccess {
@@ -273,8 +273,8 @@ package struct UploadMachine: Sendable {
 protocol UploadProtocol: Sendable {
     /// Returns the next request. A second call returns the same value.
     func next() -> UploadCommand
-    /// Records that the last request may have been carried out, although its response is lost or contradicts that. The server's state is
-    /// checked before the request is repeated.
+    /// Records that the last request may have been carried out, although its response is lost or contradicts that. The server's
+    /// state is checked before the request is repeated.
     mutating func handleUncertainty()
     /// Records that the server reported success before the file was sent completely.
     mutating func recordEarlyResponse()

@@ -31,8 +31,8 @@ struct UploadPlace {
 
     /// Returns whether the request about the place is repeated after a response that denies the place.
     ///
-    /// A proxy or a captive portal can be the source of the response. The server itself may have the complete file, and a second place
-    /// would be a second copy. The request is therefore repeated up to three times, at the address before a redirect.
+    /// A proxy or a captive portal can be the source of the response. The server itself may have the complete file, and a second
+    /// place would be a second copy. The request is therefore repeated up to three times, at the address before a redirect.
     mutating func asksAgain() -> Bool {
         if let earlier { (address, self.earlier) = (earlier, nil) }
         denials = (denials + 1) % NameDoubt.maximumChecks

@@ -39,8 +39,8 @@ package struct UploadPlan: Equatable, Sendable {
         return plan
     }
 
-    /// The address at which a place for the file is requested. If the address contains the name, the name has a mark of the content, so
-    /// that no other photo of that name is replaced.
+    /// The address at which a place for the file is requested. If the address contains the name, the name has a mark of the
+    /// content, so that no other photo of that name is replaced.
     var creationURL: String {
         collectionURL.replacing(Self.nameMark, with: CollectionAddress.encoded(markedName, keeping: ""))
     }
@@ -88,8 +88,8 @@ package struct UploadPlan: Equatable, Sendable {
         return parts.string ?? collectionURL
     }
 
-    /// Returns a request with these headers only, so without credentials. If the body of the response is too slow, the attempt ends with
-    /// the headers only.
+    /// Returns a request with these headers only, so without credentials. If the body of the response is too slow, the attempt ends
+    /// with the headers only.
     func bare(_ method: String, _ url: String, _ headers: [HeaderField] = []) -> WireRequest {
         // Redirects are not followed: a redirected PUT may arrive as a GET, and the 200 of a GET looks like success.
         var wire = WireRequest(
@@ -175,8 +175,8 @@ extension UploadMemory {
     package var mayBeThere: Bool { step == .put || step == .check || isDoubted == true }
 }
 
-/// The capabilities of a server that earlier responses showed. They are stored for each server, so that later uploads do not test
-/// them again.
+/// The capabilities of a server that earlier responses showed. The capabilities are stored for each server, so that later uploads
+/// do not test them again.
 package struct ServerKnowledge: Codable, Equatable, Sendable {
     /// The version of the IETF's resumable uploads that the server supports.
     package var resumableVersion: Int?

@@ -166,7 +166,8 @@ extension UploadOutcome {
         }
     }
 
-    /// Returns the outcome with the server's reason in the message of a failure or a pause, unless the message already contains the reason.
+    /// Returns the outcome with the server's reason in the message of a failure or a pause, unless the message already contains the
+    /// reason.
     func explained(by reason: ServerReason?) -> UploadOutcome {
         guard let reason else { return self }
         return changing { trouble in

@@ -10,7 +10,7 @@ package struct WebSocketFrame: Equatable, Sendable {
         case ping = 0x9
         case pong = 0xA
 
-        /// `true` for a control frame, which is complete by itself, small, and may be sent between the parts of a message.
+        /// `true` for a control frame, which is complete by itself and small, and can be sent between the parts of a message.
         var isControl: Bool { rawValue >= 0x8 }
     }
 
@@ -18,7 +18,7 @@ package struct WebSocketFrame: Equatable, Sendable {
     static let controlLimit = 125
 
     package var opcode: Opcode
-    /// `true` if the frame is the last one of its message.
+    /// `true` if the frame is the last frame of its message.
     package var isFinal: Bool
     package var payload: Data
 

@@ -24,8 +24,8 @@ package struct WebSocketHandshake: Equatable, Sendable {
     private let expected: String
 
     /// - Parameters:
-    ///   - headers: The app's headers. They may contain subprotocols, the preferred subprotocol first, and a key that replaces the
-    ///     random key.
+    ///   - headers: The app's headers. These headers may contain subprotocols, the preferred subprotocol first, and a key that
+    ///     replaces the random key.
     ///   - accept: Returns the expected value for a key: the SHA-1 in base64 of ``proof(of:)``.
     package init(url: String, headers: [HeaderField], key: String, accept: (String) -> String) {
         func values(_ name: String) -> [String] { headers.filter { $0.name.lowercased() == name }.map(\.value) }

@@ -26,7 +26,8 @@ package struct WebSocketMachine: Sendable {
         package static let invalidPayload = 1007
         package static let tooBig = 1009
 
-        /// Returns whether a code may be sent. This is true for codes that are registered with the IANA, and for the codes of apps.
+        /// Returns whether the protocol permits sending a code. This is true for codes that are registered with the IANA, and for
+        /// the codes of apps.
         package static func isSendable(_ code: Int) -> Bool {
             [1000...1003, 1007...1014, 3000...4999].contains { $0.contains(code) }
         }
@@ -146,7 +147,7 @@ package struct WebSocketMachine: Sendable {
     /// Sends a close frame if the web socket is open.
     ///
     /// - Parameters:
-    ///   - code: If the code may not be sent, the code and the reason are omitted.
+    ///   - code: If the protocol does not permit sending the code, the code and the reason are omitted.
     ///   - reason: UTF-8, of which at most 123 bytes are sent.
     package mutating func close(code: Int, reason: Data) -> [Command] {
         guard case .open(let assembly) = state else { return [] }

@@ -3,12 +3,13 @@ import CLinux
 import Foundation
 
 /// A receiver of change notifications. A change notification is the signal that a process has committed to a database, usually the
-/// ledger. The signal contains no data. It can arrive without a change (also for the listener's own commits) and shortly before a
-/// commit becomes visible. For this reason, the listener reads inside `BEGIN IMMEDIATE`.
+/// ledger. The signal contains no data. A signal can arrive without a change (also for the listener's own commits) and shortly
+/// before a commit becomes visible. For this reason, the listener reads inside `BEGIN IMMEDIATE`.
 ///
-/// The implementation is inotify on the write-ahead file. It needs no socket and no polling, and a killed process leaves no files.
+/// The implementation is inotify on the write-ahead file. This needs no socket and no polling, and a killed process leaves no
+/// files.
 package struct ChangeListener: ~Copyable, Sendable {
-    /// A descriptor that is readable after a change notification. It is non-blocking and close-on-exec.
+    /// A descriptor that is readable after a change notification. The descriptor is non-blocking and close-on-exec.
     package let descriptor: Int32
 
     /// Creates a listener for the ledger.

@@ -17,8 +17,8 @@ extension LedgerTransaction {
     }
 
     /// Excludes a period without an agent (sleep, power off, a clock that was set forward) from the time limits of transfers. The
-    /// period is not counted as time without progress. It is also not counted as time for which the copy of a failed upload is
-    /// kept.
+    /// period is not counted as time without progress. The period is also not counted as time for which the copy of a failed upload
+    /// is kept.
     package func creditTimeAway(_ seconds: Double, now: Date) throws {
         try database.run(
             sql: """

@@ -1,11 +1,12 @@
 import BackgroundScheduling
 import Foundation
 
-/// The result of earlier launches for a waiting event (an ended transfer, a pressed button), which decides when the next launch begins.
+/// The result of earlier launches for a waiting event (an ended transfer, a pressed button), which decides when the next launch
+/// begins.
 package struct DeliveryHistory: Sendable {
     /// The consecutive launches that did not deliver the event, newest first.
     package let failures: [LaunchRecord]
-    /// The pause before the next launch. `nil` if the launch may begin now.
+    /// The pause before the next launch. `nil` if the launch can begin now.
     package let pause: Pause?
 
     package enum Pause: Sendable, Equatable {
@@ -83,7 +84,7 @@ extension Collection where Element == LaunchRecord {
     /// The launches that count for the pause. A launch does not count if the agent was killed before it had started the process.
     package var blamed: [LaunchRecord] { filter { $0.outcome != .neverBegan } }
 
-    /// Returns the earliest time of a launch after these consecutive failed launches (newest first), or `nil` if a launch may
+    /// Returns the earliest time of a launch after these consecutive failed launches (newest first), or `nil` if a launch can
     /// follow at once.
     package func endOfRelaunchPause(base: Double) -> Date? {
         let blamed = blamed

@@ -10,7 +10,7 @@ import TransferMachines
 package struct AppRecord: Codable, Sendable, Equatable {
     /// The absolute path of the executable.
     package var executable: String
-    /// The arguments before the arguments that the agent adds. They are empty for most apps.
+    /// The arguments before the arguments that the agent adds. This list is empty for most apps.
     package var arguments: [String]
     package var version: String
     /// The user-visible name of the app, shown as the sender of its notifications.
@@ -228,8 +228,8 @@ extension FactName where Value == Bool {
     package static var serverHasButtons: Self { Self("serverHasButtons") }
 }
 extension FactName where Value == ServerKnowledge {
-    /// The known capabilities of the server of an upload. The key is the address and the bucket, because each bucket has its own region,
-    /// and a proxy can have different limits for different paths.
+    /// The known capabilities of the server of an upload. The key is the address and the bucket, because each bucket has its own
+    /// region, and a proxy can have different limits for different paths.
     package static func server(of transfer: TransferRecord) -> Self {
         Self("server:" + PublicAddress.of(transfer.url) + (transfer.upload?.s3?.bucket.map { " " + $0 } ?? ""))
     }

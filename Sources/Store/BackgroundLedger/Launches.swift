@@ -60,8 +60,8 @@ extension LedgerTransaction {
             arguments: [kind.rawValue, identifier, limit])
     }
 
-    /// Returns the number of consecutive launches, counted back from the last one, that ended without a result because of the app.
-    /// The launches can be for different requests with the same identifier. Launches that did not start because the agent was
+    /// Returns the number of consecutive launches, counted back from the last launch, that ended without a result because of the
+    /// app. The launches can be for different requests with the same identifier. Launches that did not start because the agent was
     /// killed are not counted.
     package func failedInARow(_ kind: LaunchKind, _ identifier: String) throws -> Int {
         let inARow = try endedLaunches(kind, identifier, limit: 60)
@@ -111,7 +111,7 @@ extension LedgerTransaction {
             sql: "UPDATE launch SET pid = ?, hostStart = ? WHERE id = ?", arguments: [process.pid, process.start, id])
     }
 
-    /// Stores the server's number of the progress notification, or `nil` if the notification was closed.
+    /// Stores the notification server's number of the progress notification, or `nil` if the notification was closed.
     package func setProgressNotice(_ number: Int64?, launch id: Int64) throws {
         try database.run(sql: "UPDATE launch SET noticeID = ? WHERE id = ?", arguments: [number, id])
     }

@@ -96,7 +96,8 @@ package final class Ledger: Sendable {
         case found(Value)
     }
 
-    /// Reads a ledger without opening it for writing. Nothing is created, repaired or migrated. An unfinished change is rolled back.
+    /// Reads a ledger without opening it for writing. Nothing is created, repaired or migrated. An unfinished change is rolled
+    /// back.
     ///
     /// - Parameter body: reads the ledger after its pages were checked. The check reads all pages.
     package static func inspect<Value>(
@@ -117,8 +118,8 @@ package final class Ledger: Sendable {
         }
     }
 
-    /// Opens the same files that a running agent has open. After one of the files was removed, the agent first saves the content and then
-    /// opens the new files.
+    /// Opens the same files that a running agent has open. After one of the files was removed, the agent first saves the content
+    /// and then opens the new files.
     private static func openBesideTheAgent(
         _ directories: AppDirectories, as role: Role, _ wait: WriterWait
     ) throws(StoreError) -> (DatabaseQueue, look: DatabaseQueue?, LedgerFiles) {
@@ -210,7 +211,7 @@ package final class Ledger: Sendable {
     package var isReplaced: Bool { files?.areReplaced ?? false }
 
     /// Saves the ledger after its log or the index of the log was removed while the agent had the file open. The content of this
-    /// file is copied into the ledger. Then other processes may open the ledger again. If the ledger itself was removed, nothing is
+    /// file is copied into the ledger. Then other processes can open the ledger again. If the ledger itself was removed, nothing is
     /// saved. Only for the agent.
     package func save() throws(StoreError) {
         guard let files else { return }
@@ -243,7 +244,8 @@ package final class Ledger: Sendable {
     /// Returns when every write that this process began has ended.
     package func waitForWrites() { queue.inDatabase { _ in } }
 
-    /// Runs `body` in one `BEGIN IMMEDIATE` transaction. The values that `body` reads are current and stay current until the commit.
+    /// Runs `body` in one `BEGIN IMMEDIATE` transaction. The values that `body` reads are current and stay current until the
+    /// commit.
     ///
     /// If the disk is full, the reserved disk space is released. In an app, `body` then runs a second time. The agent has its own
     /// retries.

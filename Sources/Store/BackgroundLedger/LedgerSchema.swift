@@ -76,8 +76,9 @@ enum LedgerSchema {
         return migrator
     }
 
-    /// Adds the classes of requests. The first due request of a class is found by an index, so the cost does not depend on the number of
-    /// requests. SQLite computes the columns, so a running agent of the previous version keeps them correct without knowing them.
+    /// Adds the classes of requests. The first due request of a class is found by an index, so the cost does not depend on the
+    /// number of requests. SQLite computes the columns, so a running agent of the previous version keeps them correct without
+    /// knowing them.
     private static func addRequestClasses(_ database: Database) throws {
         try database.alter(table: "request") { table in
             table.add(column: "runsInLowPowerMode", .boolean).notNull().defaults(to: false)
@@ -320,8 +321,9 @@ enum LedgerSchema {
         }
     }
 
-    /// Adds the names of stored uploads. Before each PUT the agent checks whether a name is taken, and the cost must not depend on the
-    /// number of uploads in the folder. SQLite computes both columns. Both are `NULL` for a receipt that is not valid JSON.
+    /// Adds the names of stored uploads. Before each PUT the agent checks whether a name is taken, and the cost must not depend on
+    /// the number of uploads in the folder. SQLite computes both columns. Both columns are `NULL` for a receipt that is not valid
+    /// JSON.
     private static func addStoredNames(_ database: Database) throws {
         try database.alter(table: "transfer") { table in
             table.add(column: "storedURL", .text).generatedAs(

@@ -19,8 +19,8 @@ package struct NotificationRecord: Codable, Sendable, Equatable {
     package internal(set) var addedAt: Date?
     /// The time at which the notification is shown. `nil` if it is shown at once.
     package internal(set) var dueAt: Date?
-    /// The schedule of a notification with a trigger. The schedule is kept after the notification was shown, because it contains the
-    /// trigger.
+    /// The schedule of a notification with a trigger. The schedule is kept after the notification was shown, because it contains
+    /// the trigger.
     package internal(set) var schedule: NoticeSchedule?
     package internal(set) var deliveredAt: Date?
     package internal(set) var endedAt: Date?
@@ -29,7 +29,7 @@ package struct NotificationRecord: Codable, Sendable, Equatable {
     package internal(set) var trouble: String?
     /// The identifier of the summary that contains the notification.
     package internal(set) var summary: String?
-    /// The server's number of a notification that is being removed from the screen.
+    /// The notification server's number of a notification that is being removed from the screen.
     package internal(set) var leavingID: UInt32?
     /// `true` if the notification may be on the screen under a number that was not recorded.
     package internal(set) var mayStand: Bool?
@@ -38,8 +38,8 @@ package struct NotificationRecord: Codable, Sendable, Equatable {
     package internal(set) var heldUntil: Date?
     /// The parts that are shown, as the delegate chose. `nil` for all parts.
     package internal(set) var presentation: NoticePresentation?
-    /// The time since which the notification is not shown because its category is switched off. `nil` if the category is not switched off,
-    /// or was not checked.
+    /// The time since which the notification is not shown because its category is switched off. `nil` if the category is not
+    /// switched off, or was not checked.
     package internal(set) var silencedAt: Date?
 
     init(_ identifier: String, _ content: NotificationContent, createdAt: Date, dueAt: Date?) {
@@ -56,8 +56,8 @@ package struct NotificationRecord: Codable, Sendable, Equatable {
     /// `true` if the notification will be shown, for the first time or again.
     package var willBeShown: Bool { life.isUnreported || state != .over && schedule?.next != nil }
 
-    /// Returns whether the delegate may still decide about the notification. The time limit is necessary because the process of the
-    /// delegate may have been killed. A changed clock does not make the wait longer.
+    /// Returns whether the notification still waits for the delegate's decision. The time limit is necessary because the process of
+    /// the delegate may have been killed. A changed clock does not make the wait longer.
     package func isHeld(now: Date) -> Bool {
         guard let heldUntil else { return false }
         return heldUntil > now && heldUntil.timeIntervalSince(now) <= 2 * NoticePresentation.patience
@@ -75,7 +75,7 @@ package struct NotificationRecord: Codable, Sendable, Equatable {
     }
 
     /// Makes a repeating notification pending again when its next time has come. A notification on the screen is not changed before
-    /// this time. If a response of the server is missing, the repetition waits for this response.
+    /// this time. If a response of the notification server is missing, the repetition waits for this response.
     package mutating func startNextRepetition(now: Date) {
         guard !life.isUnreported, let next = schedule?.next, next <= now, state != .presenting, state != .withdrawing else {
             return
@@ -128,7 +128,7 @@ package struct NotificationRecord: Codable, Sendable, Equatable {
         schedule?.consume(now: now, zone: zone)
     }
 
-    /// The state of the notification, and the server's number for the notification.
+    /// The state of the notification, and the notification server's number for it.
     package var life: NoticeLife {
         NoticeLife(
             phase: state, serverID: serverID, trouble: trouble, deliveredAt: deliveredAt, endedAt: endedAt, summary: summary,

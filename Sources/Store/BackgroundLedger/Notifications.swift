@@ -94,7 +94,7 @@ extension LedgerTransaction {
         }
     }
 
-    /// Withdraws notifications, including those on the screen.
+    /// Withdraws the notifications that `isMeant` selects, including notifications on the screen.
     ///
     /// - Returns: the notifications before the change.
     @discardableResult
@@ -102,7 +102,7 @@ extension LedgerTransaction {
         try retract(notifications().filter(isMeant), now: now)
     }
 
-    /// Withdraws these notifications, including those on the screen.
+    /// Withdraws these notifications, including notifications on the screen.
     @discardableResult
     package func retract(_ meant: [NotificationRecord], now: Date) throws -> [NotificationRecord] {
         try save(meant) { notice in

@@ -4,8 +4,8 @@ import GRDB
 import ProcessSupport
 import TransferMachines
 
-// The agent's queries of the table of transfers. Each query is an index seek, whatever the number of rows. The index is named in queries
-// whose order matters, because the planner has no statistics and would use the index of states and sort all waiting rows.
+// The agent's queries of the table of transfers. Each query is an index seek, whatever the number of rows. The index is named in
+// queries whose order matters, because the planner has no statistics and would use the index of states and sort all waiting rows.
 extension LedgerTransaction {
     /// The columns of a queued transfer that are needed to choose the next transfer.
     package struct Candidate: Sendable, Equatable {
@@ -61,7 +61,7 @@ extension LedgerTransaction {
         return Self.choice(from: pool, room)
     }
 
-    /// Returns the classes that contain a queued transfer. Usually no class contains one.
+    /// Returns the classes that contain a queued transfer. Usually no class contains a queued transfer.
     private func inhabited(_ classes: [TransferNeeds]) throws -> [TransferNeeds] {
         let queued = "transfer INDEXED BY transferQueue WHERE state = 'queued' AND isSuspended = 0"
         let known = try needs(in: queued)
@@ -108,7 +108,8 @@ extension LedgerTransaction {
         return open
     }
 
-    /// Returns the best transfer of each host and class, host by host. The query steps through the index, whatever the number of rows.
+    /// Returns the best transfer of each host and class, host by host. The query steps through the index, whatever the number of
+    /// rows.
     private func heads(behind host: String) throws -> [Candidate] {
         let queued = "transfer INDEXED BY transferHost WHERE state = 'queued' AND isSuspended = 0"
         let statement = try database.cachedStatement(
@@ -188,7 +189,7 @@ extension LedgerTransaction {
         return (due, untried, next.map { Date(timeIntervalSince1970: $0) })
     }
 
-    /// Makes each transfer that waits because of one of these error codes due at once.
+    /// Ends the wait of each transfer that waits because of one of these error codes.
     package func retryTransfers(waitingWith codes: [Int], now: Date) throws {
         let marks = codes.map(String.init).joined(separator: ", ")
         try database.run(
@@ -242,8 +243,8 @@ extension LedgerTransaction {
 
     /// Returns the uploads into a folder that have begun and are not completed in the ledger.
     ///
-    /// - Parameter part: limits the result to uploads whose names contain this text, without regard to the case of ASCII letters. A
-    ///   few other uploads may be included.
+    /// - Parameter part: limits the result to uploads whose names contain this text, without regard to the case of ASCII letters.
+    ///   The result can also contain a few other uploads.
     package func uploadsWithOpenAnswer(to url: String, except id: Int64, having part: String = "") throws -> [TransferRecord] {
         try TransferRecord.fetchAll(
             database.cachedStatement(
@@ -259,8 +260,8 @@ extension LedgerTransaction {
     /// Returns the addresses of the files that other uploads stored in a folder. The rows of these uploads contain the address of
     /// the folder without secrets.
     ///
-    /// - Parameter beginning: limits the result to names that begin with this text, without regard to the case of ASCII letters; empty for
-    ///   all names.
+    /// - Parameter beginning: limits the result to names that begin with this text, without regard to the case of ASCII letters;
+    ///   empty for all names.
     package func storedUploads(to url: String, except id: Int64, beginning: String = "") throws -> Set<String> {
         let folder = Self.folder(PublicAddress.of(url))
         let lowest = beginning.lowercased()

@@ -90,8 +90,8 @@ extension TransferRecord {
         TransferLife.Facts(
             isUpload: kind == .upload, mayBeRepeated: mayBeRepeated, mayBeCut: mayBeInterrupted, hasBody: bodyFile != nil,
             hasResumablePart: partial?.isResumable == true, hasAnswer: head != nil,
-            // The token refers only to a partial file. It is created only if a partial file exists, because this property is read
-            // at every progress.
+            // The token refers only to a partial file. A token is created only if a partial file exists, because this property is
+            // read at every progress.
             newToken: partial?.isResumable == true ? UUID().uuidString.lowercased() : "")
     }
 
@@ -180,7 +180,8 @@ extension LedgerTransaction {
         return commands
     }
 
-    /// Applies an event to the transfer with this number. Returns `false` if the transfer does not exist, or the event does not change it.
+    /// Applies an event to the transfer with this number. Returns `false` if the transfer does not exist, or the event does not
+    /// change it.
     @discardableResult
     package func handle(_ event: TransferLife.Event, transfer id: Int64, now: Date) throws -> Bool {
         // An event without an effect is not written, because a write sends a change notification.

@@ -88,7 +88,7 @@ package struct TransferRecord: Codable, Sendable, Equatable, Identifiable {
     package var patience: Double?
     /// `true` if an existing file at the destination is replaced. Otherwise the download gets a numbered name.
     package var mayReplace: Bool
-    /// The `FileIdentity` of the only file that may be replaced. `nil` for any file.
+    /// The `FileIdentity` of the only file that the download is allowed to replace. `nil` for any file.
     package var replacedFile: String?
     /// The scheme, host and port of the server, for which the number of connections is limited.
     package var host: String
@@ -219,7 +219,7 @@ extension LedgerTransaction {
         return transfer
     }
 
-    /// Reserves `count` unused task identifiers and returns the first one.
+    /// Reserves `count` unused task identifiers and returns the first of these identifiers.
     package func reserveTaskIdentifiers(_ count: Int) throws -> Int {
         let last = try fact(.lastTaskIdentifier) ?? 0
         try setFact(.lastTaskIdentifier, last + count)
@@ -241,7 +241,7 @@ extension LedgerTransaction {
         if transfer.state.isTerminal { try addEvent(for: transfer, now: now) }
     }
 
-    /// Writes the values that the app may change while the task has not ended.
+    /// Writes the values that the app can change while the task has not ended.
     package func change(
         transfer id: Int64, description: String?, priority: Double, expectedToSend: Int64?, expectedToReceive: Int64?,
         earliestBegin: Date?, now: Date
@@ -322,7 +322,8 @@ extension LedgerTransaction {
                     """), arguments: [session])
     }
 
-    /// Returns the transfer that a new await with this key joins. The transfer is unfinished, or has ended and can still be adopted.
+    /// Returns the transfer that a new await with this key joins. The transfer is unfinished, or has ended and can still be
+    /// adopted.
     ///
     /// If a transfer has used half of its maximum duration, a new await does not join it, because the transfer may soon fail or its
     /// response may be old. Requests that must not be sent twice are always joined.

@@ -3,10 +3,11 @@ import Foundation
 
 /// The free space on the disk of a file.
 package enum DiskSpace {
-    /// Returns the number of bytes that data from a network leaves free for the user and the ledger: 2 % of the disk, at most 64 MiB.
+    /// Returns the number of bytes that data from a network leaves free for the user and the ledger: 2 % of the disk, at most 64
+    /// MiB.
     static func floor(ofTotal bytes: Int64) -> Int64 { min(bytes / 50, 64 << 20) }
 
-    /// Returns the number of bytes that may still be written to the disk of an open file, so that the minimum free space is kept.
+    /// Returns the number of bytes that can still be written to the disk of an open file without using the minimum free space.
     /// `nil` if this is unknown.
     package static func left(on descriptor: Int32) -> Int64? {
         var disk = statvfs()
@@ -21,8 +22,8 @@ package enum DiskSpace {
         return free(disk)
     }
 
-    /// Returns the number of bytes that may still be written to the disk of a folder or file, so that the minimum free space is
-    /// kept. `nil` if this is unknown.
+    /// Returns the number of bytes that can still be written to the disk of a folder or file without using the minimum free space.
+    /// `nil` if this is unknown.
     package static func left(at path: String) -> Int64? {
         var disk = statvfs()
         guard statvfs(path, &disk) == 0, disk.f_blocks > 0 else { return nil }

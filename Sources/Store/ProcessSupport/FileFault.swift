@@ -1,7 +1,7 @@
 import Foundation
 
-/// The meaning of a system error number for a file of the spool, of the ledger or of a store. No other code compares error numbers for
-/// these files.
+/// The meaning of a system error number for a file of the spool, of the ledger or of a store. No other code compares error numbers
+/// for these files.
 package enum FileFault: Equatable, Sendable {
     /// The file, or a folder above it, does not exist.
     case missing

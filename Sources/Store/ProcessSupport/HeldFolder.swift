@@ -52,7 +52,7 @@ package final class HeldFolder: Sendable {
         }
     }
 
-    /// Removes a folder whose process died before the folder got its final name. Such a folder is empty.
+    /// Removes a folder whose process was killed before the folder got its final name. Such a folder is empty.
     private static func removeOldDraft(_ path: String) {
         var found = stat()
         guard lstat(path, &found) == 0, abs(Date().timeIntervalSince1970 - Double(found.st_mtim.tv_sec)) > draftAge else {

@@ -62,7 +62,7 @@ package enum KillPoint: String, CaseIterable, Sendable {
 
     /// Kills this process if it was started with this kill point.
     ///
-    /// - Parameter transfer: the number of the transfer, if the point belongs to one.
+    /// - Parameter transfer: the number of the transfer, if the point belongs to a transfer.
     package static func reach(_ point: KillPoint, _ transfer: Int64? = nil) {
         #if DEBUG
             guard let wanted, wanted.name == point.rawValue || transfer.map({ wanted.name == "\(point.rawValue)#\($0)" }) == true,

@@ -1,7 +1,8 @@
 import Foundation
 import Glibc
 
-/// A socket with a name in the file system: a stream for lines of text between two processes of one user, or a socket for datagrams.
+/// A socket with a name in the file system: a stream for lines of text between two processes of one user, or a socket for
+/// datagrams.
 package struct LocalSocket: ~Copyable, Sendable {
     package let descriptor: Int32
 

@@ -57,7 +57,7 @@ package enum LockHolder {
         }
     }
 
-    /// Returns all processes except this one.
+    /// Returns all processes except this process.
     private static func processes(_ first: Int32?) -> [Int32] {
         [first].compactMap(\.self) + numbers(in: "/proc").filter { $0 != first && $0 != getpid() }
     }

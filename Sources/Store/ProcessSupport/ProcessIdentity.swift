@@ -7,8 +7,9 @@ import Glibc
 /// same number at the same time.
 package struct ProcessIdentity: Sendable, Hashable {
     package let pid: Int32
-    /// The start time in clock ticks after boot, from /proc. The upper bits contain the PID namespace, so that the ledger stores and
-    /// compares one number. The first namespace of a machine has the value 0, because earlier versions stored only the start time.
+    /// The start time in clock ticks after boot, from /proc. The upper bits contain the PID namespace, so that the ledger stores
+    /// and compares one number. The first namespace of a machine has the value 0, because earlier versions stored only the start
+    /// time.
     package let start: Int64
 
     package init(pid: Int32, start: Int64) {
@@ -63,7 +64,7 @@ package struct ProcessIdentity: Sendable, Hashable {
     /// The PID namespace of this process. 0 for the first namespace of the machine, or if the namespace is unknown.
     private static let ownNamespace: Int64 = {
         var information = stat()
-        // The first namespace has this number in every kernel. Others have numbers from 0xF0000000.
+        // The first namespace has this number in every kernel. Other namespaces have numbers from 0xF0000000.
         guard stat("/proc/self/ns/pid", &information) == 0, information.st_ino != 0xEFFF_FFFC else { return 0 }
         return Int64(information.st_ino & 0x0FFF_FFFF)
     }()

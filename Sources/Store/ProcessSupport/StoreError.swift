@@ -4,7 +4,7 @@ import Foundation
 /// do.
 package enum StoreError: Error, Sendable, Equatable, CustomStringConvertible {
     case cannotCreate(path: String, reason: String)
-    /// The folder belongs to another user, or other users may write to it. Another attempt does not help.
+    /// The folder belongs to another user, or other users have the permission to write to it. Another attempt does not help.
     case unsafeFolder(path: String)
     case notADatabase(path: String)
     case newerVersion(path: String)
@@ -44,7 +44,7 @@ package enum StoreError: Error, Sendable, Equatable, CustomStringConvertible {
         return FileFault(number).isPassing ? .troubled(path: path, reason: reason) : .failed(path: path, reason: reason)
     }
 
-    /// `true` if waiting or opening the store again may help. The store itself is intact.
+    /// `true` if the error may end after a wait, or after the store is opened again. The store itself is intact.
     package var isPassing: Bool {
         switch self {
         case .busy, .diskFull, .troubled, .replaced, .unsaved: true
@@ -52,8 +52,8 @@ package enum StoreError: Error, Sendable, Equatable, CustomStringConvertible {
         }
     }
 
-    /// `true` if waiting for some minutes may help, because permissions can change and a disk can be mounted again. Commands report
-    /// these errors at once.
+    /// `true` if the error may end after some minutes, because permissions can change and a disk can be mounted again. Commands
+    /// report these errors at once.
     package var mayPass: Bool {
         switch self {
         case .cannotCreate, .readOnly: true

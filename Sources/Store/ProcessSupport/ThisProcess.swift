@@ -35,7 +35,8 @@ package enum ThisProcess {
     /// `true` if the executable was removed or replaced.
     package static var isDeleted: Bool { Self.executable(of: getpid())?.isDeleted ?? false }
 
-    /// The environment variables of this process. A test that runs a command in its own process sets other variables for the command.
+    /// The environment variables of this process. A test that runs a command in its own process sets other variables for the
+    /// command.
     package static var environment: [String: String] { givenEnvironment ?? ProcessInfo.processInfo.environment }
     @TaskLocal package static var givenEnvironment: [String: String]?
 

@@ -29,10 +29,10 @@ package struct WriterTimeLimit: Sendable {
         (began, filesCheckedAt, movedAt, self.writes) = (now, now, now, writes)
     }
 
-    /// Returns whether waiting longer can help.
+    /// Returns whether a longer wait can succeed.
     ///
     /// - Parameters:
-    ///   - writes: returns the current identities of the database files. Each commit changes one of them.
+    ///   - writes: returns the current identities of the database files. Each commit changes one of these identities.
     ///   - holder: finds the process that holds the lock, which takes some milliseconds. The argument is the number of the process
     ///     that held the lock before.
     package mutating func shouldContinue(

@@ -42,7 +42,8 @@ package final class WriterWait: Sendable {
         return shouldContinue
     }
 
-    /// Returns the pause in microseconds. Hundreds of processes that try every millisecond leave no time for the holder of the lock.
+    /// Returns the pause in microseconds. Hundreds of processes that try every millisecond leave no time for the holder of the
+    /// lock.
     private static func pause(_ round: Int) -> UInt32 { round < 100 ? 100 : round < 1_000 ? 1_000 : 5_000 }
 
     /// Returns the identities of both files, because SQLite writes commits to the log, and copies the log into the database.

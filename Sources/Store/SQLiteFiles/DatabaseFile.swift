@@ -138,7 +138,7 @@ package struct DatabaseFile: Sendable {
         return look
     }
 
-    /// Opens a connection that may write, because SQLite rolls back the journal for the first such connection.
+    /// Opens a connection with write access, because SQLite rolls back the journal for the first such connection.
     private func openToRollBack() throws -> DatabaseQueue {
         var configuration = Configuration()
         let wait = WriterWait(database: path)
@@ -197,7 +197,7 @@ package struct DatabaseFile: Sendable {
 
     // MARK: Opening
 
-    /// The settings of every connection that may write: committed data survives a power cut, and deleted data is overwritten.
+    /// The settings of every connection with write access: committed data survives a power cut, and deleted data is overwritten.
     private static let durability = "PRAGMA synchronous = FULL; PRAGMA secure_delete = ON; "
 
     /// Opens the file and migrates it to this version.
@@ -218,8 +218,8 @@ package struct DatabaseFile: Sendable {
         func connect(makesLog: Bool = false) throws -> DatabaseQueue {
             try self.connect(label, wait, mustWrite: mustWrite, makesLog: makesLog, pragmas)
         }
-        // A complete file is opened without the lock, because a stopped process may hold the lock. The inspection fails while another
-        // process creates the tables, and is then repeated with the lock.
+        // A complete file is opened without the lock, because a stopped process may hold the lock. The inspection fails while
+        // another process creates the tables, and is then repeated with the lock.
         if let (state, look) = try? inspect(), state == .current { return (try connect(), look) }
         return try FileLock.whileHolding(turn, besides: path, isRequired: requiresTurn) {
             let (state, look) = try inspectKnownVersion()

@@ -4,7 +4,7 @@ import Foundation
 import ProcessSupport
 import TransferMachines
 
-/// Computes the digests with which sent and received bytes are compared. It uses libcrypto.
+/// Computes the digests with which sent and received bytes are compared. This type uses libcrypto.
 package enum FileDigest {
     /// Returns the SHA-256 in hex and the size of a file. The file is read in pieces, so the memory use is constant.
     package static func sha256(of url: URL) throws(Snapshot.Failure) -> (digest: String, byteCount: Int64) {
@@ -94,7 +94,7 @@ package struct CryptoHashing: MessageHashing {
     }
 }
 
-/// A digest that is computed while bytes arrive. It is a value type, so a copy continues independently.
+/// A digest that is computed while bytes arrive. The type is a value type, so a copy continues independently.
 package struct RunningDigest: Sendable {
     /// Prepares libcrypto without its exit handler, which frees state that other threads use: an app may call `exit` at any moment.
     fileprivate static let isPrepared = OPENSSL_init_crypto(UInt64(OPENSSL_INIT_NO_ATEXIT), nil) == 1
@@ -144,8 +144,8 @@ package struct RunningDigest: Sendable {
         }
     }
 
-    /// The digest of the bytes that were added. It is empty if the system's libcrypto does not support the algorithm (MD5 and SHA-1
-    /// in FIPS mode).
+    /// The digest of the bytes that were added. The digest is empty if the system's libcrypto does not support the algorithm (MD5
+    /// and SHA-1 in FIPS mode).
     package var bytes: [UInt8] { Context(copyOf: context).finish() }
 
     /// The digest of the bytes that were added, in hex.

@@ -126,8 +126,8 @@ package struct Snapshot: Sendable {
             guard isSame(before.st_mtim, after.st_mtim), before.st_size == after.st_size, count == Int64(after.st_size) else {
                 throw .changedWhileRead(path)
             }
-            // A new name or new permissions also change this time. A program that writes to the file and resets its modification time
-            // changes it as well.
+            // A new name or new permissions also change this time. A program that writes to the file and resets its modification
+            // time changes it as well.
             if !isSame(before.st_ctim, after.st_ctim), try FileDigest.sha256(ofOpenFile: input, path: path).digest != digest {
                 throw .changedWhileRead(path)
             }
@@ -148,8 +148,8 @@ package struct Snapshot: Sendable {
         }
     }
 
-    /// Creates a new file of this process in the spool, which `body` fills. If the file system supports unnamed files, the file has no name
-    /// before it is complete, so a process that is killed leaves nothing.
+    /// Creates a new file of this process in the spool, which `body` fills. If the file system supports unnamed files, the file has
+    /// no name before it is complete, so a process that is killed leaves nothing.
     private static func make(
         _ prefix: String, in directories: AppDirectories,
         _ body: (_ copy: SpoolCopy, _ descriptor: Int32) throws(Failure) -> Snapshot

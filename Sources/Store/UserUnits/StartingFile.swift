@@ -21,7 +21,8 @@ package enum StartingFile {
         chmod(url.path, 0o644)
     }
 
-    /// Creates a folder that only this user may write to, whatever the umask of this process. An existing folder keeps its permissions.
+    /// Creates a folder to which only this user can write, whatever the umask of this process is. An existing folder keeps its
+    /// permissions.
     static func makeFolder(_ url: URL) throws(StoreError) {
         do {
             try FileManager.default.createDirectory(

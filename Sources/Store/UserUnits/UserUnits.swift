@@ -226,8 +226,8 @@ package struct UserUnits: Sendable {
         throw Failure("the user manager did not take the moment of \(name(.timer))")
     }
 
-    /// Restarts the timer, and returns whether it waits for the given time or an earlier one. systemd ignores a line that it does not
-    /// support and still starts the timer, and the user may have added lines.
+    /// Restarts the timer, and returns whether the timer waits for the given time or an earlier time. systemd ignores a line that
+    /// it does not support and still starts the timer, and the user may have added lines.
     private func hasStarted(by instant: Date?) throws(Failure) -> Bool {
         try manager.restart(name(.timer), waits: true)
         guard try manager.startedUnit(of: name(.timer)) == name(.service) else { return false }

@@ -112,7 +112,8 @@ public struct DoctorCommand: BackgroundCommand {
     /// The maximum number of repeated examinations with `--fix`.
     private static let maximumExaminations = 10
 
-    /// Runs the safe fixes, each command once. Their output goes to standard error, because standard output contains the rows.
+    /// Runs the safe fixes, each command once. The output of these commands goes to standard error, because standard output
+    /// contains the rows.
     ///
     /// - Parameter done: The commands that were run.
     /// - Returns: `true` if a command was run now.

@@ -63,7 +63,7 @@ extension URL {
 
             init(url: URL) { self.url = url }
 
-            /// Returns the next line, or `nil` after the last one.
+            /// Returns the next line, or `nil` after the last line.
             /// - Throws: `URLError`, for the same reasons as the iterator of the bytes.
             public mutating func next() async throws -> String? {
                 if lines == nil { lines = try await URLSession.shared.bytes(from: url).0.lines.makeAsyncIterator() }

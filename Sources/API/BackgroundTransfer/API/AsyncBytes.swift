@@ -80,7 +80,7 @@ extension URLSession {
         public struct Iterator: AsyncIteratorProtocol {
             var bytes: AsyncBytes.Iterator
 
-            /// Returns the next line, or `nil` after the last one.
+            /// Returns the next line, or `nil` after the last line.
             /// - Throws: `URLError`, for the same reasons as the iterator of the bytes.
             public mutating func next() async throws -> String? {
                 var line: [UInt8] = []
@@ -103,12 +103,12 @@ final class ByteFeed: Sendable {
     private static let limit = 1 << 20
 
     private struct State {
-        /// The unread bytes. Pieces that arrive before they are requested become one.
+        /// The unread bytes. Pieces that arrive before they are requested are joined.
         var waiting = Data()
         var end: Result<Void, URLError>?
         var response: URLResponse?
         var head: CheckedContinuation<URLResponse, any Error>?
-        /// The waiting readers, the first one first.
+        /// The waiting readers, in the order of their calls.
         var readers: [CheckedContinuation<Data?, any Error>] = []
         var continueWork: @Sendable () -> Void = {}
     }
@@ -169,7 +169,8 @@ final class ByteFeed: Sendable {
         }
     }
 
-    /// Returns the bytes that arrived since the last call. Bytes that arrived before an error are returned before the error is thrown.
+    /// Returns the bytes that arrived since the last call. Bytes that arrived before an error are returned before the error is
+    /// thrown.
     func next() async throws -> Data? {
         try await withCheckedThrowingContinuation { waiting in
             let (known, continueWork) = state.withLock { state -> (Result<Data?, any Error>?, (@Sendable () -> Void)?) in

@@ -82,7 +82,7 @@ extension URLSession {
 }
 
 extension URLSession {
-    /// Returns the session's delegate if `asked` is the task's own delegate and leaves a method out.
+    /// Returns the session's delegate if `asked` is the task's own delegate, which does not implement the method.
     func delegate(
         of task: URLSessionTask, after asked: any URLSessionTaskDelegate
     ) -> (any URLSessionTaskDelegate)? {

@@ -6,12 +6,12 @@ import FoundationNetworking
 /// The authentication method of a challenge about a server's certificate. Declared so that delegates compile. Certificates are
 /// always verified. Delegates are never called with this method, so a delegate cannot pin certificates.
 public let NSURLAuthenticationMethodServerTrust = "NSURLAuthenticationMethodServerTrust"
-/// The authentication method of a challenge for a client certificate. Declared so that delegates compile. Differs from Apple: delegates are
-/// never called with this method.
+/// The authentication method of a challenge for a client certificate. Declared so that delegates compile. Differs from Apple:
+/// delegates are never called with this method.
 public let NSURLAuthenticationMethodClientCertificate = "NSURLAuthenticationMethodClientCertificate"
 
-/// The key of the resume data of a failed upload. Declared so that code compiles. Differs from Apple: no error has this key, because
-/// uploads give no resume data.
+/// The key of the resume data of a failed upload. Declared so that code compiles. Differs from Apple: no error has this key,
+/// because uploads give no resume data.
 public let NSURLSessionUploadTaskResumeData = "NSURLSessionUploadTaskResumeData"
 /// The key of the reason why a network could not be used. Declared so that code compiles. Differs from Apple: no error has this
 /// key. See `URLError.networkUnavailableReason`.
@@ -23,13 +23,14 @@ public final class SecTrust: Sendable {
 }
 
 extension URLProtectionSpace {
-    /// The certificate to evaluate. Differs from Apple: always `nil`. Certificates are always verified, and delegates are not called about
-    /// certificates.
+    /// The certificate to evaluate. Differs from Apple: always `nil`. Certificates are always verified, and delegates are not
+    /// called about certificates.
     public var serverTrust: SecTrust? { nil }
 }
 
 extension URLCredential {
-    /// A credential that trusts a server. An app cannot create one, because the type ``SecTrust`` has no instances.
+    /// Creates a credential that trusts a server. An app cannot call this initializer, because the type ``SecTrust`` has no
+    /// instances.
     public convenience init(trust: SecTrust) { self.init(user: "", password: "", persistence: .none) }
 }
 
@@ -76,13 +77,15 @@ extension URLRequest {
         case user = 1
     }
 
-    /// The party that requested the address, for the system's privacy report. Stored, without effect, because Linux has no such report.
+    /// The party that requested the address, for the system's privacy report. Stored, without effect, because Linux has no such
+    /// report.
     public var attribution: Attribution {
         get { marks.contains("user") ? .user : .developer }
         set { set("user", newValue == .user) }
     }
 
-    /// The name of a header that stores these properties, because Foundation's request has no other place. The header is never sent.
+    /// The name of a header that stores these properties, because Foundation's request has no other place. The header is never
+    /// sent.
     static let marksHeader = "URLRequest-Marks"
 
     private var marks: Set<String> {
@@ -121,11 +124,12 @@ extension URLError {
         case insufficientSystemResources = 2
     }
 
-    /// The reason why the network could not be used. Differs from Apple: always `nil`, because a transfer that may not use the
-    /// current network waits for another network.
+    /// The reason why the network could not be used. Differs from Apple: always `nil`, because a transfer that is not allowed to
+    /// use the current network waits for another network.
     public var networkUnavailableReason: NetworkUnavailableReason? { nil }
 
-    /// The reason why a background task was cancelled. Differs from Apple: always `nil`, because the system cancels no background tasks.
+    /// The reason why a background task was cancelled. Differs from Apple: always `nil`, because the system cancels no background
+    /// tasks.
     public var backgroundTaskCancelledReason: BackgroundTaskCancelledReason? { nil }
 }
 

@@ -5,7 +5,7 @@ import FoundationNetworking
 // (see `DelegateDefaults.swift`), and for the methods of a protocol that the task's delegate does not conform to.
 
 /// A delegate that is passed to its queue. Apple's delegates need not be Sendable, because they are called on one queue.
-struct HeldDelegate: @unchecked Sendable {  // because it is called on the delegate's queue alone
+struct HeldDelegate: @unchecked Sendable {  // because it is called only on the delegate's queue
     let object: any URLSessionDelegate
 
     init?(_ object: (any URLSessionDelegate)?) {

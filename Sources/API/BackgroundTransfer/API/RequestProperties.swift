@@ -9,7 +9,7 @@ enum RequestProperties {
     /// The maximum number of stored entries, because the release of a request is not reported.
     private static let limit = 10_000
 
-    private struct State: @unchecked Sendable {  // because the app may share what it attaches to requests
+    private struct State: @unchecked Sendable {  // because the app may share the values that it attaches to requests
         var marks: [String: [String: Any]] = [:]
         var order: [String] = []
     }
@@ -29,7 +29,7 @@ enum RequestProperties {
         return name
     }
 
-    private struct Held: @unchecked Sendable {  // because the app may share what it attaches to requests
+    private struct Held: @unchecked Sendable {  // because the app may share the values that it attaches to requests
         let marks: [String: Any]
 
         init(_ marks: [String: Any]) { self.marks = marks }

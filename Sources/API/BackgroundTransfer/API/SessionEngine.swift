@@ -20,7 +20,7 @@ protocol SessionEngine: AnyObject, Sendable {
     var delegate: (any URLSessionDelegate)? { get }
     func attach(_ session: URLSession, delegate: (any URLSessionDelegate)?)
 
-    /// - Parameter delegate: the delegate of this task. In a background session it is not asked.
+    /// - Parameter delegate: the delegate of this task. In a background session this delegate is not asked for decisions.
     func data(for request: URLRequest, delegate: (any URLSessionTaskDelegate)?) async throws -> (Data, URLResponse)
     func download(_ source: DownloadSource, delegate: (any URLSessionTaskDelegate)?) async throws -> (URL, URLResponse)
     /// Returns the response headers, and the bytes in the order in which they arrive.

@@ -102,8 +102,8 @@ open class URLProtocol: NSObject {
 
     private static var registry: Registry { AppRuntime.ofWork.part { Registry() } }
 
-    /// Registers a class for ``URLSession/shared``, before the classes that were registered earlier. Other sessions use the classes of
-    /// their configurations.
+    /// Registers a class for ``URLSession/shared``, before the classes that were registered earlier. Other sessions use the classes
+    /// of their configurations.
     ///
     /// - Returns: `false` if the class is not a subclass of ``URLProtocol``.
     @discardableResult
@@ -138,7 +138,7 @@ public protocol URLProtocolClient: NSObjectProtocol {
     /// Reports a redirect. The task's delegate chooses the next request. This load then ends, and another load begins for the
     /// chosen request.
     func urlProtocol(_ protocol: URLProtocol, wasRedirectedTo request: URLRequest, redirectResponse: URLResponse)
-    /// Reports that a cached response may be used. Differs from Apple: does nothing, because sessions pass no cached response.
+    /// Reports that a cached response can be used. Differs from Apple: does nothing, because sessions pass no cached response.
     func urlProtocol(_ protocol: URLProtocol, cachedResponseIsValid cachedResponse: CachedURLResponse)
     /// Reports the response headers, before the first byte.
     ///

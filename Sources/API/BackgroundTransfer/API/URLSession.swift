@@ -9,7 +9,7 @@ import FoundationNetworking
 /// **Differs from Apple.** The async methods and the methods with completion handlers work on a background session: they submit the
 /// transfer and await it. If the await is cancelled, the connection continues for the grace time. During this time a task with an
 /// equal request (``downloadTask(with:)-(URLRequest)``, ``uploadTask(with:fromFile:)``) adopts the transfer and delivers it through
-/// `.backgroundTask(.urlSession(…))`. Awaits of equal requests on one background session share one transfer. Several processes may
+/// `.backgroundTask(.urlSession(…))`. Awaits of equal requests on one background session share one transfer. Several processes can
 /// have sessions with one identifier at the same time. Each event is reported by only one of these sessions.
 ///
 /// Not supported on both kinds of session: stream tasks (they fail with `URLError.unsupportedURL`), informational responses,
@@ -18,7 +18,7 @@ import FoundationNetworking
 /// stored credentials and ``URLProtocol``.
 ///
 /// Import only this module, because FoundationNetworking also has a type of this name.
-open class URLSession: NSObject, @unchecked Sendable {  // because its engine guards what changes
+open class URLSession: NSObject, @unchecked Sendable {  // because its engine guards all mutable state
     /// The decisions about a delayed request.
     public enum DelayedRequestDisposition: Int, Sendable {
         case continueLoading = 0
@@ -117,8 +117,8 @@ open class URLSession: NSObject, @unchecked Sendable {  // because its engine gu
     /// The delegate of the session. `nil` after the session became invalid.
     open var delegate: (any URLSessionDelegate)? { engine.delegate }
 
-    /// Resumes many tasks of this session at once. A background session resumes them in one durable commit. For hundreds of tasks,
-    /// this takes much less time than one commit for each task. Beyond Apple.
+    /// Resumes many tasks of this session at once. A background session resumes these tasks in one durable commit. For hundreds of
+    /// tasks, this takes much less time than one commit for each task. Beyond Apple.
     public func resume(_ tasks: [URLSessionTask]) { engine.resume(tasks) }
 
     /// Releases the delegate when the tasks that this process resumed have ended. Transfers of earlier processes continue.
@@ -192,7 +192,7 @@ open class URLSession: NSObject, @unchecked Sendable {  // because its engine gu
     }
 
     /// Makes a task that uploads a file. In a background session the upload continues after this process ends. `resume()` copies
-    /// the file, so the file may be changed or deleted later. The method GET becomes PUT.
+    /// the file, so the app can change or delete the file later. The method GET becomes PUT.
     open func uploadTask(with request: URLRequest, fromFile file: URL) -> URLSessionUploadTask {
         made(URLSessionUploadTask(session: self, request: request, body: .file(file)))
     }

@@ -112,8 +112,8 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {  
         case interactive = 2
         case aggregate = 3
     }
-    /// The proxies of the session. If `nil`, or if no proxy is enabled, the proxies of the environment (`https_proxy`, `no_proxy`) are
-    /// used.
+    /// The proxies of the session. If `nil`, or if no proxy is enabled, the proxies of the environment (`https_proxy`, `no_proxy`)
+    /// are used.
     ///
     /// Differs from Apple: if a proxy is enabled, each task fails with `URLError.unsupportedURL`, because the task's requests would
     /// not use this proxy.
@@ -248,7 +248,7 @@ extension URLSessionConfiguration {
         switch tlsMinimumSupportedProtocolVersion {
         case .TLSv10: .v10
         case .TLSv11: .v11
-        // DTLS is not used for requests. Its oldest version is the same as for TLS.
+        // DTLS is not used for requests. A version of DTLS has the effect of TLS 1.2.
         case .TLSv12, .DTLSv10, .DTLSv12: .v12
         case .TLSv13: .v13
         }

@@ -10,7 +10,7 @@ import TransferMachines
 /// after this process ends.
 ///
 /// Differs from Apple: if a task of a background session is never resumed, it ends with its process.
-open class URLSessionTask: NSObject, ProgressReporting, @unchecked Sendable {  // because the mutex guards what changes
+open class URLSessionTask: NSObject, ProgressReporting, @unchecked Sendable {  // because the mutex guards all mutable state
     /// The states of a task.
     public enum State: Int, Sendable {
         case running = 0
@@ -137,8 +137,8 @@ open class URLSessionTask: NSObject, ProgressReporting, @unchecked Sendable {  /
     /// A delegate for this task, called instead of the session's delegate. For methods that this delegate does not implement, the
     /// session's delegate is called. Set this delegate before ``resume()``.
     ///
-    /// Differs from Apple: tasks of background sessions also have a delegate. If the session has no delegate, this process receives only
-    /// the end of this task. If this process has ended, the app is launched for the end.
+    /// Differs from Apple: tasks of background sessions also have a delegate. If the session has no delegate, this process receives
+    /// only the end of this task. If this process has ended, the app is launched for the end.
     open var delegate: (any URLSessionTaskDelegate)? {
         get { facts.withLock { $0.delegate }?.object as? any URLSessionTaskDelegate }
         set {
@@ -195,7 +195,7 @@ open class URLSessionTask: NSObject, ProgressReporting, @unchecked Sendable {  /
     /// Suspends the task. Received bytes are kept. ``resume()`` continues the task, in this process or a later process.
     open func suspend() { session.engine.suspend(self) }
 
-    /// Ends the task. Its delegate receives `URLError.cancelled`.
+    /// Ends the task. The task's delegate receives `URLError.cancelled`.
     open func cancel() { session.engine.cancel(self) }
 }
 
@@ -356,8 +356,8 @@ open class URLSessionUploadTask: URLSessionDataTask, @unchecked Sendable {  // b
     /// - Parameters:
     ///   - preparing: changes the copy before the copy is hashed, for example removes metadata from a photo. Returns whether it
     ///     changed the copy. An error that it throws is rethrown, and no copy is kept. Only the closure of the first call is used.
-    ///   - checking: checks the descriptor of the file before it is copied, because the file at a path can change at any moment. An error
-    ///     that it throws is rethrown, and no copy is made.
+    ///   - checking: checks the descriptor of the file before it is copied, because the file at a path can change at any moment. An
+    ///     error that it throws is rethrown, and no copy is made.
     @discardableResult
     public func takeSnapshot(
         preparing: ((URL) throws -> Bool)? = nil, checking: ((Int32) throws -> Void)? = nil

@@ -30,7 +30,8 @@ open class URLSessionTaskMetrics: NSObject, @unchecked Sendable {  // because it
     public let taskInterval: DateInterval
     /// The number of redirects. Always 0 for a background task: the agent follows redirects and does not count them.
     public let redirectCount: Int
-    /// The metrics of each request of an ordinary task. A background task has only the metrics of the request that received the response.
+    /// The metrics of each request of an ordinary task. A background task has only the metrics of the request that received the
+    /// response.
     public let transactionMetrics: [URLSessionTaskTransactionMetrics]
     /// The number of requests that were sent. After interruptions, the number is greater than one. Beyond Apple.
     public let attemptCount: Int

@@ -63,7 +63,8 @@ public struct UploadDelivery: Sendable, Equatable {
     /// (or the next free name). The request's URL is the folder, `…/remote.php/dav/files/USER/FOLDER/`.
     public static func nextcloud(fileName: String) -> Self { Self(UploadWay(.nextcloud), fileName: fileName) }
 
-    /// Returns a delivery as an asset of the Immich server at the request's URL. If Immich already has the asset, the upload succeeds.
+    /// Returns a delivery as an asset of the Immich server at the request's URL. If Immich already has the asset, the upload
+    /// succeeds.
     public static func immich(fileName: String, contentType: String) -> Self {
         Self(UploadWay(.immich), fileName: fileName, contentType: contentType)
     }

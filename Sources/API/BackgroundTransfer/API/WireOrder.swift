@@ -18,9 +18,9 @@ struct WireOrder: Sendable {
     var allowsConstrained: Bool
 
     /// - Parameter streams: `true` if a body that is a stream is accepted. The caller sends the stream.
-    /// - Throws: `URLError`: `.unsupportedURL` if the scheme is not http or https, if a proxy is configured, and for a background session
-    ///   if the body is a stream or the agent cannot make the request; `.badURL` for an invalid port or method, and for a header that
-    ///   cannot be sent; `.dataLengthExceedsMaximum` for a GET with a body, as since iOS 13.
+    /// - Throws: `URLError`: `.unsupportedURL` if the scheme is not http or https, if a proxy is configured, and for a background
+    ///   session if the body is a stream or the agent cannot make the request; `.badURL` for an invalid port or method, and for a
+    ///   header that cannot be sent; `.dataLengthExceedsMaximum` for a GET with a body, as since iOS 13.
     init(
         _ request: URLRequest, _ configuration: URLSessionConfiguration, defaultMethod: String = "GET", streams: Bool = false
     ) throws {

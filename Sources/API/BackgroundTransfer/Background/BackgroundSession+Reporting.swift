@@ -6,14 +6,14 @@ import Synchronization
 import TransferMachines
 
 // The calls of the delegate. The session reports every ended transfer that was not reported to the app: first the transfers of
-// earlier processes, then the transfers that end during this process. It also reports progress. Ends are reported one at a time, in
-// their order, on the delegate's queue.
+// earlier processes, then the transfers that end during this process. The session also reports progress. Ends are reported one at a
+// time, in their order, on the delegate's queue.
 extension BackgroundSession {
     /// The state of reading the ledger for events of the delegate.
     enum ReadPhase {
         case idle
         case planned
-        /// The delegate is being called. The session does not become invalid during the call.
+        /// The delegate is being called. During this call the session does not become invalid.
         case reporting(thenAgain: Bool)
 
         var isReporting: Bool { if case .reporting = self { true } else { false } }
@@ -97,8 +97,8 @@ extension BackgroundSession {
     }
 
     private func readEvents(_ session: URLSession) {
-        // All claimed events are reported before the process exits. An event that was reported but not acknowledged would be reported
-        // again.
+        // All claimed events are reported before the process exits. An event that was reported but not acknowledged would be
+        // reported again.
         var isRead = false
         defer {
             let isWanted = state.withLock { state in

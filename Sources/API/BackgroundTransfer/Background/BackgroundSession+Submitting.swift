@@ -89,7 +89,7 @@ extension BackgroundSession {
     }
 
     /// Throws if another unfinished download has the same destination. If an earlier download has ended after the task was made,
-    /// the file of that download is at the destination and may be replaced.
+    /// the file of that download is at the destination and will be replaced.
     private static func claimDestination(
         _ record: inout TransferRecord, _ facts: URLSessionTask.Facts, _ transaction: LedgerTransaction
     ) throws {

@@ -49,7 +49,8 @@ final class BackgroundSession: SessionEngine {
 
     enum Life: Equatable {
         case open
-        /// The session accepts no more tasks. It becomes invalid when the last task ended and the waiting events were read once.
+        /// The session accepts no more tasks. The session becomes invalid when the last task has ended and the waiting events were
+        /// read once.
         case ending(hasReadLedger: Bool)
         case invalid
     }
@@ -71,7 +72,7 @@ final class BackgroundSession: SessionEngine {
         }
     }
 
-    /// The process of this session. On a test host, one of several in the test's process.
+    /// The process of this session. On a test host, this is one of several simulated processes in the test's process.
     let process: ProcessIdentity
     let launch: LaunchContext?
     /// The number of the process on a test host.
@@ -130,8 +131,8 @@ final class BackgroundSession: SessionEngine {
             defer { state.isAttached = state.isAttached || state.delegate != nil }
             return (state.watch != nil, state.delegate != nil && !state.isAttached)
         }
-        // While this process is attached, the agent launches no other process for the session's events. Without a delegate, this process
-        // receives only the events for which its handlers wait.
+        // While this process is attached, the agent launches no other process for the session's events. Without a delegate, this
+        // process receives only the events for which its handlers wait.
         if isNewlyAttached {
             DurableWrites.shared.commit("background session \(identifier): its delegate", startsAgent: false) {
                 [identifier, process] in try $0.attach(session: identifier, process: process)
@@ -302,7 +303,7 @@ final class BackgroundSession: SessionEngine {
         }
         end(task, failure)
         let isReceived = facts.completion != nil || facts.isRefusalRead || task.receiver(or: delegate) != nil
-        // An app that cancelled the task, or invalidated its session, already knows the reason.
+        // No message is printed if the app cancelled the task or invalidated the session, because the app caused this error.
         guard !facts.isCompleted, !isReceived, failure.code != .cancelled else { return }
         let address = task.originalRequest?.url.map { PublicAddress.of($0.absoluteString) } ?? "an unknown address"
         logError("the transfer for \(address) was not queued: \(failure.localizedDescription)")
@@ -363,7 +364,8 @@ final class BackgroundSession: SessionEngine {
         considerEnding()
     }
 
-    /// Makes the session invalid when the tasks that this process resumed have ended and the delegate has received all waiting events.
+    /// Makes the session invalid when the tasks that this process resumed have ended and the delegate has received all waiting
+    /// events.
     func considerEnding() {
         let ended = state.withLock { state -> (URLSession, HeldDelegate?)? in
             let hasTasks = state.tasks.values.contains { $0.facts.withLock { $0.isBegun && !$0.isCompleted } }

@@ -4,7 +4,8 @@ struct LedgerReadPace {
     /// The average time between two reads in seconds, and the number of reads without a pause.
     private static let (interval, burst) = (Duration.seconds(0.03), 12.0)
 
-    /// The time at which the budget of all reads so far is used up (the "theoretical arrival time" of the generic cell rate algorithm).
+    /// The time at which the budget of all reads so far is used up (the "theoretical arrival time" of the generic cell rate
+    /// algorithm).
     private var paid: ContinuousClock.Instant?
 
     mutating func add(_ look: ContinuousClock.Instant) { paid = max(paid ?? look, look) + Self.interval }

@@ -4,7 +4,8 @@ import FoundationNetworking
 
 /// The steps of a background task from its first `resume()` to its row in the ledger.
 ///
-/// The file of an upload is copied during these steps, and other threads may cancel, suspend, change or resume the task at the same time.
+/// The file of an upload is copied during these steps. Other threads can cancel, suspend, change or resume the task at the same
+/// time.
 enum TaskEntry: Sendable {
     case none
     case beginning(Beginning)

@@ -12,7 +12,7 @@ struct EndedTransfer {
     let release: @Sendable () -> Void
 }
 
-/// One await of one transfer that the agent makes.
+/// A single await of a transfer that the agent makes.
 struct WaitingTransfer: Sendable {
     let transfer: Int64
     let waiter: Int64

@@ -5,8 +5,8 @@ import TransferMachines
 /// The state of a transfer of a background session at one moment. Any process of the app may have created the transfer. Read the
 /// status again to see later changes.
 ///
-/// Differs from Apple: on iOS an app sees only the tasks of its own sessions. Here a command, a settings window or a test can list all
-/// transfers.
+/// Differs from Apple: on iOS an app sees only the tasks of its own sessions. Here a command, a settings window or a test can list
+/// all transfers.
 public struct BackgroundTransferStatus: Sendable, Identifiable, Equatable {
     /// The directions of a transfer.
     public enum Kind: String, Sendable {
@@ -37,7 +37,7 @@ public struct BackgroundTransferStatus: Sendable, Identifiable, Equatable {
         }
     }
 
-    /// The number of the transfer. It is unique in the app and equal to the task's ``URLSessionTask/transferNumber``.
+    /// The number of the transfer. The number is unique in the app and equal to the task's ``URLSessionTask/transferNumber``.
     public let id: Int64
     /// The identifier of the transfer's background session.
     public let session: String

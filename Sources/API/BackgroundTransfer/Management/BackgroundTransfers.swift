@@ -226,8 +226,8 @@ public enum BackgroundTransfers {
     /// - Parameters:
     ///   - action: the action.
     ///   - selection: the transfers.
-    ///   - renewal: called before anything changes, for each upload that may continue. It returns the current credentials of the
-    ///     upload's server; if it returns `nil`, the stored credentials are used.
+    ///   - renewal: called before any change, for each upload that can continue. The closure returns the current credentials of the
+    ///     upload's server. If the closure returns `nil`, the stored credentials are used.
     /// - Returns: the changes.
     /// - Throws: if the ledger cannot be written. In this case nothing has changed.
     @discardableResult

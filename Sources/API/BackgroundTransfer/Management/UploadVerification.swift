@@ -158,7 +158,7 @@ private struct UploadCheck {
     /// A configuration that limits the time and the size of the response, so that every check ends.
     private var configuration: URLSessionConfiguration {
         let configuration = URLSessionConfiguration.ephemeral
-        // The check needs the server's current file, so no cache may respond.
+        // The check needs the server's current file, so no cache is used.
         (configuration.urlCache, configuration.requestCachePolicy) = (nil, .reloadIgnoringLocalAndRemoteCacheData)
         // Without a cookie storage Foundation creates no folder for cookies.
         configuration.httpCookieStorage = nil

@@ -79,7 +79,7 @@ struct DataAddress: Equatable {
     }
 }
 
-/// A protocol for `file:` addresses, which reads files that this process may read.
+/// A protocol for `file:` addresses, which reads files for which this process has read permission.
 final class FileAddressProtocol: URLProtocol {
     /// The number of bytes per read.
     private static let piece = 256 << 10

@@ -27,7 +27,7 @@ final class CustomLoad: NSObject, URLProtocolClient, @unchecked Sendable {  // b
         (self.run, self.attempt, self.limit, task) = (run, attempt, limit, run.task)
     }
 
-    /// - Parameter idleTimeout: the number of seconds that the protocol may be silent.
+    /// - Parameter idleTimeout: the maximum number of seconds without a call of the protocol.
     func begin(_ kind: URLProtocol.Type, _ request: URLRequest, idleTimeout: Double) {
         watchForSilence(within: idleTimeout)
         queue.async { [self] in
@@ -134,7 +134,8 @@ final class CustomLoad: NSObject, URLProtocolClient, @unchecked Sendable {  // b
 }
 
 extension URLError {
-    /// Creates a URL error for any error, because the errors of a session are URL errors. Another error becomes the underlying error.
+    /// Creates a URL error for any error, because the errors of a session are URL errors. Another error becomes the underlying
+    /// error.
     init(bridging error: any Error) {
         if let error = error as? URLError {
             self = error

@@ -18,8 +18,8 @@ enum Delivery: Sendable {
     }
 }
 
-/// The calls that a delegate may not receive yet, in their order. Calls wait while the delegate has not decided about the response
-/// headers, or while the task is suspended. Many small pieces of a body are joined.
+/// The delegate calls that have to wait, in their order. Calls wait while the delegate has not decided about the response headers,
+/// or while the task is suspended. Many small pieces of a body are joined.
 struct DeferredDeliveries: Sendable {
     /// The number of deliveries that are stored without being joined.
     static let mostApart = 64

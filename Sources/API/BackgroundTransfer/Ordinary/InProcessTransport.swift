@@ -15,7 +15,7 @@ package protocol TestWire: Sendable {
     func continueWork(_ attempt: AttemptID)
 }
 
-/// The transport of this process's ordinary sessions. Its thread sleeps while nothing is transferred.
+/// The transport of this process's ordinary sessions. The transport's thread sleeps while nothing is transferred.
 package final class InProcessTransport: Sendable {
     static var shared: InProcessTransport { AppRuntime.shared.part { InProcessTransport(onTestHost: nil) } }
 

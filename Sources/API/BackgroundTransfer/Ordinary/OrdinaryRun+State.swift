@@ -3,7 +3,7 @@ import Foundation
 import FoundationNetworking
 import TransferMachines
 
-// The state of a task. It is changed only under the run's lock.
+// The state of a task. This state is changed only under the run's lock.
 extension OrdinaryRun {
     typealias Call = @Sendable () -> Void
 

@@ -13,8 +13,8 @@ final class OrdinaryRun: TaskRun {
     let original: URLSessionTask
     /// The current task of the run, because a data task may become a download.
     private let owner: Mutex<URLSessionTask>
-    /// The transport at the start of the task. It is stored, because a task that continues after its test must not use another
-    /// network.
+    /// The transport at the start of the task. The transport is stored, because a task that continues after its test must not use
+    /// another network.
     private let transport = InProcessTransport.shared
     private let number: Int64
     /// The launch that began the task.
@@ -101,7 +101,7 @@ final class OrdinaryRun: TaskRun {
 
     /// Returns the request to send, or `nil` if a protocol responds.
     ///
-    /// - Parameter adding: the configuration. Its values are used where the request has no value.
+    /// - Parameter adding: the configuration. The request receives each value of the configuration that it does not contain.
     func order(of request: URLRequest, adding configuration: URLSessionConfiguration) throws -> WireOrder? {
         if try engine.protocolClass(for: request, task) != nil { return nil }
         // The default method of an upload is PUT. A redirect has an explicit method.
@@ -162,8 +162,8 @@ final class OrdinaryRun: TaskRun {
         load.begin(kind, asSeenByProtocol(request), idleTimeout: WireOrder.idleTimeout(request, configuration))
     }
 
-    /// Returns the request for a protocol, as on iOS: with the configuration's headers, which are only for the first server, and with the
-    /// body as a stream.
+    /// Returns the request for a protocol, as on iOS: with the configuration's headers, which are only for the first server, and
+    /// with the body as a stream.
     private func asSeenByProtocol(_ request: URLRequest) -> URLRequest {
         var seen = request
         let (redirects, dropsBody) = state.withLock { ($0.redirects, $0.dropsBody) }

@@ -3,8 +3,8 @@ import FoundationNetworking
 import Synchronization
 import TransferMachines
 
-/// An ordinary session. It runs the agent's transport in this process, and makes one attempt per task. Only the bytes of downloads
-/// are written to the disk.
+/// An ordinary session. The session runs the agent's transport in this process, and makes one attempt per task. Only the bytes of
+/// downloads are written to the disk.
 final class OrdinarySession: SessionEngine {
     private struct State {
         weak var session: URLSession?
@@ -20,7 +20,7 @@ final class OrdinarySession: SessionEngine {
 
     private enum Life {
         case open
-        /// The session accepts no more tasks. It becomes invalid when the last task ended.
+        /// The session accepts no more tasks. The session becomes invalid when the last task has ended.
         case ending
         case invalid
     }
@@ -46,8 +46,8 @@ final class OrdinarySession: SessionEngine {
     // MARK: The choice of a protocol
 
     /// Returns the protocol that responds instead of the network, or `nil` if no protocol responds.
-    /// - Throws: `URLError.unsupportedURL` for a class that is not a protocol of this module, because the request must not go to the
-    ///   network instead.
+    /// - Throws: `URLError.unsupportedURL` for a class that is not a protocol of this module, because the request must not go to
+    ///   the network instead.
     func protocolClass(for request: URLRequest, _ task: URLSessionTask) throws -> URLProtocol.Type? {
         let chosen = isShared ? URLProtocol.registeredClasses(for: request.url) : configuration.protocolClasses ?? []
         for kind in chosen + AddressProtocols.all {

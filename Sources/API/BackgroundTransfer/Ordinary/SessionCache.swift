@@ -7,8 +7,8 @@ struct CachedAnswer: Sendable {
     var response: HTTPURLResponse
     var data: Data
 
-    /// Returns `nil` if the stored response does not belong to this request. Foundation's cache finds a stored response by host and path
-    /// only.
+    /// Returns `nil` if the stored response does not belong to this request. Foundation's cache finds a stored response by host and
+    /// path only.
     init?(_ cached: CachedURLResponse, for request: URLRequest) {
         guard let response = cached.response as? HTTPURLResponse, let url = request.url,
             Self.name(response.url) == Self.name(url)
@@ -31,8 +31,8 @@ struct CachedAnswer: Sendable {
 
     var head: ResponseHead { Self.head(response) }
 
-    /// Returns the response in the form for the disk. The class is Foundation's, because a stored class of this module would be bound to
-    /// the module's name.
+    /// Returns the response in the form for the disk. The class is Foundation's, because a stored class of this module would be
+    /// bound to the module's name.
     ///
     /// - Parameter received: the time of arrival, used if the server does not send the time of the response.
     static func kept(_ response: HTTPURLResponse, _ data: Data, received: Date) -> CachedURLResponse? {
@@ -56,7 +56,7 @@ struct SessionCache {
         case missing
     }
 
-    /// One response may use at most this fraction of the cache (1/20), as on iOS.
+    /// A single response can use at most this fraction of the cache (1/20), as on iOS.
     private static let largestPart = 20
 
     private let cache: URLCache?

@@ -72,7 +72,7 @@ struct SessionCookies: Sendable {
 
     static func areSet(by head: ResponseHead) -> Bool { head.headers.contains { $0.name.lowercased() == "set-cookie" } }
 
-    /// Returns the cookies that a response may set. If several cookies have the same key, the last cookie is returned.
+    /// Returns the cookies that a response is allowed to set. If several cookies have the same key, the last cookie is returned.
     ///
     /// - Parameter held: the cookies in the store.
     private static func cookies(of head: ResponseHead, from url: URL, beside held: [HTTPCookie], now: Date) -> [HTTPCookie] {
@@ -132,7 +132,8 @@ struct SessionCookies: Sendable {
 
     private static func isSecure(_ url: URL) -> Bool { url.scheme?.lowercased() == "https" }
 
-    /// Replaces a cookie's `Max-Age` by an `Expires` date, because Foundation supports only the date. Source of the rule: RFC 6265, 5.3.3.
+    /// Replaces a cookie's `Max-Age` by an `Expires` date, because Foundation supports only the date. Source of the rule: RFC 6265,
+    /// 5.3.3.
     static func dated(_ header: String, _ now: Date) -> String {
         let parts = header.split(separator: ";")
         func value(of name: String, _ part: Substring) -> String? {
@@ -157,7 +158,8 @@ struct SessionCookies: Sendable {
         return path == cookie.path || path.hasPrefix(cookie.path.hasSuffix("/") ? cookie.path : cookie.path + "/")
     }
 
-    /// Sets the path of a cookie without an absolute path to the folder of its address. Source of the rule: RFC 6265, 5.1.4 and 5.2.4.
+    /// Sets the path of a cookie without an absolute path to the folder of its address. Source of the rule: RFC 6265, 5.1.4 and
+    /// 5.2.4.
     static func placed(_ header: String, _ url: URL) -> String {
         let parts = header.split(separator: ";", omittingEmptySubsequences: false)
         func isPath(_ part: Substring) -> Bool {
@@ -170,8 +172,9 @@ struct SessionCookies: Sendable {
         return (parts.filter { !isPath($0) } + [" Path=\(folder.isEmpty ? "/" : folder)"]).joined(separator: ";")
     }
 
-    /// Returns whether a response may set the cookie. A response cannot set a cookie for all hosts of a top-level domain, or for
-    /// another host. A response over http cannot set a cookie that is marked as secure. Source of the rule: RFC 6265bis, 5.7.
+    /// Returns whether a response is allowed to set the cookie. A response cannot set a cookie for all hosts of a top-level domain,
+    /// or for another host. A response over http cannot set a cookie that is marked as secure. Source of the rule: RFC 6265bis,
+    /// 5.7.
     ///
     /// The list of public suffixes (for example `github.io`) is not used. So a page of one site below such a suffix can set cookies
     /// for other sites below this suffix.
