@@ -27,8 +27,8 @@ package struct TransferReport: Encodable {
     package let note: OrNull<String>
     package let receipt: OrNull<Receipt>
 
-    /// The address of the file on the server, and the kind of proof that the server has the file: `answer` (the server confirmed
-    /// the upload), `length` (the size matches), `content` (blocks match) or `digest` (the digest matches).
+    /// The address of the file on the server, and the kind of proof that the server has the file. The kinds are `answer` (the
+    /// server confirmed the upload), `length` (the size matches), `content` (blocks match) and `digest` (the digest matches).
     package struct Receipt: Encodable {
         package let url: String
         package let byteCount: Int64

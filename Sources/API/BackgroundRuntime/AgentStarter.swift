@@ -94,8 +94,8 @@ package struct AgentStarter: Sendable {
     }
 
     /// Starts an agent if no agent is running, and returns whether the agent keeps running. If no agent was running, this takes up
-    /// to three seconds. If a user manager did not start an agent, this takes up to three seconds more, because the manager may
-    /// hang or its unit may start another program.
+    /// to three seconds. If a user manager did not start an agent, this takes up to three seconds more. The manager may hang, or
+    /// the unit may start another program.
     package func bringBack() async throws -> RestartResult {
         if isRunning { return .runs }
         for asksManager in startingUnits == nil ? [false] : [true, false] {

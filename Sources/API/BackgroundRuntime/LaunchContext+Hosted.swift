@@ -5,8 +5,8 @@ extension LaunchContext {
     /// Waits half a second, or longer on a busy computer. During this time, code after the completion of a task can run, for
     /// example code that submits the next task.
     ///
-    /// A process on a test host does not end. On a test host, the method yields several times, also on the main actor, and makes a
-    /// few short pauses, because other programs may delay the thread of this code. Virtual time does not pass.
+    /// A process on a test host does not end. On a test host, the method yields several times, also on the main actor. It also
+    /// makes a few short pauses, because other programs may delay the thread of this code. Virtual time does not pass.
     package static func graceAfterResult() async {
         let runtime = AppRuntime.shared
         guard runtime.isHosted else {

@@ -35,8 +35,8 @@ package struct WorkContext: Sendable {
         return {
             AppRuntime.$isTestHosted.withValue(hosted.isTestHosted) {
                 AppRuntime.$ofBlock.withValue(hosted.runtime) {
-                    // The launch is set only if it is still running, because a session that the app keeps may be used after the end
-                    // of the launch that created it.
+                    // The launch is set only if it is still running. The app may use a session after the end of the launch that
+                    // created the session.
                     LaunchContext.$own.withValue(hosted.launch.flatMap { $0.isLiving ? $0 : nil }) {
                         HostedCommand.$current.withValue(hosted.command) {
                             ThisProcess.$givenEnvironment.withValue(hosted.environment) { body() }

@@ -2,7 +2,7 @@ import Foundation
 
 extension NSString {
     /// Returns a text of the app's main bundle for a notification, with its arguments inserted. Differs from Apple: the text is
-    /// read from the bundle at once, and not when the notification is shown, because the agent does not have the app's texts.
+    /// read from the bundle at once, and not when the notification is shown. The agent does not have the app's texts.
     ///
     /// - Parameters:
     ///   - key: the key of the text. If the bundle does not contain the key, the key itself is used as the text.

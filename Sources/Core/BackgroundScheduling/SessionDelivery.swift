@@ -2,7 +2,7 @@ import Foundation
 
 /// Decides when the finished transfers of a session are delivered to the app.
 ///
-/// Differs from Apple's platforms: the end of each task is delivered without waiting for the other tasks of the session, so that a
+/// Differs from Apple's platforms: the end of each task is delivered without waiting for the other tasks of the session. So a
 /// stalled transfer does not delay other transfers. Transfers that finish close together share one launch.
 package enum SessionDelivery {
     /// The maximum number of seconds for which the oldest undelivered event waits for more events.

@@ -1,6 +1,6 @@
 /// Records whether the server may have the file of an upload under the name to which the upload sent the file.
 ///
-/// All protocols that choose a name use this type and follow one rule: if the response to an upload was lost, or a later response
+/// All protocols that choose a name use this type and follow one rule. If the response to an upload was lost, or a later response
 /// contradicts it, the upload checks the first name before it uses another name.
 ///
 /// Some servers show a new file, or its length, a moment late. Some servers process a request after its connection was lost. So a

@@ -130,8 +130,8 @@ extension ResponseHead {
     /// `true` for any redirect over http.
     var mayLeadToALogIn: Bool { isRedirect && isUnencrypted }
 
-    /// `true` for a redirect to a login page: at another host or port, at a path with such a word, or with the requested path in
-    /// its query. A gateway for single sign-on responds like that, also over https.
+    /// `true` for a redirect to a login page. Such a page is at another host or port, at a path that contains a word for a login,
+    /// or has the requested path in its query. A gateway for single sign-on responds like that, also over https.
     var leadsToALogInPage: Bool {
         guard isRedirect, let (base, target) = redirection else { return false }
         if target.host?.lowercased() != base.host?.lowercased() { return true }

@@ -1,6 +1,6 @@
 import Foundation
 
-/// A resumable upload of the IETF (draft-ietf-httpbis-resumable-upload): POST creates a place for the file on the server, HEAD
+/// A resumable upload of the IETF (draft-ietf-httpbis-resumable-upload). POST creates a place for the file on the server. HEAD
 /// requests the number of bytes in the place (the offset), and PATCH sends bytes to the place.
 ///
 /// The rule is the same as for tus: only the server's offset is used, and after any failure the offset is requested before a byte

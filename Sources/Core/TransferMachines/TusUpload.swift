@@ -1,6 +1,6 @@
 import Foundation
 
-/// An upload with tus 1.0.0 (tus.io/protocols/resumable-upload): POST creates a place for the file on the server, HEAD requests the
+/// An upload with tus 1.0.0 (tus.io/protocols/resumable-upload). POST creates a place for the file on the server. HEAD requests the
 /// number of bytes in the place (the offset), and PATCH sends bytes to the place.
 ///
 /// The rule: only the server's offset is used. After any failure the offset is requested before a byte is sent, and no byte before

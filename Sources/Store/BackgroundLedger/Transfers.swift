@@ -325,8 +325,8 @@ extension LedgerTransaction {
     /// Returns the transfer that a new await with this key joins. The transfer is unfinished, or has ended and can still be
     /// adopted.
     ///
-    /// If a transfer has used half of its maximum duration, a new await does not join it, because the transfer may soon fail or its
-    /// response may be old. Requests that must not be sent twice are always joined.
+    /// If a transfer has used half of its maximum duration, a new await does not join the transfer. The transfer may soon fail, or
+    /// the response may be old. Requests that must not be sent twice are always joined.
     package func joinableTransfer(session: String, key: String, now: Date) throws -> TransferRecord? {
         try TransferRecord.fetchOne(
             database.cachedStatement(

@@ -2,8 +2,8 @@ import CLinux
 import Foundation
 import Synchronization
 
-/// Shows processes in other PID and time namespaces that this process is running, because the number and the start time of this
-/// process have no meaning in those namespaces.
+/// Shows processes in other PID and time namespaces that this process is running. The number and the start time of this process
+/// have no meaning in other namespaces.
 ///
 /// The process holds a shared lock on one byte of a file next to the ledger. The offset of the byte is computed from the identity
 /// of the process. The kernel releases the lock when the process ends.

@@ -29,8 +29,8 @@ package final class WriterWait: Sendable {
     /// - Returns: `true` if the caller should try again.
     package func wait(_ round: Int) -> Bool {
         let now = SuspendingClock.now
-        // The limit is measured with the clock and not with the number of rounds, because a pause of one millisecond can take many
-        // milliseconds on a busy machine.
+        // The limit is measured with the clock and not with the number of rounds. On a busy machine, a pause of one millisecond can
+        // take many milliseconds.
         let shouldContinue = state.withLock { state in
             if round == 0 { (state.began, state.patience) = (now, nil) }
             if let limit = state.limit { return state.began.duration(to: now) < limit }

@@ -3,8 +3,8 @@ import Glibc
 
 /// The time of a timer, in whole seconds, never earlier than the requested time.
 ///
-/// For a time within the next day, only the time of day is written. If the next day has the same time of day, the text does not
-/// change, so the user manager does not have to read all its units again. If a clock that was ahead is corrected, the agent checks
+/// For a time within the next day, only the time of day is written. If the time of day is the same on the next day, the text does
+/// not change. So the user manager does not have to read all units again. If a clock that was ahead is corrected, the agent checks
 /// again after at most a day.
 enum TimerSchedule: Equatable {
     case once(Date)

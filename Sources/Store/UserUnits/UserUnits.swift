@@ -168,8 +168,8 @@ package struct UserUnits: Sendable {
     /// The path of the socket. `nil` if `XDG_RUNTIME_DIR` is not set.
     package var bell: String? { environment["XDG_RUNTIME_DIR"].map { $0 + "/\(directories.appIdentifier)/bell" } }
 
-    /// Checks that the service would start its program. If the user added a condition, the file came from a backup, or the program
-    /// was moved, the user manager would not start the service and would report no error.
+    /// Checks that the service would start its program. The user may have added a condition, the file may come from a backup, or
+    /// the program may have been moved. In these cases the user manager would not start the service and would report no error.
     ///
     /// - Throws: if the service would not start its program, or if this cannot be determined.
     package func demandService() throws(Failure) {
@@ -226,8 +226,8 @@ package struct UserUnits: Sendable {
         throw Failure("the user manager did not take the moment of \(name(.timer))")
     }
 
-    /// Restarts the timer, and returns whether the timer waits for the given time or an earlier time. systemd ignores a line that
-    /// it does not support and still starts the timer, and the user may have added lines.
+    /// Restarts the timer, and returns whether the timer waits for the given time or an earlier time. The check is necessary,
+    /// because systemd ignores a line that it does not support and still starts the timer. The user may also have added lines.
     private func hasStarted(by instant: Date?) throws(Failure) -> Bool {
         try manager.restart(name(.timer), waits: true)
         guard try manager.startedUnit(of: name(.timer)) == name(.service) else { return false }

@@ -2,7 +2,8 @@ import Foundation
 import FoundationNetworking
 
 // The choice of the delegate for a call. The session's delegate is called for a method that the task's delegate does not implement
-// (see `DelegateDefaults.swift`), and for the methods of a protocol that the task's delegate does not conform to.
+// (see `DelegateDefaults.swift`). The session's delegate is also called if the task's delegate does not conform to the method's
+// protocol.
 
 /// A delegate that is passed to its queue. Apple's delegates need not be Sendable, because they are called on one queue.
 struct HeldDelegate: @unchecked Sendable {  // because it is called only on the delegate's queue

@@ -11,8 +11,8 @@ import Synchronization
 /// platform, because another process sends their requests.
 ///
 /// Differs from Apple: if one of the configuration's classes accepts a request of a background session, the task fails with
-/// `URLError.unsupportedURL`, so that a test does not use the real server by mistake. Subclasses of FoundationNetworking's
-/// `URLProtocol` are not accepted. If a configuration has such a class, every task fails with `URLError.unsupportedURL`.
+/// `URLError.unsupportedURL`. So a test does not use the real server by mistake. Subclasses of FoundationNetworking's `URLProtocol`
+/// are not accepted. If a configuration has such a class, every task fails with `URLError.unsupportedURL`.
 open class URLProtocol: NSObject {
     /// The request that the class responds to.
     open var request: URLRequest { heldRequest }

@@ -134,7 +134,7 @@ open class URLSession: NSObject, @unchecked Sendable {  // because its engine gu
     /// In a background session, the list also has tasks that ended while this process was not running. The ``URLSessionTask/state``
     /// of such a task is ``URLSessionTask/State/completed``. `resume()` and `cancel()` have no effect on it.
     ///
-    /// If the agent's database (ledger) cannot be read for a minute, a message is printed on standard error, and the list has only
+    /// If the agent's database (ledger) cannot be read for a minute, a message is printed on standard error. The list then has only
     /// the tasks of this process. A new task then fails if the list lacks a task, because both tasks may be the same.
     open var allTasks: [URLSessionTask] { get async { engine.allTasks() } }
 

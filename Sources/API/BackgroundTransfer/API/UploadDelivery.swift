@@ -27,8 +27,8 @@ public struct UploadDelivery: Sendable, Equatable {
     /// A delivery by one request with the file as its body.
     public static let plain = UploadDelivery(UploadWay(.plain), fileName: nil)
 
-    /// Returns a delivery by WebDAV: a PUT to a temporary name in the collection at the request's URL, a check, then a MOVE to this
-    /// name (or the next free name). A file with a final name is always complete.
+    /// Returns a delivery by WebDAV to the collection at the request's URL. A PUT sends the file to a temporary name. After a
+    /// check, a MOVE gives the file this name (or the next free name). A file with a final name is always complete.
     public static func webdav(fileName: String) -> Self { Self(UploadWay(.webdav), fileName: fileName) }
 
     /// Returns a delivery by one PUT to this name (or the next free name) in the collection at the request's URL. If the URL has a

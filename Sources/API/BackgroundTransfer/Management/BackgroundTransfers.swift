@@ -159,9 +159,9 @@ public enum BackgroundTransfers {
         try ids.isEmpty ? [] : AppRuntime.shared.ledger().read { try $0.unfinishedTransfers(among: ids) }
     }
 
-    /// Returns the copies of files that were queued for upload but belong to no transfer any more, because the ledger was moved to
-    /// another folder or restored from a backup. To upload such a copy, the app gives it to a new task. The agent removes the
-    /// copies after a month.
+    /// Returns the copies of files that were queued for upload but belong to no transfer any more. This happens if the ledger was
+    /// moved to another folder or restored from a backup. To upload such a copy, the app gives it to a new task. The agent removes
+    /// the copies after a month.
     ///
     /// Cost: reads two folders and the names of copies in the ledger.
     /// - Throws: if the ledger cannot be read; `URLError.Code.cannotOpenFile` if another process is queuing files at this moment.

@@ -101,8 +101,8 @@ struct SessionCookies: Sendable {
         return pair <= longestPair && header.utf8.count - pair <= longestAttributes
     }
 
-    /// Returns the cookies to remove when new cookies are stored: the oldest cookies of a domain with too many cookies, and the
-    /// oldest cookies of a store with too many cookies. Source of the rule: RFC 6265, 5.3.
+    /// Returns the cookies to remove when new cookies are stored. These are the oldest cookies of a domain or of the store, if the
+    /// domain or the store has too many cookies. Source of the rule: RFC 6265, 5.3.
     static func displaced(by new: [HTTPCookie], of held: [HTTPCookie], now: Date) -> [HTTPCookie] {
         let replaced = Set(new.map(key))
         var count = new.count
