@@ -50,7 +50,7 @@ package enum CommandRunner {
     private static func unclearName(_ arguments: [String]) -> String? {
         arguments.prefix { $0 != "--" }.first { argument in
             guard argument.count > 2, argument.hasPrefix("-"), !argument.hasPrefix("--") else { return false }
-            // Coordinates begin with a digit.
+            // A minus sign before a digit is not refused, because coordinates begin like this.
             return argument.contains("h") || argument.dropFirst().first?.isLetter == true
         }
     }
@@ -66,7 +66,7 @@ package enum CommandRunner {
         _ root: any AsyncParsableCommand.Type, _ program: String, _ error: any Error, _ explain: (any Error) -> CommandFailure
     ) -> Int32 {
         if let code = error as? ExitCode { return code.rawValue }
-        // The types of help, version and usage errors are internal to the library.
+        // These errors are recognized by name, because the types of help, version and usage errors are internal to the library.
         if String(reflecting: type(of: error)).hasPrefix("ArgumentParser") { return reportUsage(root, program, error) }
         let failure = explain(error)
         Output.note("\(program): \(failure.message)")

@@ -4,7 +4,7 @@ import Foundation
 /// Prints the current state again after each change, until the process ends.
 package enum LiveView {
     /// - Parameters:
-    ///   - changes: Other changes than changes of the ledger.
+    ///   - changes: A stream of changes that are not changes of the ledger.
     ///   - show: Prints the current state.
     package static func run(also changes: AsyncStream<Void>? = nil, show: () throws -> Void) async throws {
         try show()

@@ -137,7 +137,7 @@ package enum Output {
             try FileHandle(fileDescriptor: descriptor).write(contentsOf: data)
             return true
         } catch {
-            // A reader that stops early, for example `head`, is not a failure.
+            // EPIPE is not a failure, because a reader such as `head` may stop early.
             let cause = (error as NSError).userInfo[NSUnderlyingErrorKey] as? NSError
             if cause?.domain != NSPOSIXErrorDomain || cause?.code != Int(EPIPE) { hasFailed = true }
             return false
@@ -162,7 +162,7 @@ package enum Output {
         // always drops it.
         let hours = Date.FormatStyle(locale: UserLocale.current, timeZone: zone).hour().minute()
         let style = isNear ? hours : hours.year().month(.abbreviated).day()
-        // ICU inserts narrow no-break spaces before "PM", which some terminals cannot show.
+        // ICU inserts narrow no-break spaces before "PM". They are replaced, because some terminals cannot show them.
         return "\(date.formatted(style).replacingOccurrences(of: "\u{202F}", with: " ")) (\(relative(date, now: now)))"
     }
 

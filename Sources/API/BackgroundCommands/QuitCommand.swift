@@ -30,7 +30,7 @@ public struct QuitCommand: BackgroundCommand {
         let starter = AgentStarter(directories: runtime.directories)
         let isRunning = starter.isRunning
         let (requests, transfers, notices, question) = try ledger.write { transaction in
-            // The app receives no time changes until a user starts it again.
+            // The fact is removed, so that the app receives no time changes until a user starts the app again.
             try transaction.setFact(.significantTime, nil)
             try stopContinuedProcessing(transaction)
             try transaction.dropQuestions()

@@ -44,7 +44,7 @@ package struct TransferReport: Encodable {
         kind = transfer.kind.rawValue
         method = transfer.method
         url = OrNull(transfer.url)
-        // The app suspended the transfer.
+        // The state "held" means that the app suspended the transfer.
         state = transfer.isHeld ? "held" : transfer.state.rawValue
         bytesDone = transfer.bytesDone
         bytesTotal = OrNull(transfer.bytesTotal)

@@ -135,7 +135,7 @@ package struct AgentStarter: Sendable {
                     return isRunning ? .alreadyRunning : spawn(path, inheriting: turn)
                 }
             } catch {
-                // The lock cannot be created, for example because the disk is read-only.
+                // If the lock cannot be created, for example on a read-only disk, the agent is started without the lock.
                 return spawn(path, inheriting: -1)
             }
             usleep(pause)

@@ -83,7 +83,7 @@ package struct AppManifest: Sendable, Equatable {
     /// Returns whether the manifest permits a handler of this identifier. A wildcard is permitted if the list contains the same
     /// wildcard, or a wildcard that covers it.
     package func permitsHandler(of identifier: String) -> Bool {
-        // Control characters would break every line that contains the identifier.
+        // Control characters are refused, because they would break every line that contains the identifier.
         guard !identifier.unicodeScalars.contains(where: { $0.properties.generalCategory == .control }) else { return false }
         return permittedIdentifiers.contains { $0 == identifier || Self.isWildcard($0) && Self.wildcard($0, covers: identifier) }
     }
@@ -102,8 +102,8 @@ package struct AppManifest: Sendable, Equatable {
 
     private static let chosen = Mutex<AppManifest?>(nil)
 
-    /// Sets the manifest of this process from a property list, which is usually embedded in the code. Call it before all other
-    /// functions.
+    /// Sets the manifest of this process from a property list, which is usually embedded in the code. Call this method before all
+    /// other functions.
     package static func use(propertyList: Data) throws {
         let manifest = try AppManifest(propertyList: propertyList)
         chosen.withLock { $0 = manifest }

@@ -17,7 +17,7 @@ extension AppRuntime {
     package func patiently<Value>(
         for patience: Duration = patience, _ body: (Ledger) throws(StoreError) -> Value
     ) throws(StoreError) -> Value {
-        // Real time does not pass on a test host.
+        // On a test host nothing is retried, because real time does not pass there.
         try ledgerPatience.run(for: isHosted ? .zero : patience) { () throws(StoreError) in try body(try ledger()) }
     }
 
@@ -123,7 +123,7 @@ extension AppRuntime {
     /// of the ledger if it exists.
     package var desktopFacts: DesktopFacts {
         if isHosted { return .onTestHost }
-        // A missing ledger is not created.
+        // The ledger is read only if it exists, because a read must not create it.
         let isThere = !PathStatus.at(directories.ledger.path).isAbsent
         let recorded = isThere ? read("what the agent knows of this desktop") { try DesktopFacts.Recorded($0) } : nil
         return DesktopFacts(

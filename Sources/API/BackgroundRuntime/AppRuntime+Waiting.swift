@@ -6,7 +6,7 @@ import ProcessSupport
 extension AppRuntime {
     /// The name of the command that a user types.
     package static var programName: String {
-        // The name may be needed before the manifest of a process is set.
+        // Outside a test the manifest is not used, because the name may be needed before the manifest is set.
         (isTestHosted ? shared.testHost?.manifest.appIdentifier : nil) ?? AppManifest.executableURL.lastPathComponent
     }
 
@@ -68,7 +68,7 @@ extension AppRuntime {
         looked: @escaping @Sendable () -> Void = {}, until condition: @escaping @Sendable (LedgerTransaction) throws -> Value?
     ) async throws -> Value {
         if isHosted { return try await wait(looked: looked, until: condition) }
-        // The agent cannot open the ledger before this process ends.
+        // In exclusive mode, the agent cannot open the ledger before this process ends, so the wait would never end.
         if try ledger().isAlone { throw StoreError.diskFull(path: directories.ledger.path) }
         return try await withThrowingTaskGroup(of: Value.self) { group in
             group.addTask { try await self.wait(looked: looked, until: condition) }

@@ -13,7 +13,7 @@ package final class AppRuntime: Sendable {
     @TaskLocal static var ofBlock: AppRuntime?
 
     /// The runtime of the current work: the runtime of a test if the work belongs to the test, or else the runtime of the process.
-    /// Use it for state that is kept between tests, and for real clocks.
+    /// Use this runtime for state that is kept between tests, and for real clocks.
     package static var ofWork: AppRuntime { isOnTestHost ? shared : process }
     package static var ofProcess: AppRuntime { process }
 
@@ -346,7 +346,7 @@ package final class AppRuntime: Sendable {
     /// Waits until `condition` returns a value. `condition` is called once at the start and again after every commit.
     ///
     /// - Parameters:
-    ///   - looked: called after each read, when the ledger is not locked any more. Use it for slow work.
+    ///   - looked: called after each read, when the ledger is not locked any more. Use this closure for slow work.
     /// - Throws: the error of `condition`, the error of a ledger that could not be read for a minute, or `CancellationError` when
     ///   the awaiting task is cancelled.
     package func wait<Value: Sendable>(

@@ -10,7 +10,7 @@ import ProcessSupport
 /// used yet, which costs 3 ms at every launch. The function of CoreFoundation behind this method writes every suite in use if it is
 /// called for a suite that is not in use. Cost if no suite is in use: 0.1 ms once, then 3 µs.
 enum DefaultsWriting {
-    /// Writes the changed values. Does nothing if nothing was set.
+    /// Writes the changed values. The call has no effect if no value was set.
     static func write() {
         guard let none = CFStringCreateWithCString(nil, "of no application", CCF_ENCODING_UTF8) else { return }
         _ = CFPreferencesAppSynchronize(none)

@@ -80,7 +80,7 @@ package final class DurableWrites: Sendable {
         tryAgain(after: firstPause, calls)
     }
 
-    /// Retries the waiting writes. Call it before a write that must come after them.
+    /// Retries the waiting writes. Call this method before a write that must come after the waiting writes.
     ///
     /// - Returns: the reason why a write still waits, or `nil` if no write waits.
     package func flush() -> StoreError? {

@@ -121,7 +121,8 @@ package final class LaunchContext: Sendable {
         if !isDead { role.leave(code) }
     }
 
-    /// Returns the launch's row in the ledger, and begins to wait for the warning signal (SIGTERM). Call it once, before any work.
+    /// Returns the launch's row in the ledger, and begins to wait for the warning signal (SIGTERM). Call this method once, before
+    /// any work.
     ///
     /// The agent started this process with SIGTERM blocked. So an early signal stays pending until the thread that this method
     /// creates receives it.
@@ -158,7 +159,7 @@ package final class LaunchContext: Sendable {
 
     /// Returns whether the launch is for the events of this background session.
     package func isForSession(_ identifier: String) -> Bool {
-        // A session may be created before the launch begins.
+        // The record is read from the ledger if necessary, because a session may be created before the launch begins.
         let record = state.withLock { $0.record } ?? AppRuntime.shared.read("launch \(id)") { try $0.launch(id) } ?? nil
         return record.map { $0.kind == .urlSession && $0.identifier == identifier } ?? false
     }

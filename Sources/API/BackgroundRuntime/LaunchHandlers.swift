@@ -4,7 +4,7 @@ import Foundation
 import ProcessSupport
 import Synchronization
 
-/// The handlers of launches in this process, by kind. The API modules register their handlers here, independently of each other.
+/// The handlers of launches in this process, by kind. Each API module registers its own handlers here.
 package final class LaunchHandlers: Sendable {
     package static var shared: LaunchHandlers { AppRuntime.shared.part { LaunchHandlers() } }
 

@@ -41,7 +41,8 @@ package struct TestHost: Sendable {
 }
 
 extension Date {
-    /// Returns the date with the same distance to `other` as this date has to `one`. Dates that stand for "never" do not change.
+    /// Returns the date whose difference from `other` is equal to the difference of this date from `one`. `distantPast` and
+    /// `distantFuture` do not change.
     func moved(from one: Date, to other: Date) -> Date {
         guard self > .distantPast, self < .distantFuture else { return self }
         return other + timeIntervalSince(one)

@@ -1,7 +1,7 @@
 import ProcessSupport
 
-/// The process that work belongs to on a test host. This type is used for callbacks on queues, because these callbacks have no
-/// task-local values.
+/// The simulated process to which work belongs on a test host. This type is used for callbacks on queues, because these callbacks
+/// have no task-local values.
 ///
 /// Cost: one comparison in a process that does not run on a test host.
 package struct WorkContext: Sendable {
@@ -27,8 +27,8 @@ package struct WorkContext: Sendable {
             command: HostedCommand.current, environment: ThisProcess.givenEnvironment, isTestHosted: AppRuntime.isTestHosted)
     }
 
-    /// Returns a block that calls `body` as part of that process. The caller must run the block, because virtual time does not pass
-    /// before the block has run.
+    /// Returns a block that calls `body` as part of the captured process. The caller must run the block, because virtual time does
+    /// not pass before the block has run.
     package func block(_ body: @escaping @Sendable () -> Void) -> @Sendable () -> Void {
         guard let hosted else { return body }
         hosted.activity.enter()

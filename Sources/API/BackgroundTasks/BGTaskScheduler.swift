@@ -257,7 +257,7 @@ open class BGTaskScheduler: NSObject, @unchecked Sendable {  // because this cla
     }
 }
 
-/// The maximum number of pending requests of each kind. The numbers are the same as Apple's.
+/// The maximum number of pending requests of each kind. The numbers are equal to Apple's numbers.
 enum PendingLimit {
     /// Returns `nil` if the number is not limited.
     static func of(_ kind: LaunchKind) -> Int? { isLifted ? nil : kind == .appRefresh ? 1 : 10 }

@@ -53,7 +53,7 @@ final class ContinuedTasks: Sendable {
             return !state.isTicking
         }
         if isFirst { tickSoon() }
-        // The task may have ended already, before this process was marked as busy.
+        // The state is read once more, because the task may have ended before this process was marked as busy.
         queue.async { self.update() }
     }
 
@@ -156,7 +156,7 @@ final class ContinuedTasks: Sendable {
         }
         guard let stopped else { return }
         stopped.work.cancel()
-        // A separate thread, because a handler that blocks must not delay the progress of other tasks.
+        // The handler is called on a separate thread, because a handler that blocks must not delay the progress of other tasks.
         Thread.detachNewThread { stopped.task.expire() }
     }
 

@@ -10,7 +10,7 @@ public enum UNNotificationInterruptionLevel: UInt, Sendable {
     case critical = 3
 }
 
-/// The content of a notification. The properties are read-only. Use ``UNMutableNotificationContent`` to set them.
+/// The content of a notification. The properties are read-only. To set the properties, use ``UNMutableNotificationContent``.
 open class UNNotificationContent: NSObject, NSCopying, NSMutableCopying, @unchecked Sendable {  // because apps use it as a value
     struct Fields {
         var title = ""

@@ -127,7 +127,7 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
     ) throws {
         try UnsavedWork.current.run {
             let files = try content.attachments.map { try $0.taken() }
-            // Copies that are not kept are deleted with `files`.
+            // Copies that are not kept are deleted when `files` is released.
             let record = try content.record(files.map(\.attachment))
             do {
                 try AppRuntime.shared.commit(beforeStart: { isKept in if isKept { for file in files { file.copy.keep() } } }) {

@@ -57,7 +57,7 @@ package struct NoticeLife: Equatable, Sendable {
         case summaryLeft(isSeen: Bool, now: Date)
         /// The expiration date of the notification has passed.
         case timeIsOver(now: Date)
-        /// The expiration date has not passed, because the clock was wrong.
+        /// The notification was removed too early, because the clock was wrong. The expiration date has not passed.
         case timeIsNotOver
         /// The user pressed the notification, or one of its buttons. The notification is removed from the screen, also on servers
         /// that keep pressed notifications.
@@ -225,9 +225,10 @@ package struct NoticeLife: Equatable, Sendable {
         case .presenting:
             (phase, serverID, deliveredAt) = (.delivered, id, deliveredAt ?? (why == nil ? now : nil))
             if isHidden { trouble = why }
-        // The number belongs to the earlier content. The app's new content replaces it on the screen.
+        // The number belongs to the earlier content. The app's new content replaces the earlier content on the screen.
         case .pending, .withdrawing: serverID = id
-        // A late response. The app withdrew the notification before the presenter responded, or a summary includes it by now.
+        // This response is late. The app withdrew the notification before the presenter responded, or a summary includes the
+        // notification by now.
         case .gathered, .closed, .withdrawn, .over: return withdraw(id)
         case .delivered, .expired: break
         }

@@ -1,4 +1,4 @@
-// The port of notifications: the agent's requests to a desktop, and the desktop's events. Values only.
+// The port of notifications: the agent's requests to a desktop, and the desktop's events. Requests and events are values.
 
 /// A button. `key` is reported when the user presses the button. The key `default` is a click on the body of the notification.
 package struct NoticeAction: Sendable, Equatable, Codable {

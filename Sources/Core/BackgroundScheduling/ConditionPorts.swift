@@ -19,7 +19,7 @@ package struct DesktopConditions: Sendable, Equatable, Codable {
     /// The conditions that this desktop reports. `nil` if the desktop was not examined.
     package var knowledge: Knowledge?
 
-    /// The conditions that this desktop reports. The other conditions have assumed values.
+    /// The conditions that this desktop reports. Conditions that the desktop does not report have assumed values.
     package struct Knowledge: Sendable, Equatable, Codable {
         package var network: Bool
         package var metered: Bool

@@ -71,7 +71,7 @@ package struct LaunchLife: Equatable, Sendable {
             setStop(reason)
             return []
         case .processEnded(let end, let wasInterrupted, let note, let now):
-            // A result that was recorded while the delegate received an event does not count.
+            // If the process ended while a delegate received an event, the recorded result is ignored.
             let outcome = wasInterrupted ? outcomeWithoutResult(end) : result ?? outcomeWithoutResult(end)
             detail = detail ?? describe(outcome, end, note)
             phase = .ended(outcome, at: now, after: stopReason)

@@ -94,7 +94,7 @@ extension RequestLife {
         _ replaced: RequestLife?, _ served: Date?, _ lastServed: Date?, _ now: Date, _ zone: TimeZone
     ) -> [Command] {
         let latest = [served, lastServed].compactMap { $0 }.filter { WallClockRule.counts(served: $0, now: now) }.max()
-        // An occurrence of the same rule that is due and unserved is not dropped.
+        // If the replaced request has the same rule and a due occurrence without a launch, this occurrence is kept.
         if let replaced, replaced.terms.recurrence == terms.recurrence, let due = replaced.occurrence, due <= now,
             latest ?? .distantPast < due, phase == .pending
         {
@@ -189,7 +189,7 @@ extension RequestLife {
     /// and then exited with 0 or used up its time. Another launch would begin the same transfers again. The end of a transfer
     /// launches the app.
     private func consumes(_ ending: Ending) -> Bool {
-        // A request with a rule stays until the occurrence was served.
+        // A request with a rule is not consumed before a launch with a result served the occurrence.
         guard ending.hasTransfers, terms.recurrence == nil else { return false }
         return ending.outcome == .crashed && ending.end == .exited(0)
             || ending.outcome == .killed && ending.stopReason == .expired

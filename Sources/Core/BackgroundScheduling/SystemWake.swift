@@ -186,7 +186,7 @@ package struct SystemWake: Sendable, Equatable {
         switch state {
         case .awake:
             if lock == .refused { lock = .none }
-            // The machine slept without an announcement.
+            // In this state the machine slept although no sleep was announced.
             let commands = ring(before: look.machine, moment)
             if commands.isEmpty { look = .none }
             return commands
@@ -202,7 +202,7 @@ package struct SystemWake: Sendable, Equatable {
                 lock = .requested
                 return [.delaySleep]
             }
-            // Another program suspended the machine and woke it.
+            // If another program waited for the sleep, that program suspended the machine.
             if wake.isSleepAwaited { (state, look) = (.awake, .none) }
             return []
         case .suspending:
@@ -211,7 +211,7 @@ package struct SystemWake: Sendable, Equatable {
         }
     }
 
-    /// Checks whether the alarm's instant has come, or a response is overdue. Called before any work begins.
+    /// Checks whether the alarm's instant has come, or a response is overdue. This method is called before any work begins.
     package mutating func tick(at moment: ClockReading) -> [Command] {
         switch state {
         case .awake, .falling: return []
@@ -227,7 +227,7 @@ package struct SystemWake: Sendable, Equatable {
         }
     }
 
-    /// Applies the needed alarm and the state of the work. Called after all other decisions of a pass.
+    /// Applies the needed alarm and the state of the work. This method is called after all other decisions of a pass.
     ///
     /// - Parameter wanted: The first future instant for which the machine has to be woken.
     package mutating func plan(_ wanted: Date?, isWorkDone: Bool, at moment: ClockReading) -> [Command] {

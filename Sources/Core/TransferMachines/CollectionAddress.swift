@@ -141,7 +141,8 @@ struct NameSearch: Sendable {
         /// The server responds to every address with success, so possibly it does not store files. The request is repeated later,
         /// and the upload sends no file before that.
         case waits(UploadOutcome)
-        /// The server responded to every address with success, and does so no longer. The names are checked again.
+        /// The server had responded with success to every address, but does not respond like that any more. The names are checked
+        /// again.
         case startsOver
     }
 

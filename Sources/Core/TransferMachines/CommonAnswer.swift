@@ -36,7 +36,8 @@ struct Pauses {
         return .retry(after: max(trouble.retryAfter ?? 0, policy.fullDelay * (1 + jitter)), trouble)
     }
 
-    /// The pause for a server that redirects temporarily, or responds with a page. The pause equals the pause for a full server.
+    /// The pause for a server that redirects temporarily, or responds with a page. This pause is as long as the pause for a full
+    /// server.
     func detour(_ head: ResponseHead, _ message: String) -> UploadOutcome {
         var trouble = TransferTrouble(head: head, now: now, policy: policy, message: message)
         trouble.code = -1010

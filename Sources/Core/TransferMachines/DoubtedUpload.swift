@@ -83,7 +83,7 @@ struct DoubtedUpload: UploadProtocol {
             }
         case .waiting:
             guard head.isOfAPortalForEveryName || (300..<400).contains(head.status) && !head.leadsToEncryption else {
-                // The earlier success did not come from the server.
+                // The unused name has another response than before, so the earlier success did not come from the server.
                 state = .sending
                 return .continue
             }

@@ -55,7 +55,8 @@ package struct DownloadMachine: Equatable, Sendable {
             maximumBodyBytes: request.maximumBodyBytes, rateLimit: request.rateLimit)
         wire.leastRate = min(request.leastRate, request.rateLimit.map { $0 / 2 } ?? .max)
         if !request.names(anyOf: ["accept-encoding"]) {
-            // A coded body has another length and another validator than the file, so it could not be resumed.
+            // A compressed body has another length and another validator than the file. So a download of a compressed body could
+            // not be resumed.
             wire.headers.append(HeaderField("Accept-Encoding", "identity"))
         }
         wire.decodesContent = request.decodesContent
@@ -218,7 +219,7 @@ extension DownloadMachine {
 
     private mutating func acceptWholeResponse(_ head: ResponseHead, now: Date?) -> BodyDisposition {
         if head.hasBrokenLength { return refuse(head, .brokenLength) }
-        // 202: the server prepares the file (RFC 9110 §15.3.3).
+        // 202 means that the server still prepares the file (RFC 9110 §15.3.3).
         if request.wantsOnlyFile, head.status == 202 { return refuse(head, .retryableStatus) }
         if request.wantsOnlyFile, ![200, 203, 206].contains(head.status) { return refuse(head, .noFile) }
         let hasBody = request.method != "HEAD" && head.status != 204 && head.status != 304

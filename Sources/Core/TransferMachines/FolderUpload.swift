@@ -114,9 +114,9 @@ struct FolderUpload: UploadProtocol {
                 plan.order.method == .webdav
                 ? .queryingBody(name, foldersMade: false) : .queryingTarget(name, wasRefused: false)
         case .check: state = .checkingBody(name, mayBeAnothers: true)
-        // A MOVE that got a response leaves no temporary file.
+        // If the MOVE got a response, no temporary file is left.
         case .move: state = saved?.isStored == false ? .confirming(name) : .queryingTemporary(name, wasRefused: false)
-        // Steps of other protocols, which have no meaning here.
+        // These steps belong to other protocols and have no meaning here.
         case .create, .ask, .append: state = .choosingName(0, isStored: false)
         }
     }
@@ -185,7 +185,7 @@ struct FolderUpload: UploadProtocol {
     }
 
     mutating func answered(_ head: ResponseHead, _ end: WireEnd, _ pauses: Pauses) -> UploadOutcome {
-        // Apache responds like that to a Destination with another scheme. The file is looked for before the next MOVE.
+        // Apache responds with 502 to a Destination with another scheme. The file is looked for before the next MOVE.
         if case .moving = state, head.status == 502 { _ = changeDestination() }
         switch state {
         case .readingBack(let index, let question, let isStored):

@@ -71,7 +71,7 @@ extension FolderUpload {
 
     mutating func afterNameCheck(_ head: ResponseHead, _ wished: Int, isStored: Bool, _ pauses: Pauses) -> UploadOutcome {
         let index = firstName(from: wished)
-        // Nextcloud's response to HEAD for a forbidden name, without the reason. The next request shows the reason.
+        // Nextcloud responds with 400 to HEAD for a forbidden name, without the reason. The next request shows the reason.
         let isForbidden = head.status == 400 && ForbiddenCharacters.areLikely(in: finalName(index))
         let answer = isForbidden ? .unknown : existence(head)
         // The file was sent to this name before, so the server responded to an earlier HEAD for this name.
@@ -216,7 +216,7 @@ extension FolderUpload {
             case nil where plan.order.byteCount == 0: state = .moving(index)
             case nil: state = .readingBody(index, ReadBack(plan.order.byteCount), foldersMade: foldersMade)
             }
-        // A part of the file, or a file of unknown length, is replaced.
+        // If the server has a part of the file, or a file of unknown length, the file is sent again.
         case .there: state = .sendingBody(index, foldersMade: foldersMade)
         case .absent, .unknown:
             if foldersMade { state = .sendingBody(index, foldersMade: true) } else { sendBody(index) }
@@ -359,7 +359,7 @@ extension FolderUpload {
     func existence(_ head: ResponseHead) -> Existence {
         switch head.status {
         case 200..<300 where search.distrustsHead: .unknown
-        // The length of a coded body is not the length of the file.
+        // The length of a compressed body is ignored, because it is not the length of the file.
         case 200..<300: .there(length: head["Content-Encoding"] == nil ? head.contentLength : nil)
         case 404, 410, 409: .absent
         case 405, 501: .unknown

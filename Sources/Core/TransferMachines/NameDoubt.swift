@@ -107,7 +107,7 @@ extension NameDoubt {
         switch head.status {
         case 200..<300 where !isTrusted: return .hidden
         case 200..<300:
-            // The length of a coded body is not the length of the file.
+            // The length of a compressed body is ignored, because it is not the length of the file.
             guard head["Content-Encoding"] == nil, let length = head.contentLength else { return .stored(isMeasured: false) }
             guard length != plan.order.byteCount else {
                 queries = 0
@@ -145,7 +145,7 @@ extension NameDoubt {
         _ pauses: Pauses
     ) -> Verdict {
         let unseen: Verdict = lengthIsProof ? .ours(question.isMeasured ? .length : .answer) : .another
-        // A captive portal has a page at every address.
+        // Such a page is not a proof, because a captive portal responds with a page at every address.
         if head.status == 200, head.isPage(inPlaceOf: plan), comparison != .same { return .again(pauses.page(head)) }
         switch question.finding(head, comparison) {
         case .ours(let found): return .ours(found)

@@ -75,7 +75,7 @@ extension NextcloudUpload {
         case 404 where search.refused == index, 409 where search.refused == index, 410 where search.refused == index:
             return .freeNamesAreRefused
         case 200..<300, 404, 405, 409, 410: return useName(index)
-        // Nextcloud's response to HEAD for a forbidden name, without the reason. The next request shows the reason.
+        // Nextcloud responds with 400 to HEAD for a forbidden name, without the reason. The next request shows the reason.
         case 400 where ForbiddenCharacters.areLikely(in: name(index)): return useName(index)
         default: return pauses.afterOther(head)
         }
@@ -214,7 +214,7 @@ extension NextcloudUpload {
             state = .checking(index)
             return .continue
         case 412:
-            // The name is taken, or a first copy of this MOVE was carried out.
+            // 412 means that the name is taken, or that an earlier copy of this MOVE was carried out.
             state = .queryingPlace(index, wasRefused: true)
             return .continue
         case 409:
@@ -248,7 +248,7 @@ extension NextcloudUpload {
             state = wasRefused ? .queryingTarget(index, wasRefused: true) : .moving(index)
             return .continue
         case 404, 410:
-            // A MOVE removes the chunks.
+            // The chunks are missing. A MOVE that was carried out removes the chunks.
             doubt.open()
             state = .queryingTarget(index, wasRefused: false)
             return .continue

@@ -47,7 +47,7 @@ package struct PartialFile: Codable, Equatable, Sendable {
 
     private static let signatureKeys: Set<String> = [
         "signature", "expires", "key-pair-id", "policy", "awsaccesskeyid", "googleaccessid",
-        // Azure's shared access signature
+        // The parameters of Azure's shared access signature.
         "sig", "se", "sp", "sv", "sr", "st", "spr", "skoid", "sktid", "skt", "ske", "sks", "skv",
     ]
 

@@ -112,7 +112,7 @@ extension ResponseHead {
     var mayLeadToAPortal: Bool {
         guard let (base, target) = redirection, base.scheme?.lowercased() == "http", let host = target.host else { return false }
         if host.lowercased() != base.host?.lowercased() { return true }
-        // A redirect to the same host with encryption is what servers send.
+        // A redirect from http to https at the same host is normal, so it is not suspected.
         return target.scheme?.lowercased() == "http" && (target.port ?? 80) != (base.port ?? 80)
     }
 

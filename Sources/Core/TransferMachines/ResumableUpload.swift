@@ -102,7 +102,7 @@ struct ResumableUpload: UploadProtocol {
     mutating func handleUncertainty() {
         switch state {
         case .appending: state = .querying
-        // A 104 named the place before the response was lost.
+        // If a 104 named the place before the response was lost, the offset is requested.
         case .creating: if place.address != nil { state = .querying }
         case .querying: break
         }
@@ -155,7 +155,7 @@ struct ResumableUpload: UploadProtocol {
                 return pauses.afterOther(head)
             }
             place.moved(to: target)
-            // A part of a body may have been read before the redirect.
+            // The offset is requested, because the server may have read a part of the body before the redirect.
             state = .querying
         }
         return .continue
@@ -236,7 +236,7 @@ struct ResumableUpload: UploadProtocol {
         switch head.status {
         // 409 is not a refusal of the file. 409 is the response of a place that an earlier copy of this request may have completed.
         case 400... where Self.isComplete(head) == true && head.status != 409:
-            // The response of a server that received the complete file and refuses it.
+            // This response means that the server received the complete file and refuses the file.
             return .fail(head, -1011, "The server received the complete file and refused it (status \(head.status)).")
         case 200..<300:
             if isLast, Self.isComplete(head) == true { return finish() }

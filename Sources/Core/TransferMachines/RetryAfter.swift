@@ -7,7 +7,7 @@ package enum RetryAfter {
     package static func seconds(_ value: String, now: Date, maximum: Double) -> Double? {
         let text = value.trimmingCharacters(in: .whitespaces)
         if !text.isEmpty, text.utf8.allSatisfy({ (48...57).contains($0) }) {
-            // Twenty digits do not fit an integer; as a floating-point number they are merely large.
+            // The digits are read as a floating-point number, because twenty digits do not fit an integer.
             return min(Double(text) ?? maximum, maximum)
         }
         guard let date = HTTPDate.parse(value, now: now) else { return nil }

@@ -51,7 +51,7 @@ package struct RetryPolicy: Sendable, Equatable {
     ///
     /// A server sends the same value to all clients that it refuses, so all clients would try again at the same time. The attempts
     /// are spread over an additional time of the same length, which is at most ``cap``. The sum is at most ``maximumRetryAfter``.
-    /// `NoonHerd` shows the effect on a service that many clients use.
+    /// The simulation `NoonHerd` shows the effect on a service that many clients use.
     package func delay(retryAfter: Double?, attemptsWithoutProgress: Int, jitter: Double) -> Double {
         let wish = retryAfter ?? 0
         let spread = min(wish + min(max(wish, 0), cap) * jitter, max(wish, maximumRetryAfter))

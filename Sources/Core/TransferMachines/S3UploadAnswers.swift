@@ -11,7 +11,7 @@ extension S3Upload {
             return afterReadBack(head, end.comparison, index, question, isTaken: isTaken, pauses)
         }
         if head.status >= 300, let outcome = beforeAll(head, S3Error(end.body), pauses) { return outcome }
-        // The signature was valid for the bucket's region.
+        // A success means that the signature was valid for the bucket's region.
         if (200..<300).contains(head.status) { rememberRegion() }
         switch state {
         case .querying(let index, let isTaken): return afterKeyCheck(head, index, isTaken: isTaken, pauses)
@@ -187,7 +187,7 @@ extension S3Upload {
             let next = doubt.recordTruncation() ? tryName(after: index) : nil
             return NameDoubt.afterCut(length, head, of: plan, next: next, pauses)
         case .missing:
-            // The parts may still exist.
+            // The upload in parts is listed first, because its parts may still exist.
             state = uploadID == nil ? .querying(index, isTaken: false) : .listing(index, marker: 0)
             return pauses.retry(head, NameDoubt.notShown)
         case .other: return pauses.afterOther(head)
@@ -224,7 +224,7 @@ extension S3Upload {
             if isOurs(head) { return finish(index, .length) }
             state = search.distrustsHead ? .completing(index) : .aborting(index)
             return .continue
-        // The response to the next request has the reason.
+        // The upload continues, because the response to the next request contains the reason.
         case 400, 403, 404, 405, 501:
             state = .completing(index)
             return .continue
@@ -241,7 +241,7 @@ extension S3Upload {
             state = .confirming(index)
             return .continue
         case 412:
-            // The object is ours if the first response was lost.
+            // If the first response was lost, the existing object is ours.
             state = .querying(index, isTaken: true)
             return .continue
         default:
@@ -272,7 +272,7 @@ extension S3Upload {
         // The parts are gone, or the credentials do not permit a list of the parts. All parts are then sent again.
         if [403, 404, 405, 501].contains(head.status) { return startOver(index) }
         guard (200..<300).contains(head.status) else { return other(head, end, pauses) }
-        // moto uses the second name.
+        // Both names are accepted, because the test server moto uses the second name.
         guard let answer = AnswerXML.read(end.body), ["ListPartsResult", "ListPartsResponse"].contains(answer.name) else {
             return pauses.retry(head, "The server does not report which parts of the file it has.")
         }

@@ -62,7 +62,7 @@ package struct TransferLife: Equatable, Sendable {
     /// - Returns: The commands to carry out, in this order.
     package mutating func handle(_ event: Event, _ facts: Facts) -> [Command] {
         let commands = react(to: event, facts)
-        // Processes that await an ended transfer already have its result.
+        // Processes that await an ended transfer already have the result, so the demand is over.
         if hasEnded, wish == .awaited { wish = .unwanted } else if !hasEnded, wish == .unwanted { wish = .awaited }
         return commands
     }
@@ -274,7 +274,7 @@ extension TransferLife {
         let isMoving: Bool
         switch phase {
         case .running, .held(by: _, next: .running): isMoving = !isProven
-        // No attempt is running, so no later result is expected.
+        // If no attempt is running, no later result is expected.
         case .queued, .waiting, .finishing, .held: isMoving = false
         case .ended: return []
         }
@@ -315,7 +315,7 @@ extension TransferLife {
         switch phase {
         case .running, .finishing, .held(by: _, next: .running):
             return facts.mayBeRepeated || isProven ? stop(facts) : end(.failed, Self.interrupted, now, facts)
-        // The app waited for the earlier agent's final result.
+        // If the app still waits for the final result of a cancelled transfer, the result is reported now.
         case .ended: return stop(facts)
         case .held, .queued, .waiting: return []
         }

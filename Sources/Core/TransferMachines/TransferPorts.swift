@@ -1,5 +1,5 @@
-// The ports of transfers: the agent's requests to a transport, and the transport's events. Values only. `CurlTransport` implements
-// these ports with libcurl. The test kit implements these ports with scripts.
+// The ports of transfers: the agent's requests to a transport, and the transport's events. `CurlTransport` implements these ports
+// with libcurl. The test kit implements these ports with scripts.
 
 import Foundation
 

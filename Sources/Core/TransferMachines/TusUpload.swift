@@ -284,7 +284,7 @@ struct TusUpload: UploadProtocol {
                 return finish(.answer)
             }
             if offset == plan.order.byteCount { return finish(.length) }
-            // Some servers update the offset a moment late.
+            // A lower offset is accepted several times, because some servers update the offset a moment late.
             lowerOffsets += 1
             if lowerOffsets >= Self.maximumLowerOffsets {
                 lowerOffsets = 0

@@ -46,8 +46,8 @@ public enum UploadKind: String, Codable, Sendable, CaseIterable {
     /// needs the names of this computer's other uploads.
     package var choosesNames: Bool { self == .put || self == .s3 }
 
-    /// Returns whether the server may have the file under its final name while the response to this step is missing. For tus and
-    /// resumable uploads, the place on the server is removed.
+    /// Returns whether the server may have the file under its final name while the response to this step is missing. The result is
+    /// `false` for tus and resumable uploads, because the place on the server can be removed.
     package func mayBeOnServer(at step: UploadMemory.Step) -> Bool {
         switch self {
         case .webdav, .nextcloud: step == .move

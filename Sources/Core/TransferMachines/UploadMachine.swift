@@ -157,7 +157,7 @@ package struct UploadMachine: Sendable {
         guard case .fail(let trouble) = outcome, !isOfAnybody, mayPass(head, wire, reason, before) else {
             return suspecting(outcome.explained(by: reason), head, pauses)
         }
-        // The server may have acted, as after a lost response.
+        // The refusal is treated like a lost response, because the server may have acted.
         rules = before
         rules.handleUncertainty()
         if head.isPage, head.isUnencrypted, policy.suspicionDelay != nil {

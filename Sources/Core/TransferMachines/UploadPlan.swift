@@ -155,7 +155,7 @@ package struct UploadMemory: Codable, Equatable, Sendable {
         step: Step, nameIndex: Int = 0, isStored: Bool = false, place: String? = nil, creations: Int? = nil, version: Int? = nil,
         isMarked: Bool = false, distrustsHead: Bool = false, replaced: String = "", nameRules: Int = 0, isDoubted: Bool = false
     ) {
-        // Absent if false, as in the rows of versions that did not have this field.
+        // A value `false` is not stored. The field is also missing in rows of versions that did not have it.
         self.isMarked = isMarked ? true : nil
         self.distrustsHead = distrustsHead ? true : nil
         self.replaced = replaced.isEmpty ? nil : replaced

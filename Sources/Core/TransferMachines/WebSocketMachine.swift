@@ -118,7 +118,7 @@ package struct WebSocketMachine: Sendable {
 
     // MARK: Requests
 
-    /// Starts the handshake. Call it when the connection is established.
+    /// Starts the handshake. Call this method when the connection is established.
     package mutating func connected() -> [Command] {
         guard case .fresh = state else { return [] }
         state = .requesting
@@ -250,7 +250,7 @@ package struct WebSocketMachine: Sendable {
     private mutating func handle(_ assembly: Assembly, _ isWhole: Bool) throws(BrokenRule) -> [Command] {
         let message = isWhole ? try Self.message(assembly) : nil
         if case .closing(_, let code, let reason) = state {
-            // The app does not receive messages any more.
+            // This side has already announced the end, so the app receives no more messages.
             state = .closing(isWhole ? nil : assembly, code: code, reason: reason)
             return []
         }

@@ -33,7 +33,7 @@ extension LedgerTransaction {
     }
 
     private static let mending = [
-        // A launch at a wrong time did not serve its occurrence.
+        // The served occurrence is removed, because a launch at a wrong time did not serve its occurrence.
         "UPDATE launch SET servedOccurrence = NULL WHERE servedOccurrence > :limit AND startedAt > :limit",
         "UPDATE launch SET startedAt = :now WHERE startedAt > :limit",
         "UPDATE launch SET endedAt = :now WHERE endedAt > :limit",

@@ -40,7 +40,7 @@ extension LedgerTransaction {
     package func addControl(
         _ verb: ControlRecord.Verb, _ argument: String = "", by asker: ProcessIdentity = .current, now: Date
     ) throws -> Int64 {
-        // Commands are not used any more after a day.
+        // Commands that are older than a day are deleted.
         try database.run(
             sql: "DELETE FROM control WHERE createdAt < ?", arguments: [now.timeIntervalSince1970 - 86_400])
         var record = ControlRecord(id: nil, verb: verb, argument: argument, createdAt: now, answer: nil)

@@ -153,7 +153,8 @@ package final class Ledger: Sendable {
         do throws(StoreError) {
             return try openPatiently(directories, as: role, wait)
         } catch {
-            // A lock file can cause the same error. The error names the ledger, because the user looks for the ledger.
+            // The error always contains the path of the ledger, although a lock file can cause the same error. The user looks for
+            // the ledger.
             if case .readOnly = error { throw .readOnly(path: directories.ledger.path) }
             guard error.mayMeanFullDisk else { throw error }
             if role == .app, let queue = try? file(directories.ledger.path).openAlone(label: aloneLabel) { return (queue, nil) }
@@ -212,7 +213,7 @@ package final class Ledger: Sendable {
 
     /// Saves the ledger after its log or the index of the log was removed while the agent had the file open. The content of this
     /// file is copied into the ledger. Then other processes can open the ledger again. If the ledger itself was removed, nothing is
-    /// saved. Only for the agent.
+    /// saved. Only the agent calls this method.
     package func save() throws(StoreError) {
         guard let files else { return }
         if !files.areAnotherLedgers {
@@ -225,7 +226,8 @@ package final class Ledger: Sendable {
         files.releaseHold()
     }
 
-    /// Lets other processes open the ledger again although the content of a removed file could not be saved. Only for the agent.
+    /// Lets other processes open the ledger again although the content of a removed file could not be saved. Only the agent calls
+    /// this method.
     package func releaseUnsaved() { files?.releaseHold() }
 
     /// Copies all commits into the database file and empties the log. The log can contain old versions of rows with removed

@@ -29,11 +29,11 @@ extension AppDirectories {
     package func putAside(_ name: String) -> Bool {
         let path = spooled(name).path
         mkdir(leftCopies.path, 0o700)
-        // The retention time of the copy starts now.
+        // The time of the file is set to now, because the retention time of the copy starts now.
         utimensat(AT_FDCWD, path, nil, AT_SYMLINK_NOFOLLOW)
         let place = leftCopies.appendingPathComponent(name)
         if rename(path, place.path) == 0 { return true }
-        // The spool may be on another file system than the folder above it.
+        // If the folder is on another file system than the spool, the file is copied.
         guard FileFault(errno) == .unsupported else { return false }
         let draft = leftCopies.appendingPathComponent(".\(name)")
         unlink(draft.path)

@@ -41,7 +41,7 @@ extension LedgerTransaction {
             let options: Int
         }
         let details = try details(ofCategory: identifier).flatMap { try? JSONDecoder().decode(Details.self, from: Data($0.utf8)) }
-        // Apple's UNNotificationCategoryOptions.customDismissAction.
+        // The value 1 is Apple's UNNotificationCategoryOptions.customDismissAction.
         return (details?.options ?? 0) & 1 != 0
     }
 

@@ -2,7 +2,7 @@ import BackgroundNotices
 import Foundation
 import GRDB
 
-/// A notification that the app added. Only ``handle(_:)`` changes its state.
+/// A notification that the app added. Only ``handle(_:)`` changes the state of the notification.
 package struct NotificationRecord: Codable, Sendable, Equatable {
     package typealias State = NoticeLife.Phase
 

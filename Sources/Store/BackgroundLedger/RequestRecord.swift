@@ -59,7 +59,7 @@ extension RequestRecord: LedgerRecord {
     package static let databaseTableName = "request"
 }
 
-// The columns that store the life of a request. Only ``ClockMistakes`` also writes them, for many rows at once.
+// The columns that store the life of a request. Only `ClockMistakes.swift` also writes these columns, for many rows at once.
 extension RequestRecord {
     /// - Parameter phase: the phase of the request, computed from the rows of the launches.
     package func life(_ phase: RequestLife.Phase) -> RequestLife {

@@ -194,8 +194,8 @@ extension LedgerTransaction {
         return claimed
     }
 
-    /// Claims all events that repeated calls of ``claimEvents(session:process:limit:isOurs:isAlive:)`` return. Use it only in a
-    /// process that an event cannot crash.
+    /// Claims all events that repeated calls of ``claimEvents(session:process:limit:isOurs:isAlive:)`` return. Use this method only
+    /// in a process that an event cannot crash.
     package func claimAllEvents(
         session: String, process: ProcessIdentity, isAlive: (ProcessIdentity) -> Bool
     ) throws -> [SessionEventRecord] {

@@ -71,7 +71,7 @@ extension LedgerTransaction {
     private static func choice(from pool: [Candidate], _ room: TransferRoom) -> [Candidate] {
         var room = room
         var chosen: [Candidate] = []
-        // A transfer can be found twice.
+        // Ids are remembered, because several reads can find the same transfer.
         var seen: Set<Int64> = []
         for candidate in pool.sorted(by: { ($1.priority, $0.id) < ($0.priority, $1.id) })
         where seen.insert(candidate.id).inserted && room.has(candidate.host, limit: candidate.hostLimit) {
@@ -127,8 +127,8 @@ extension LedgerTransaction {
         return try Row.fetchRare(statement, arguments: [host, Self.breadth]).map(Candidate.init(_:))
     }
 
-    /// Queues waiting transfers whose time has come. Only a small number is queued, because more cannot begin. Returns the time of
-    /// the next waiting transfer.
+    /// Queues waiting transfers whose time has come. Only a small number of transfers is queued, because more transfers cannot
+    /// begin. Returns the time of the next waiting transfer.
     package func queueDueTransfers(now: Date, limit: Int) throws -> Date? {
         let seconds = now.timeIntervalSince1970
         try database.cachedStatement(
@@ -278,7 +278,7 @@ extension LedgerTransaction {
     /// Returns an unfinished download to this destination.
     package func unfinishedTransfer(to destination: String) throws -> TransferRecord? {
         let file = URL(fileURLWithPath: destination, isDirectory: false)
-        // Several paths can lead to one folder.
+        // The identity of the folder is also compared, because several paths can lead to one folder.
         let folder = SeenFolder(file.deletingLastPathComponent().path)?.text
         return try TransferRecord.fetchOne(
             database.cachedStatement(

@@ -300,7 +300,7 @@ extension TransferRecord {
     static func isMissing(_ name: String, in spool: URL) -> Bool {
         switch PathStatus.at(spool.appendingPathComponent(name, isDirectory: false).path, followingLinks: false) {
         case .absent: true
-        // A copy is never a link or a folder.
+        // Only a regular file can be the copy, because a copy is never a link or a folder.
         case .found(let information): information.st_mode & S_IFMT != S_IFREG
         case .unreadable: false
         }

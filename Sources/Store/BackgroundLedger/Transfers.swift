@@ -3,7 +3,7 @@ import Foundation
 import GRDB
 import TransferMachines
 
-/// A transfer of a background session. The agent makes the transfer from its first byte.
+/// A transfer of a background session. The agent sends or receives all bytes of the transfer.
 ///
 /// Only ``handle(_:)`` changes its ``life``. Other modules can read the columns of ``life``, and can write the other columns.
 package struct TransferRecord: Codable, Sendable, Equatable, Identifiable {

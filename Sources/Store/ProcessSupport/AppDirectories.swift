@@ -93,7 +93,7 @@ package struct AppDirectories: Sendable, Equatable {
 
     package func launchLock(_ id: Int64) -> URL { launches.appendingPathComponent("\(id).lock", isDirectory: false) }
 
-    /// Creates the state folders. Only their owner has access (0700).
+    /// Creates the state folders. Only the owner of the folders has access (0700).
     package func createStateFolders() throws(StoreError) {
         if let refusal { throw refusal }
         for folder in [state, launches, spool] { try Self.createPrivateFolder(folder) }
@@ -102,12 +102,12 @@ package struct AppDirectories: Sendable, Equatable {
     /// Creates a folder and its missing parents. The folder itself gets mode 0700.
     package static func createPrivateFolder(_ url: URL) throws(StoreError) {
         try make(url.path, for: url)
-        // An existing folder may have a less strict mode.
+        // The mode is set again, because an existing folder may have a less strict mode.
         _ = chmod(url.path, 0o700)
         var information = stat()
         guard stat(url.path, &information) == 0 else { throw notSeen(url, errno) }
         guard information.st_uid == geteuid(), information.st_mode & 0o022 == 0 else {
-            // Another owner of the folder could choose the program that the agent launches.
+            // A folder of another user is refused, because the other user could choose the program that the agent launches.
             throw .unsafeFolder(path: url.path)
         }
     }
@@ -129,7 +129,7 @@ package struct AppDirectories: Sendable, Equatable {
             try make(parent, for: url)
             if makeOne(path) { return }
             let number = errno
-            // Another process created the folder first.
+            // If another process created the folder first, the folder is checked.
             guard FileFault(number) == .exists else { throw notMade(url, number) }
             try requireFolder(path, for: url)
         case .missing, .noFolder, .notAFile, .unsupported, .impossible, .noRoom, .notAllowed, .unavailable:

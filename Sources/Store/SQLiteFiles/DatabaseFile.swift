@@ -254,7 +254,7 @@ package struct DatabaseFile: Sendable {
     }
 
     /// Opens the file in exclusive mode, without the index of the log, because the index needs disk space. No other connection can
-    /// open the file until this connection is closed. Use it only for commands, because they run for a short time.
+    /// open the file until this connection is closed. Use this method only for commands, because commands run for a short time.
     ///
     /// - Returns: `nil` if some of this version's tables are missing.
     /// - Throws: also if another connection has the file open.

@@ -32,7 +32,7 @@ package enum DatabaseTrouble: Sendable {
         self =
             switch error.resultCode {
             case .SQLITE_NOTADB, .SQLITE_CORRUPT: .damaged
-            // The log or its index could not be created.
+            // Without free inodes, the log or its index could not be created.
             case .SQLITE_CANTOPEN where DiskSpace.hasNoFreeInodes(at: path): .noRoom
             // An unknown error may be temporary.
             case .SQLITE_CANTOPEN: fault().map(Self.init(openingFailedWith:)) ?? .passing(reason: reason)

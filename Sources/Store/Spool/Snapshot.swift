@@ -76,7 +76,7 @@ package struct Snapshot: Sendable {
         defer { close(descriptor) }
         let (digest, count) = try FileDigest.sha256(ofOpenFile: descriptor, path: copy.path)
         guard digest != original.sha256 else { return original }
-        // A file that replaced the copy may have wider permissions than the copy.
+        // The mode is set again, because a file that replaced the copy may have wider permissions than the copy.
         guard fchmod(descriptor, 0o600) == 0, fsync(descriptor) == 0 else {
             throw cannotWrite(errno, copy.path, in: directories)
         }

@@ -55,7 +55,7 @@ struct Systemctl: UserManager {
 
     func files(of unit: String) throws(UserUnits.Failure) -> [String] {
         let added = try property("DropInPaths", of: unit)
-        // Paths are separated by a blank and a slash, because a path may contain a blank.
+        // The paths are split at a blank before a slash, because a path may contain a blank.
         let paths = (" " + added).components(separatedBy: " /").dropFirst().map { "/" + $0 }
         return [try property("FragmentPath", of: unit)] + paths
     }

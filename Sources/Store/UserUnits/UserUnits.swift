@@ -84,7 +84,7 @@ package struct UserUnits: Sendable {
     package func isEnabled(_ kind: Kind) -> Bool {
         let link = link(kind)
         guard let target = try? FileManager.default.destinationOfSymbolicLink(atPath: link.path) else { return false }
-        // A link that the user created may be relative.
+        // The path is resolved, because a link that the user created may be relative.
         let folder = link.deletingLastPathComponent()
         return PathName.canonical(PathName.absolute(target, in: folder.path)) == PathName.canonical(url(kind).path)
     }

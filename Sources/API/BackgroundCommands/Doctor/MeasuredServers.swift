@@ -19,7 +19,7 @@ struct MeasuredServers: Decodable {
     /// Returns one sentence about a server, or `nil` if the server was not measured.
     func words(of report: NotificationServerReport) -> String? {
         let named = servers.filter { $0.server == report.name }
-        // Two desktops use the name "Notification Daemon".
+        // The version is compared first, because two desktops use the name "Notification Daemon".
         guard let server = named.first(where: { $0.version == report.version }) ?? named.first else { return nil }
         let missing = server.features.filter { $0.value.hasPrefix("no: ") }.sorted { $0.key < $1.key }
         let count = server.features.count

@@ -24,7 +24,7 @@ final class SharedStores: Sendable {
 
     static var current: SharedStores { AppRuntime.ofWork.part { SharedStores(isPrivate: AppRuntime.isOnTestHost) } }
 
-    /// - Parameter isPrivate: nothing is stored on the disk, or shared with other sessions.
+    /// - Parameter isPrivate: `true` if nothing is stored on the disk or shared with other sessions.
     init(isPrivate: Bool) {
         self.isPrivate = isPrivate
         credentials = isPrivate ? URLCredentialStorage() : .shared

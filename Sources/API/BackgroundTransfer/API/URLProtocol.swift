@@ -3,8 +3,8 @@ import Foundation
 import FoundationNetworking
 import Synchronization
 
-/// A class that responds to requests instead of the network. Use it for private schemes of the app, and for tests that replace a
-/// server.
+/// A class that responds to requests instead of the network. Use a subclass for private schemes of the app, and for tests that
+/// replace a server.
 ///
 /// Before an ordinary session sends a request to the network, it calls ``canInit(with:)-(URLRequest)`` of the classes in its
 /// configuration's ``URLSessionConfiguration/protocolClasses``, in their order. Background sessions use no protocols on any
@@ -39,7 +39,7 @@ open class URLProtocol: NSObject {
 
     /// Creates a protocol for a task's current request.
     public convenience init(task: URLSessionTask, cachedResponse: CachedURLResponse?, client: (any URLProtocolClient)?) {
-        // A protocol is never created for a task without a request.
+        // The replacement is never used, because a protocol is never created for a task without a request.
         let request = task.currentRequest ?? URLRequest(url: URL(fileURLWithPath: "/"))
         self.init(request: request, cachedResponse: cachedResponse, client: client)
     }

@@ -308,8 +308,8 @@ open class URLSessionUploadTask: URLSessionDataTask, @unchecked Sendable {  // b
         super.init(session: session, request: request, identifier: identifier)
     }
 
-    /// The path that lists and messages show for the file. Set it if the uploaded file is a copy of the user's file. Set it before
-    /// `resume()`. Beyond Apple.
+    /// The path that lists and messages show for the file. Set a path if the uploaded file is a copy of the user's file. Set it
+    /// before `resume()`. Beyond Apple.
     public var listedPath: String? {
         get { facts.withLock { $0.listedPath } }
         set { facts.withLock { $0.listedPath = newValue } }

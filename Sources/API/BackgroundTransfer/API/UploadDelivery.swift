@@ -1,7 +1,7 @@
 import TransferMachines
 
-/// The credentials of an S3 bucket. The agent's database (ledger) stores them until the upload ends. No other user of this machine
-/// can read the ledger. Beyond Apple.
+/// The credentials of an S3 bucket. The agent's database (ledger) stores these credentials until the upload ends. No other user of
+/// this machine can read the ledger. Beyond Apple.
 public typealias S3Access = TransferMachines.S3Access
 
 /// The configured destination of an upload. Beyond Apple.

@@ -43,7 +43,7 @@ struct WireOrder: Sendable {
                 userInfo: [NSLocalizedDescriptionKey: "bodies come from data and files, not from streams"])
         }
         var fields = Self.headers(request, configuration)
-        // Foundation can change upper and lower case of header names.
+        // Names are compared in lower case, because Foundation can change upper and lower case of header names.
         let ours = [RequestProperties.header, URLRequest.marksHeader].map { $0.lowercased() }
         fields = fields.filter { !ours.contains($0.key.lowercased()) }
         headers = fields.map { HeaderField($0.key, $0.value) }.sorted { $0.name < $1.name }

@@ -23,7 +23,7 @@ struct Answer {
         if let place, access(place.path, F_OK) == 0 || !FileFault(errno).isAbsence {
             (file, error) = (place, nil)
         } else if transfer.kind == .upload {
-            // The response headers show the result of the upload.
+            // For an upload no file is needed, because the response headers show the result.
             (file, error) = (nil, nil)
         } else {
             (file, error) = (nil, Self.gone(transfer, place))

@@ -165,7 +165,7 @@ extension BackgroundSession {
         if case .file(let file) = body { new.sourceName = task.listedPath ?? file.path }
         var upload = Self.uploadOrder(task.delivery, name, taken)
         if case .file(let file) = body {
-            // `FileManager` would also read /etc/passwd for each file.
+            // `stat` is used, because `FileManager` would also read /etc/passwd for each file.
             var information = stat()
             if stat(file.path, &information) == 0 {
                 let time = information.st_mtim
@@ -304,7 +304,7 @@ extension BackgroundSession {
             request = known
         }
         let order = try WireOrder(request, configuration)
-        // The await was cancelled before it began. No transfer is submitted, so a task for the same request starts separately.
+        // If the await was cancelled before it began, no transfer is submitted. A task for the same request then starts separately.
         guard !Task.isCancelled else { throw URLError(.cancelled) }
         let body = try storeBody(of: order)
         let now = AppRuntime.shared.now

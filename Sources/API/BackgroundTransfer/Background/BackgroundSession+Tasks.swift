@@ -65,7 +65,7 @@ extension BackgroundSession {
         var tasks = known
         for task in ofRows { tasks[task.taskIdentifier] = nil }
         if ofRows.contains(where: { $0.facts.withLock { !$0.isCompleted } }) { bringAgentBack() }
-        // Tasks that this process made and has not resumed.
+        // The tasks that this process made and has not resumed.
         let unresumed = tasks.values.filter { $0.facts.withLock { $0.row == nil && $0.error == nil } }
         return (ofRows + unresumed).sorted { $0.taskIdentifier < $1.taskIdentifier }
     }

@@ -188,7 +188,7 @@ final class BackgroundSession: SessionEngine {
             switch task.claim() {
             case .begin: new.append(task)
             case .elsewhere:
-                // During a commit this call waits for the row.
+                // If another thread commits the task now, this call waits for the row.
                 if let row = task.row(orNoting: { $0.entry.updateBeginning { $0.isHeld = false } }) { release(row) }
                 others.append(task)
             case .release(let row): release(row)
@@ -286,7 +286,7 @@ final class BackgroundSession: SessionEngine {
         if let id = record.id, isWaitedFor { (launch?.begun ?? ActiveTransfers.current).insert(id) }
         guard let id = record.id, record.taskIdentifier != task.taskIdentifier else { return }
         state.withLock { $0.joined[id, default: []].append(task) }
-        // The transfer's end was reported before, so no event will follow.
+        // If the transfer has already ended, its end was reported before, so no event will follow.
         guard record.state.isTerminal else { return }
         task.session.onDelegateQueue { [self] in reportToJoinedTasks(record, task.session) }
     }

@@ -34,7 +34,7 @@ struct WaitingTransfer: Sendable {
             }
             switch found {
             case .hasEnded(let record): ended = record
-            // The transfer was cancelled and removed from the ledger.
+            // A missing row means that the transfer was cancelled and removed from the ledger.
             case .isGone: throw URLError(.cancelled)
             }
         } catch is CancellationError {

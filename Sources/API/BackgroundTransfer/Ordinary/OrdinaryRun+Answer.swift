@@ -143,7 +143,7 @@ extension OrdinaryRun: BodySink {
     var isStreaming: Bool { original is URLSessionDataTask && original.facts.withLock { $0.completion == nil } }
 
     func write(_ bytes: UnsafeRawBufferPointer) -> Bool {
-        // A protocol of the app may report empty data.
+        // Empty data is ignored, because a protocol of the app may report it.
         guard !bytes.isEmpty else { return true }
         let limit = Self.memoryLimit(configuration)
         let isStreaming = isStreaming
@@ -330,7 +330,7 @@ extension OrdinaryRun: BodySink {
         case .finish, nil: finish(nil)
         case .restart where state.withLock({ $0.attempts < 5 }): attempt()
         case .retry(_, let trouble), .restart(_, let trouble), .fail(let trouble):
-            // A status that asks for a later retry is still a response.
+            // A response with a status that requests a later retry is also delivered to the app.
             if trouble.status != nil, end.head != nil, end.failure == nil {
                 state.withLock { $0.file?.truncate() }
                 return finish(nil)

@@ -22,7 +22,7 @@ extension OrdinaryRun {
             state.withLock { $0.waitsForDelegate = false }
             if let chosen { follow(chosen, proposed) } else { acceptDetour() }
         }
-        // A redirect to a file of this machine is not proposed. A delegate that needs such a redirect returns its own request.
+        // If a server redirects to a file of this machine, the task fails, and the delegate is not asked.
         let scheme = proposed.url?.scheme?.lowercased()
         if scheme == "file" || scheme == "data", scheme != response?.url?.scheme?.lowercased() {
             return finish(URLError(.unsupportedURL).concerning(proposed.url))

@@ -178,7 +178,7 @@ extension OrdinaryRun {
         }
         if final == nil { task.progress.totalUnitCount = max(task.progress.totalUnitCount, task.progress.completedUnitCount) }
         if final == nil { offerToCache(ended) }
-        // The load that replaces the network is not needed any more.
+        // The load of a protocol is cancelled, because it is not needed any more.
         ended.load?.cancel()
         let session = task.session
         let sessionDelegate = HeldDelegate(engine.delegate)

@@ -278,7 +278,7 @@ final class OrdinaryRun: TaskRun {
             // delivered before an end that waits for the decision.
             if state.isEndPosted, !isHead || state.wasCancelled { return }
             if isHead { state.deferred.waitForDecision() }
-            // No decision follows for a cancelled task.
+            // Bytes of a cancelled task that wait for a decision are dropped, because no decision follows.
             if case .bytes = delivery, state.wasCancelled, state.deferred.isUndecided { return }
             let (isKept, cost) = state.wasCancelled ? (false, delivery.cost) : state.deferred.keep(delivery, isHead: isHead)
             state.backlog += cost

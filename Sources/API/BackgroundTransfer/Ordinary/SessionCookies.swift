@@ -28,7 +28,7 @@ struct SessionCookies: Sendable {
     /// Returns the headers with the store's cookies for this address. A cookie that the app set in the request is not changed.
     func added(to headers: [HeaderField], for url: URL, of request: URLRequest, now: Date) -> [HeaderField] {
         guard sendsThem, request.httpShouldHandleCookies else { return headers }
-        // Foundation's store compares the host only.
+        // The cookies are filtered, because Foundation's store compares only the host.
         let cookies = (storage.cookies(for: url) ?? []).filter { Self.belongs($0, to: url, now: now) }
             .sorted { ($1.path.count, $0.name) < ($0.path.count, $1.name) }
         var headers = headers
@@ -101,8 +101,8 @@ struct SessionCookies: Sendable {
         return pair <= longestPair && header.utf8.count - pair <= longestAttributes
     }
 
-    /// Returns the cookies to remove when new cookies are stored. These are the oldest cookies of a domain or of the store, if the
-    /// domain or the store has too many cookies. Source of the rule: RFC 6265, 5.3.
+    /// Returns the cookies to remove when new cookies are stored. If a domain or the store has too many cookies, these are the
+    /// oldest cookies of the domain or of the store. Source of the rule: RFC 6265, 5.3.
     static func displaced(by new: [HTTPCookie], of held: [HTTPCookie], now: Date) -> [HTTPCookie] {
         let replaced = Set(new.map(key))
         var count = new.count
