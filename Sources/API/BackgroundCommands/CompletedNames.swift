@@ -10,7 +10,7 @@ extension CompletionKind {
         .custom { _, _, _ in ledgerNames { try $0.unfinishedTransfers().compactMap(\.id).map(String.init) } + ["all"] }
     }
 
-    /// The identifiers of requests.
+    /// The identifiers of the pending requests.
     static var requests: CompletionKind { .custom { _, _, _ in ledgerNames { try $0.requests().map(\.identifier) } } }
 
     /// The identifiers of requests, and of sessions with unfinished transfers.

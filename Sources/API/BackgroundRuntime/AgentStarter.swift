@@ -85,7 +85,7 @@ package struct AgentStarter: Sendable {
         return entry.isUserUnitInstalled && !entry.units.isMasked(.service) ? entry.units : nil
     }
 
-    /// The result of ``bringBack()``.
+    /// The states of the agent after ``bringBack()``.
     package enum RestartResult: Sendable, Equatable {
         case runs
         case wasBroughtBack

@@ -99,7 +99,7 @@ package final class AppRuntime: Sendable {
 
     // MARK: This process
 
-    /// The time of this process.
+    /// The current time. On a test host, this is virtual time.
     package var now: Date { testHost?.now() ?? ThisProcess.now }
 
     /// The user's time zone.

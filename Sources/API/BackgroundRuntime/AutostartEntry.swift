@@ -46,7 +46,7 @@ package struct AutostartEntry: Sendable {
         return nil
     }
 
-    /// The state of an installed entry.
+    /// The states of an installed entry. In most states the entry does not start the agent correctly.
     package enum EntryState: Sendable, Equatable {
         case asItShouldBe
         /// The entry starts another program.

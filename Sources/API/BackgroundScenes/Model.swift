@@ -124,7 +124,7 @@ extension View {
     public func environment<Model: AnyObject & Observable>(_ object: Model?) -> some View { self }
 }
 
-/// A scene that provides a model to its content.
+/// A scene that passes a model to the environment of its content.
 struct ModelScene<Content: Scene>: Scene, SceneParts {
     let content: Content
     let give: @MainActor () -> Void

@@ -16,7 +16,7 @@ public struct BackgroundTask<Request: Sendable, Response: Sendable>: Sendable {
     /// recorded.
     var acknowledgement: @Sendable (Request) -> (@Sendable (LedgerTransaction) throws -> Void)? = { _ in nil }
 
-    /// Calls the action with each value.
+    /// Calls the action of the scene with each value of the launch.
     func run(_ payload: TaskHandlers.Payload, _ action: @Sendable (Request) async -> Response) async {
         for request in requests(payload) {
             let acknowledge = acknowledgement(request)

@@ -47,7 +47,7 @@ extension DesktopFacts {
         return .none(why: "The agent's unit is not enabled: no login starts it.", help: installCommand)
     }
 
-    /// Returns `nil` if the entry works.
+    /// Returns the starter that remains if the entry does not work. Returns `nil` if the entry works.
     private func starter(_ standing: AutostartEntry.EntryState) -> Starter? {
         switch standing {
         // An entry that starts another copy of the agent's program also works. A unit that is not enabled still restarts a running

@@ -44,7 +44,7 @@ open class UNNotificationSettings: NSObject, @unchecked Sendable {  // because i
     public var notificationCenterSetting: UNNotificationSetting { isOn }
     /// The setting for the lock screen. Always `notSupported`, because the desktop decides what the lock screen shows.
     public var lockScreenSetting: UNNotificationSetting { .notSupported }
-    /// The setting for notifications in a car.
+    /// The setting for notifications in a car. A desktop does not support this way.
     public var carPlaySetting: UNNotificationSetting { .notSupported }
     /// The setting for critical alerts. Differs from Apple: this permission cannot be granted on a desktop. The app's settings
     /// decide which notifications are shown in quiet hours.

@@ -3,7 +3,7 @@ package protocol Launcher<Identity>: AnyObject {
     /// A value that distinguishes a process from all other processes. A process id is not sufficient, because the system uses ids
     /// again.
     associatedtype Identity: Sendable
-    /// Starts the process of a launch.
+    /// Starts the process of a launch, and returns the identity of the process.
     func start(_ launch: Int64) throws -> Identity
     /// Begins to supervise the process of a launch that another agent started.
     func adopt(_ launch: Int64, _ process: Identity) -> Adoption

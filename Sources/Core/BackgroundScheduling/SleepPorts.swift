@@ -30,7 +30,7 @@ package protocol SleepManager: Sendable {
     func suspend()
 }
 
-/// An event about sleep.
+/// An event that a ``SleepManager`` reports.
 package enum SleepEvent: Sendable, Equatable {
     /// The machine is about to sleep. The sleep begins when every lock is released, and at the latest some seconds later.
     case falling

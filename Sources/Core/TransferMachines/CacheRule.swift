@@ -28,7 +28,7 @@ package enum CacheRule {
     ///
     /// - Parameters:
     ///   - head: The stored response headers, with the date on which the server created the response.
-    ///   - request: The headers of the new request.
+    ///   - request: The headers of the new request, for which a stored response was found.
     package static func state(of head: ResponseHead, request: [HeaderField], now: Date) -> State {
         let directives = cacheControl(head.headers)
         let asked = cacheControl(request)

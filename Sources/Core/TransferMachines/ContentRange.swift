@@ -1,8 +1,8 @@
 /// The `Content-Range` header (RFC 9110 §14.4), in bytes.
 enum ContentRange: Equatable {
-    /// `bytes 5-9/10`, `bytes 5-9/*`
+    /// The server sends a part, for example `bytes 5-9/10`, or `bytes 5-9/*` if the length is unknown.
     case part(first: Int64, last: Int64, total: Int64?)
-    /// `bytes */10`
+    /// The server cannot send the requested range, for example `bytes */10`.
     case unsatisfied(total: Int64)
 
     init?(_ text: String) {

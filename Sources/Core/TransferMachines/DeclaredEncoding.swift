@@ -3,7 +3,7 @@ import Foundation
 /// The encoding in the declaration of an XML document, if the XML parser does not support this encoding. All encodings of this type
 /// contain ASCII.
 struct DeclaredEncoding {
-    /// The name for `iconv`.
+    /// The name of the encoding for the function `iconv`.
     private let name: String
 
     /// Encodings by their names in declarations. As in browsers, a larger encoding is used if it contains the named encoding.

@@ -10,7 +10,7 @@ struct FolderUpload: UploadProtocol {
         case choosingName(Int, isStored: Bool)
         /// HEAD, then GET, for a name that no file has. This step follows after many names that are taken.
         case doubting(Int, isStored: Bool)
-        /// PUT.
+        /// PUT of the file.
         case sendingBody(Int, foldersMade: Bool)
         /// MKCOL of one level of the path. The level moves up until a parent folder exists, then down again.
         case makingFolder(Int, level: Int, goingDown: Bool, why: Reason = .missing)
@@ -24,7 +24,7 @@ struct FolderUpload: UploadProtocol {
         case checkingBody(Int, mayBeAnothers: Bool)
         /// GET for a file with our name and length. The content shows whether the file is ours.
         case readingBack(Int, ReadBack, isStored: Bool)
-        /// MOVE to the final name.
+        /// MOVE of the temporary file to the final name.
         case moving(Int)
         /// HEAD for the temporary name after a MOVE without a clear success. `wasRefused` is `true` if the server responded with
         /// 412.

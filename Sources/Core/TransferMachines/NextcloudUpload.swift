@@ -17,9 +17,9 @@ struct NextcloudUpload: UploadProtocol {
         case makingFolder(Int, level: Int, goingDown: Bool)
         /// PROPFIND of the chunks' folder.
         case querying(Int)
-        /// PUT.
+        /// PUT of a chunk.
         case sendingChunk(Int, Int)
-        /// MOVE.
+        /// MOVE, which combines the chunks into the final file.
         case moving(Int)
         /// PROPFIND of the chunks' folder after a MOVE without a clear success. A MOVE that was carried out removes that folder.
         /// `wasRefused` is `true` if the server responded with 412.

@@ -45,7 +45,7 @@ struct ReadBack: Equatable, Sendable {
         return SnapshotPart(start: (byteCount - count) * block / (Self.blocks - 1), count: count, total: byteCount)
     }
 
-    /// Headers of the request.
+    /// The headers of the next request: the range of the next block, or no headers for the complete file.
     var headers: [HeaderField] {
         isOfAll ? [] : [HeaderField("Range", "bytes=\(part.start)-\(part.start + part.count - 1)")]
     }

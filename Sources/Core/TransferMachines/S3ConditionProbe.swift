@@ -13,11 +13,12 @@ import Foundation
 /// In a bucket without conditions, the names of photos contain a part of the digest, so that no other photo has the same name.
 extension S3Upload {
     enum ProbeStep {
-        /// PUT the empty object.
+        /// PUT of the empty object.
         case create
-        /// PUT the empty object again.
+        /// PUT of the empty object again.
         case again
-        /// DELETE the empty object. The result is remembered after the DELETE, so that a crash before the DELETE leaves no object.
+        /// DELETE of the empty object. The result is remembered after the DELETE, so that a crash before the DELETE leaves no
+        /// object.
         case remove(lacksConditions: Bool?)
     }
 

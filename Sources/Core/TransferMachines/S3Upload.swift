@@ -15,23 +15,23 @@ struct S3Upload: UploadProtocol {
         case doubting(Int)
         /// Requests that show whether the bucket honors conditions.
         case probing(Int, ProbeStep)
-        /// PUT.
+        /// PUT of the complete file.
         case sendingWhole(Int)
-        /// POST `?uploads`.
+        /// POST `?uploads`, which begins an upload in parts.
         case creating(Int)
-        /// GET the stored parts, page by page.
+        /// GET for the list of the stored parts, page by page.
         case listing(Int, marker: Int)
-        /// PUT a part.
+        /// PUT of a part of the file.
         case sendingPart(Int, Int)
         /// HEAD for the key once more, if the server does not support conditions.
         case queryingAgain(Int)
-        /// POST the list of the parts.
+        /// POST of the list of the parts, which completes the object.
         case completing(Int)
-        /// DELETE the parts of an upload if its key is taken.
+        /// DELETE of the stored parts, if the key is taken.
         case aborting(Int)
         /// HEAD for the object that was made.
         case confirming(Int)
-        /// GET an object with our key and length that has no digest in its metadata.
+        /// GET for an object with our key and length that has no digest in its metadata.
         case readingBack(Int, ReadBack, isTaken: Bool)
     }
 

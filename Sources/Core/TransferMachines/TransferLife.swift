@@ -10,9 +10,9 @@ import Foundation
 /// transfer within the grace time. When a task **adopts** a transfer, an event delivers the end of the transfer. The app
 /// **suspends** and **releases** a transfer. The user **pauses**, **resumes** and **retries** a transfer.
 package struct TransferLife: Equatable, Sendable {
-    /// The phase of the transfer.
+    /// The current phase of the transfer, for example `queued` or `running`.
     package private(set) var phase: Phase
-    /// The demand for the transfer.
+    /// The demand for the transfer: whether processes await it, or an event delivers its end.
     package private(set) var wish: Demand
     /// The data that is kept after the transfer ended.
     package private(set) var kept: Kept
@@ -255,7 +255,7 @@ extension TransferLife {
 extension TransferLife {
     private var reportCommands: [Command] { wish == .adopted ? [.reportEnd] : [] }
 
-    /// `URLError.cancelled`.
+    /// The number of `URLError.cancelled`.
     private static let cancelledCode = -999
 
     private mutating func cancel(_ message: String?, _ now: Date) -> [Command] {

@@ -44,7 +44,7 @@ extension TransferLife {
         case ended(Outcome, at: Date)
     }
 
-    /// The demand for a transfer.
+    /// The demand for a transfer: who receives its end.
     package enum Demand: Equatable, Sendable {
         /// Processes await the transfer. The ledger lists these processes.
         case awaited
@@ -70,7 +70,7 @@ extension TransferLife {
 
     /// The reason why a transfer waits or failed.
     package struct Reason: Equatable, Sendable {
-        /// The code of the `URLError`.
+        /// The number of the `URLError.Code`. `nil` if no error caused the wait.
         package var code: Int?
         package var message: String?
 

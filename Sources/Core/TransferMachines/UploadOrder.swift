@@ -32,10 +32,10 @@ package struct UploadOrder: Codable, Equatable, Sendable {
         self.token = token
     }
 
-    /// The media type that is sent.
+    /// The media type that is sent, also if the app set no type.
     var mediaType: String { contentType ?? "application/octet-stream" }
 
-    /// The name of the form's field that is sent.
+    /// The name of the form's field that is sent, also if the app set no name.
     var fieldName: String { field ?? "file" }
 
     /// The photo's modification date, if protocols can express it, because file systems allow years that protocols do not.

@@ -188,7 +188,7 @@ package struct ServerKnowledge: Codable, Equatable, Sendable {
     /// `true` if the S3 server ignores or refuses `If-None-Match`, `false` if it supports the condition. `nil` if this was not
     /// tested.
     package var lacksConditions: Bool?
-    /// The major version of Immich.
+    /// The major version of Immich on the server. `nil` if the version is not known.
     package var immichVersion: Int?
     /// The form in which a WebDAV server accepts the new name of a MOVE. `nil` for the configured address.
     package var moveDestination: MoveDestination?

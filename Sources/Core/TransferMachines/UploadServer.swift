@@ -57,7 +57,7 @@ enum UploadOpener: Equatable, Sendable {
     }
 }
 
-/// Advice for the user about a failed attempt.
+/// Advice for the user about a failed attempt: what to do, and in which settings.
 struct UploadAdvice: Sendable {
     let server: UploadServer
     let opener: UploadOpener
@@ -157,7 +157,7 @@ extension UploadOutcome {
         }
     }
 
-    /// Returns the outcome with another trouble.
+    /// Returns the outcome with a changed trouble, if the outcome has a trouble.
     func changing(_ change: (TransferTrouble) -> TransferTrouble) -> UploadOutcome {
         switch self {
         case .continue, .finished: self

@@ -8,7 +8,7 @@ package enum Validator: Codable, Equatable, Hashable, Sendable {
     /// A `Last-Modified` that is strong by RFC 9110 §8.8.2.2, exactly as the server wrote it.
     case lastModified(String)
 
-    /// The value of `If-Range`.
+    /// The value of the header `If-Range`, with which a download continues.
     package var ifRange: String {
         switch self {
         case .entityTag(let tag): tag

@@ -61,7 +61,7 @@ package final class Ledger: Sendable {
         recordSpool()
     }
 
-    /// A view of a ledger in memory.
+    /// Creates a view of a ledger in memory for one process.
     init(_ directories: AppDirectories, _ memory: LedgerMemory) {
         self.directories = directories
         self.memory = memory

@@ -9,7 +9,7 @@ import Synchronization
 /// Every process of a simulated host has its own view, so that an agent can distinguish its own commits from the commits of other
 /// processes.
 final class LedgerMemory: Sendable {
-    /// The view of one process.
+    /// The view that one simulated process has of the ledger.
     final class View: Sendable {
         fileprivate struct State {
             var ownCommits = 0

@@ -9,7 +9,7 @@ package struct NotificationResponseRecord: Codable, Sendable, Equatable {
     package var content: NotificationContent
     package var createdAt: Date
     package var deliveredAt: Date?
-    /// The text that the user typed.
+    /// The text that the user typed into the notification. `nil` if the button has no text field.
     package var userText: String?
     /// The token with which the app can raise a window for some seconds after the press. `nil` if the desktop supplied no token.
     package var activationToken: String?

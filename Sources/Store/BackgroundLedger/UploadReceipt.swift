@@ -9,7 +9,7 @@ package struct UploadReceipt: Codable, Sendable, Equatable {
     /// The digest of the sent bytes in hexadecimal digits.
     package var sha256: String
     package var storedAt: Date
-    /// The kind of the proof.
+    /// The kind of proof that the server has the file.
     package var proof: UploadProof
     /// The last time at which the server confirmed that it still has the file.
     package var checkedAt: Date?

@@ -55,7 +55,7 @@ package struct ChildProcess: Sendable {
         return pid
     }
 
-    /// The end of a child.
+    /// The result of a child process that has ended.
     package struct End: Sendable, Equatable {
         /// The exit code. If a signal ended the child, the code is 128 plus the number of the signal, as in shells.
         package let code: Int32

@@ -19,7 +19,7 @@ package struct UserUnits: Sendable {
         }
     }
 
-    /// An error of one of the units.
+    /// The reason why a unit cannot be used. ``description`` is a sentence for the user.
     package struct Failure: Error, Equatable, CustomStringConvertible, Sendable {
         package let description: String
 

@@ -12,7 +12,7 @@ public struct DoctorFinding: Encodable, Sendable {
         case failed
     }
 
-    /// A fix: one shell command that the user can type unchanged.
+    /// A shell command that corrects the problem. The user can type the command unchanged.
     public struct Fix: Sendable {
         /// The shell command.
         public var command: String

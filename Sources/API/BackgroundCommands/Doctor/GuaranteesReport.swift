@@ -82,7 +82,7 @@ package struct GuaranteesReport: Encodable {
     }
 }
 
-/// A row of `doctor --json`.
+/// A row of the output of `doctor --json`: a finding, or the capabilities of this desktop.
 enum DoctorRow: Encodable {
     case finding(DoctorFinding)
     /// A row with the fields of the other rows, because scripts read all rows, and with the additional field `guarantees`. The

@@ -45,7 +45,7 @@ struct ManualPages {
             return (isOptional ? "[\(name)]" : name) + (isRepeating ? " ..." : "")
         }
 
-        /// The head of the paragraph.
+        /// The names of the argument, as the first line of its paragraph.
         var head: String {
             if isPositional { return value }
             return (names ?? []).map { kind == "flag" ? $0.text : "\($0.text) \(value)" }.joined(separator: ", ")

@@ -45,13 +45,13 @@ struct TaskStatus: Sendable {
     var error: URLError?
 }
 
-/// The start of a download.
+/// The source of a download: a request, or the resume data of an earlier download.
 enum DownloadSource: Sendable {
     case request(URLRequest)
     case resumeData(Data)
 }
 
-/// The body of an upload.
+/// The body of an upload: a file, data or a stream.
 enum UploadBody: Sendable {
     case file(URL)
     case data(Data)

@@ -76,7 +76,7 @@ open class URLSessionTask: NSObject, ProgressReporting, @unchecked Sendable {  /
     /// could be reserved. In this case `resume()` ends the task with an error.
     open var taskIdentifier: Int { identifier }
     private let identifier: Int
-    /// The request of the app.
+    /// The request with which the app made the task, or the request in the resume data.
     open var originalRequest: URLRequest? { request }
     private let request: URLRequest?
     /// The request that is being sent.
@@ -199,7 +199,7 @@ open class URLSessionTask: NSObject, ProgressReporting, @unchecked Sendable {  /
     open func cancel() { session.engine.cancel(self) }
 }
 
-/// The value of an unknown size.
+/// The value of a size that is not known.
 public let NSURLSessionTransferSizeUnknown: Int64 = -1
 
 /// The end of a transfer, passed to the caller that awaits the transfer.

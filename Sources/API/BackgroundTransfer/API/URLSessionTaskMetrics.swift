@@ -92,7 +92,7 @@ open class URLSessionTaskTransactionMetrics: NSObject, @unchecked Sendable {  //
     public let remotePort: Int?
     /// The IP address of this machine.
     public let localAddress: String?
-    /// The port of this machine.
+    /// The port of the connection on this machine.
     public let localPort: Int?
     /// The number of bytes of the response headers. Differs from Apple: not measured, always 0.
     public let countOfResponseHeaderBytesReceived: Int64 = 0

@@ -123,7 +123,7 @@ struct WireOrder: Sendable {
         return FileDigest.sha256(of: Data(parts.joined(separator: "\n").utf8))
     }
 
-    /// Returns a new record for the request.
+    /// Returns a new row of the ledger for the request.
     func record(
         _ configuration: URLSessionConfiguration, session: String, key: String, kind: TransferRecord.Kind, now: Date
     ) -> TransferRecord {

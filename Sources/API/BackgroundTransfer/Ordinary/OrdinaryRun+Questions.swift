@@ -161,7 +161,7 @@ private final class ChallengeSender: NSObject, URLAuthenticationChallengeSender 
 final class FirstAnswer: Sendable {
     private let isAnswered = Mutex(false)
 
-    /// Returns `true` once.
+    /// Returns `true` at the first read, and `false` at each later read.
     var isThis: Bool {
         isAnswered.withLock { isAnswered in
             defer { isAnswered = true }

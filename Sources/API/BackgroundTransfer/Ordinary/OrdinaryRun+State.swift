@@ -61,7 +61,7 @@ extension OrdinaryRun {
         var copyLimit = 0
         /// The cached response, while the server is asked whether it is still valid.
         var asksAbout: CachedAnswer?
-        /// The headers that the attempt sent.
+        /// The headers that the current attempt sent to the server.
         var sentHeaders: [HeaderField] = []
         /// `true` if the stream of the request was read.
         var isStreamUsed = false

@@ -2,7 +2,7 @@ import Foundation
 import FoundationNetworking
 import TransferMachines
 
-/// A cached response.
+/// A stored response that can be used for a request.
 struct CachedAnswer: Sendable {
     var response: HTTPURLResponse
     var data: Data
