@@ -91,7 +91,7 @@ extension AppRuntime {
         whenNothingIsLost(.ofThisProcess, UnsavedWork.current) { ProcessExit.end(0) }
     }
 
-    /// Calls an action when the delivery under way is complete, and everything that the app began is durable.
+    /// Calls an action when the running delivery is complete, and all work that the app began is stored.
     static func whenNothingIsLost(
         _ deliveries: DeliveryGate, _ beginnings: WorkCounter, _ action: @escaping @Sendable () -> Void
     ) {

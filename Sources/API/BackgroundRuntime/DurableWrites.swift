@@ -57,7 +57,7 @@ package final class DurableWrites: Sendable {
         (self.firstPause, self.calls, self.report, self.write) = (firstPause, calls, report, write)
     }
 
-    /// Commits a write at once, on the caller's thread. If the write fails temporarily, it is committed later.
+    /// Commits a write at once, on the caller's thread. If the write fails temporarily, the write is committed later.
     ///
     /// - Parameters:
     ///   - name: the subject of the write, for the error message.

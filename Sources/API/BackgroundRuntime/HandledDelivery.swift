@@ -7,6 +7,6 @@ import BackgroundLedger
 /// upload and begins the uploads that it had not begun. A transfer that other code begins at the same time does not record the
 /// delivery, because the handler of this delivery may still have to begin transfers.
 package enum HandledDelivery {
-    /// Records the delivery. Tasks that the handler creates inherit it.
+    /// Records the delivery. Tasks that the handler creates inherit this value.
     @TaskLocal package static var current: (@Sendable (LedgerTransaction) throws -> Void)?
 }

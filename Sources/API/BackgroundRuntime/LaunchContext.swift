@@ -302,7 +302,8 @@ package final class LaunchContext: Sendable {
         let acknowledgements = acknowledgements.close(counting: counts)
         KillPoint.reach(.beforeResult)
         do {
-            // The handler's requests are written first. Without them, this launch has no result and is retried.
+            // The handler's requests are written first. If these requests cannot be written, this launch has no result and is
+            // retried.
             if let error = DurableWrites.shared.flush() { throw error }
             AppRuntime.shared.writeDefaults()
             try AppRuntime.shared.ledger().write { transaction in

@@ -43,7 +43,7 @@ public struct BackgroundGuarantees: Sendable, Equatable, Codable {
             case keptFromNextLogin
             /// The desktop does not have the capability.
             case notKept
-            /// The state is not known yet. The agent detects it when it does its first work.
+            /// The state is not known yet. The agent detects the state when it does its first work.
             case unknown
         }
 

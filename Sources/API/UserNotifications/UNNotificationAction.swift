@@ -13,7 +13,7 @@ public struct UNNotificationActionOptions: OptionSet, Sendable, Codable {
     public static let foreground = UNNotificationActionOptions(rawValue: 4)
 }
 
-/// The picture of a button. Differs from Apple: stored, without effect, because desktops do not show it.
+/// The picture of a button. Differs from Apple: stored, without effect, because desktops do not show pictures of buttons.
 public final class UNNotificationActionIcon: NSObject, @unchecked Sendable {  // because it is immutable
     let name: String
 

@@ -49,7 +49,7 @@ package struct Notice: Sendable, Equatable, Codable {
     package var soundFile: String?
     /// `true` if the notification is kept on the screen until the user acts (expire timeout 0).
     package var isPersistent: Bool
-    /// The progress in percent. Some servers show it.
+    /// The progress in percent. Some servers show the progress.
     package var percent: Int?
     /// `true` if the notification was shown before and is shown again. The user is not alerted.
     package var isQuiet = false

@@ -95,7 +95,7 @@ package enum NoticeTrigger: Codable, Equatable, Sendable {
 
     private static func hasValue(_ components: DateComponents) -> Bool { fields.contains { components[keyPath: $0] != nil } }
 
-    /// Returns `false` for dates that never occur. Foundation would search through thousands of years for them.
+    /// Returns `false` for dates that never occur. Foundation would search through thousands of years for such dates.
     private static func isPossible(_ components: DateComponents) -> Bool {
         let ranges: [(KeyPath<DateComponents, Int?>, ClosedRange<Int>)] = [
             (\.month, 1...13), (\.day, 1...31), (\.hour, 0...23), (\.minute, 0...59), (\.second, 0...59), (\.weekday, 1...7),

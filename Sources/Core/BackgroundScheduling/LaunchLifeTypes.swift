@@ -80,8 +80,8 @@ extension LaunchLife {
         case supervised(Limits, isPersonChoosing: Bool = false, hasMoved: Bool = false, lostCondition: String? = nil, now: Date)
         /// The launch has to stop. Later reasons are ignored.
         case stopWanted(StopReason, Limits, now: Date)
-        /// A command recorded in the ledger that the launch has to stop. If no agent is running, the process of the launch reads
-        /// this record.
+        /// A command has recorded in the ledger that the launch has to stop. If no agent is running, the process of the launch
+        /// reads this record.
         case stopRecorded(StopReason)
         /// The process ended. `wasInterrupted` is `true` if the process ended while it delivered an event of a transfer. The note
         /// is for the history.

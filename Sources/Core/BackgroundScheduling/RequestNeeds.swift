@@ -52,8 +52,8 @@ package enum LaunchStagger {
 
 /// The wait for a network after the machine woke, because the desktop may report the network late.
 package enum NetworkWakeDelay {
-    /// The number of seconds that app refreshes wait for a network after the machine woke. After this time, they run without a
-    /// network.
+    /// The number of seconds that app refreshes wait for a network after the machine woke. After this time, app refreshes run
+    /// without a network.
     package static let patience: Double = 30
 
     /// Returns the end of the wait, or `nil` if the request does not have to wait.

@@ -3,7 +3,7 @@
 /// transfer.
 ///
 /// The network itself is not a need, because hosts of the local network can be reached without a default route. If a transfer
-/// cannot reach its host, it waits, and the attempt is not counted.
+/// cannot reach its host, the transfer waits, and the attempt is not counted.
 package struct TransferNeeds: OptionSet, Sendable, Hashable, Codable {
     package let rawValue: Int
 

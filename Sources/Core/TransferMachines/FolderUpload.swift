@@ -134,7 +134,7 @@ struct FolderUpload: UploadProtocol {
             let isDirect = plan.order.method == .put
             let url = address.file(isDirect ? finalName(index) : temporaryName)
             // Under a name that no other file has, the file is sent until it is complete. An interrupted PUT may have left a part
-            // there.
+            // under this name.
             let condition = isDirect && !isMarked ? [HeaderField("If-None-Match", "*")] : []
             return send("PUT", url, condition, withBody: true, saving: .put, index, isStored: false)
         case .queryingBody(let index, _):

@@ -69,9 +69,9 @@ extension FolderUpload {
     /// Handles the response to a request for a part of the file, or for the complete file. If the server does not send the content,
     /// only the length is known.
     ///
-    /// The length is not a proof if this upload sent nothing there before, or if another upload of this machine stored its file
-    /// there. A MOVE is complete or not carried out, so the file of a MOVE needs no check of its length. A lost PUT may have left a
-    /// part.
+    /// The length is not a proof if this upload has sent nothing to the name, or if another upload of this machine stored its file
+    /// under the name. A MOVE is complete or not carried out, so the file of a MOVE needs no check of its length. A lost PUT may
+    /// have left a part.
     mutating func afterReadBack(
         _ head: ResponseHead, _ comparison: BodyComparison?, _ index: Int, _ question: ReadBack, isStored: Bool, _ pauses: Pauses
     ) -> UploadOutcome {

@@ -54,8 +54,8 @@ struct FormUpload: UploadProtocol {
             .finished(remoteURL: place(of: head))
         // The server responded before it had the complete form, so the response is not about this photo.
         case 303 where !head.leadsToALogInPage: pauses.retry(head, UploadMachine.answeredEarly)
-        // Many servers respond to a stored form with 302, because browsers accept it. An expired session also results in 302 or
-        // 303.
+        // Many servers respond to a stored form with 302, because browsers accept this status. An expired session also results in
+        // 302 or 303.
         case 300..<400 where end.bytesSent >= form.length(around: plan.order.byteCount) && head.status != 304:
             .fail(head, -1010, CommonAnswer.ledOn(to: CommonAnswer.place(head)))
         default: pauses.afterOther(head)

@@ -8,14 +8,14 @@ package struct PartialFile: Codable, Equatable, Sendable {
     package var durableBytes: Int64
     /// The validator of the version that the stored bytes belong to. `nil` if the download cannot continue after these bytes.
     package var validator: Validator?
-    /// The length of the complete file. `nil` if no response reported it.
+    /// The length of the complete file. `nil` if no response reported the length.
     package var totalBytes: Int64?
     /// The URL that sent the response (after redirects). The validator is for this URL.
     package var url: String
     /// The content coding of the stored bytes. `nil` if the bytes are not coded.
     package var coding: String?
 
-    /// `true` if the file is a web page or a part of a web page. `nil` if this was not recorded.
+    /// `true` if the file is a web page or a part of a web page. `nil` if it was not recorded whether the file is a web page.
     package var isPage: Bool?
 
     package init(durableBytes: Int64, validator: Validator?, totalBytes: Int64?, url: String, coding: String? = nil) {

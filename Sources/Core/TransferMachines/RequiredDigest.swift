@@ -38,8 +38,8 @@ package struct RequiredDigest: Equatable, Sendable {
     /// the same bytes.
     ///
     /// `Repr-Digest` (RFC 9530 §3) is the digest of the complete file, also in the response to a range. `Content-Digest` (§2) and
-    /// `Content-MD5` (RFC 1864) are digests of the bytes in this response. So in a 206 response they are not digests of the
-    /// complete file.
+    /// `Content-MD5` (RFC 1864) are digests of the bytes in this response. So in a 206 response these headers do not contain
+    /// digests of the complete file.
     package static func announced(in head: ResponseHead) -> RequiredDigest? {
         if let digest = strongest(head["Repr-Digest"], header: "Repr-Digest") { return digest }
         guard head.status == 200 else { return nil }

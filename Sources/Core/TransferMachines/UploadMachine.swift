@@ -181,7 +181,7 @@ package struct UploadMachine: Sendable {
     }
 
     /// Handles a page, or a success that does not follow the protocol, which may come from a captive portal. The upload does not
-    /// fail because of it.
+    /// fail because of such a response.
     private mutating func suspecting(_ outcome: UploadOutcome, _ head: ResponseHead, _ pauses: Pauses) -> UploadOutcome {
         guard case .fail(let trouble) = outcome, policy.suspicionDelay != nil else { return outcome }
         if head.isUnprovenSuccess {

@@ -65,7 +65,7 @@ package struct UploadPlan: Equatable, Sendable {
 
     /// - Parameter extra: The protocol's own headers, which a caller's headers cannot replace.
     func request(_ method: String, _ url: String, _ extra: [HeaderField] = []) -> WireRequest {
-        // A server may store uploads on another host. The credentials of this host are not sent there.
+        // A server may store uploads on another host. The credentials of this host are not sent to another host.
         let isAtHome =
             if let home = URL(string: collectionURL.replacing(Self.nameMark, with: "")), let target = URL(string: url) {
                 RedirectRule.origin(of: home) == RedirectRule.origin(of: target)
@@ -155,7 +155,7 @@ package struct UploadMemory: Codable, Equatable, Sendable {
         step: Step, nameIndex: Int = 0, isStored: Bool = false, place: String? = nil, creations: Int? = nil, version: Int? = nil,
         isMarked: Bool = false, distrustsHead: Bool = false, replaced: String = "", nameRules: Int = 0, isDoubted: Bool = false
     ) {
-        // A value `false` is not stored. The field is also missing in rows of versions that did not have it.
+        // A value `false` is not stored. The field is also missing in rows of versions that did not have this field.
         self.isMarked = isMarked ? true : nil
         self.distrustsHead = distrustsHead ? true : nil
         self.replaced = replaced.isEmpty ? nil : replaced

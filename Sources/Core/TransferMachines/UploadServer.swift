@@ -1,10 +1,10 @@
 /// The server of an upload, as the user configured it. The values are stored with the upload, so that an agent that starts later
 /// uses the same values.
 public struct UploadServer: Codable, Equatable, Sendable {
-    /// The name of the destination. Messages about the server begin with it.
+    /// The name of the destination. Messages about the server begin with this name.
     public var name: String
-    /// The place of the destination's settings (`kind`, `url`, `user`, `ca_file` …), for example
-    /// `[upload.destinations.home] of config.toml`. Messages refer to it.
+    /// The place of the destination's settings (`kind`, `url`, `user`, `ca_file` …), for example `[upload.destinations.home] of
+    /// config.toml`. Messages refer to this place.
     public var settings: String
     /// The absolute path of a PEM file with certificate authorities. `nil` for the system's authorities. The authorities in the
     /// file replace the system's authorities for every request of the upload.

@@ -6,7 +6,8 @@ import ProcessSupport
 import Synchronization
 import TransferMachines
 
-/// The executable, the arguments and the variables with which the agent launches an app. The app records them each time it runs.
+/// The executable, the arguments and the variables with which the agent launches an app. The app records these values each time it
+/// runs.
 package struct AppRecord: Codable, Sendable, Equatable {
     /// The absolute path of the executable.
     package var executable: String

@@ -77,8 +77,8 @@ enum LedgerSchema {
     }
 
     /// Adds the classes of requests. The first due request of a class is found by an index, so the cost does not depend on the
-    /// number of requests. SQLite computes the columns, so a running agent of the previous version keeps them correct without
-    /// knowing them.
+    /// number of requests. SQLite computes the columns, so the columns are correct even if an agent of the previous version writes
+    /// a row.
     private static func addRequestClasses(_ database: Database) throws {
         try database.alter(table: "request") { table in
             table.add(column: "runsInLowPowerMode", .boolean).notNull().defaults(to: false)

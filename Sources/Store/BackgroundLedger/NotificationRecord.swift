@@ -15,7 +15,7 @@ package struct NotificationRecord: Codable, Sendable, Equatable {
     package internal(set) var content: NotificationContent
     package internal(set) var state: State
     package let createdAt: Date
-    /// The time at which the app last added the notification. `nil` if an earlier version added it.
+    /// The time at which the app last added the notification. `nil` if an earlier version added the notification.
     package internal(set) var addedAt: Date?
     /// The time at which the notification is shown. `nil` if it is shown at once.
     package internal(set) var dueAt: Date?

@@ -161,8 +161,8 @@ extension LedgerTransaction {
             arguments: [session, process.pid, process.start, limit, skipping])
     }
 
-    /// Claims events for this process. This process then has to deliver them. Events that another running process has claimed or
-    /// awaits are skipped.
+    /// Claims events for this process. This process then has to deliver the claimed events. Events that another running process has
+    /// claimed or awaits are skipped.
     ///
     /// The oldest events are claimed first. Events whose process was killed during the delivery are claimed last and one at a time.
     /// So an event that crashes every process does not prevent the delivery of other events.

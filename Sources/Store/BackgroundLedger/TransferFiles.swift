@@ -79,7 +79,8 @@ extension LedgerTransaction {
         }
     }
 
-    /// Deletes the oldest ended transfers beyond the limit, and returns them. The caller removes their files after the commit.
+    /// Deletes the oldest ended transfers beyond the limit, and returns the deleted transfers. The caller removes their files after
+    /// the commit.
     ///
     /// Transfers that are younger than ``endedTransferAge`` are kept, up to ``mostEndedTransfers``, because the user or an app may
     /// still read the result. Transfers whose copy is kept for a retry are also kept.

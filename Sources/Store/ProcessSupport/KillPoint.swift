@@ -51,9 +51,9 @@ package enum KillPoint: String, CaseIterable, Sendable {
     case transferSubmitted = "app.transferSubmitted"
     /// A task was resumed, but `resume()` has not returned.
     case taskResumed = "app.taskResumed"
-    /// An await was cancelled. The ledger has not recorded this yet.
+    /// An await was cancelled. The ledger has not recorded the end of the await yet.
     case waiterLeaving = "app.waiterLeaving"
-    /// An await was cancelled. The ledger has recorded this.
+    /// An await was cancelled. The ledger has recorded the end of the await.
     case waiterLeft = "app.waiterLeft"
     /// The handler returned, but the result is not committed.
     case beforeResult = "app.beforeResult"

@@ -16,8 +16,8 @@ package enum ThisProcess {
     /// that moment. The command would then print its help and exit with code 0.
     package static let arguments = list { String(cString: $0) }
 
-    /// The arguments whose bytes are not UTF-8, as ``arguments`` contains them. In ``arguments``, these arguments contain U+FFFD,
-    /// so such an argument can be the name of another file.
+    /// The arguments whose bytes are not UTF-8, in the form that they have in ``arguments``. This form contains U+FFFD, so such an
+    /// argument can be the name of another file.
     package static let unreadableArguments = Set(list { String(validatingCString: $0) == nil ? String(cString: $0) : nil })
 
     private static func list(_ read: (UnsafePointer<CChar>) -> String?) -> [String] {

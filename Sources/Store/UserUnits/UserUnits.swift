@@ -48,7 +48,8 @@ package struct UserUnits: Sendable {
     private func link(_ kind: Kind) -> URL { folder.appendingPathComponent("\(kind.target).wants/\(name(kind))") }
 
     /// The drop-in file with which the service requests the capability that wakes the machine. The user or `doctor --fix` writes
-    /// the file. The app never writes it, because the service does not start if the user manager does not have the capability.
+    /// the file. The app never writes this file, because the service does not start if the user manager does not have the
+    /// capability.
     package var wakeDropIn: URL { folder.appendingPathComponent(name(.service) + ".d/wake.conf") }
 
     /// `true` if a user manager is running.

@@ -11,7 +11,7 @@ struct WakeExamination {
     private static let check = "wake"
     /// The exit status of a service whose capabilities could not be applied.
     private static let failedCapabilities = "218"
-    /// The first version of systemd that provides the capability.
+    /// The first version of systemd whose user manager has the capability to set a wake alarm.
     private static let firstVersion = 254
 
     private let units: UserUnits

@@ -6,11 +6,11 @@ import FoundationNetworking
 /// A session of transfers over HTTP. Transfers of a background session run in the app's agent, and other transfers run in this
 /// process.
 ///
-/// **Differs from Apple.** The async methods and the methods with completion handlers work on a background session: they submit the
-/// transfer and await it. If the await is cancelled, the connection continues for the grace time. During this time a task with an
-/// equal request (``downloadTask(with:)-(URLRequest)``, ``uploadTask(with:fromFile:)``) adopts the transfer and delivers it through
-/// `.backgroundTask(.urlSession(…))`. Awaits of equal requests on one background session share one transfer. Several processes can
-/// have sessions with one identifier at the same time. Each event is reported by only one of these sessions.
+/// **Differs from Apple.** The async methods and the methods with completion handlers work on a background session: these methods
+/// submit the transfer and await it. If the await is cancelled, the connection continues for the grace time. During this time a
+/// task with an equal request (``downloadTask(with:)-(URLRequest)``, ``uploadTask(with:fromFile:)``) adopts the transfer and
+/// delivers it through `.backgroundTask(.urlSession(…))`. Awaits of equal requests on one background session share one transfer.
+/// Several processes can have sessions with one identifier at the same time. Each event is reported by only one of these sessions.
 ///
 /// Not supported on both kinds of session: stream tasks (they fail with `URLError.unsupportedURL`), informational responses,
 /// `willBeginDelayedRequest` (declared, never called). Not supported on background sessions: authentication challenges (a 401 is
@@ -64,7 +64,7 @@ open class URLSession: NSObject, @unchecked Sendable {  // because its engine gu
     /// open in this process, the new session uses that session's tasks and delegate.
     ///
     /// - Parameters:
-    ///   - configuration: the properties of the session. The session copies them, so later changes have no effect.
+    ///   - configuration: the properties of the session. The session copies these properties, so later changes have no effect.
     ///   - delegate: the receiver of the events of the session and its tasks.
     ///   - delegateQueue: the queue for the delegate. If `nil`, the session creates a serial queue.
     public init(

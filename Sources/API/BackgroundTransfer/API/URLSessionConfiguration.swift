@@ -18,7 +18,7 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {  
     /// Differs from Apple: a transfer that begins in the background is not automatically discretionary.
     open var isDiscretionary = false
     /// The number of seconds without a byte after which an attempt fails. A background session then tries again. If a request's
-    /// `timeoutInterval` is not the default 60, that value is used. A value above a week has the effect of a week.
+    /// `timeoutInterval` is not the default 60, the request's value is used. A value above a week has the effect of a week.
     ///
     /// Differs from Apple: zero, a negative value and NaN have the effect of the default value.
     open var timeoutIntervalForRequest: TimeInterval = 60

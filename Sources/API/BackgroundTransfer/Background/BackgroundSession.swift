@@ -17,7 +17,7 @@ final class BackgroundSession: SessionEngine {
         /// The tasks whose ends this process has not reported, by their identifiers.
         var tasks: [Int: URLSessionTask] = [:]
         /// The numbers of the events whose last delegate method returned. In a launch for events, the launch's result acknowledges
-        /// them.
+        /// these events.
         var reportedEvents: Set<Int64> = []
         /// The ends whose delegate was called and that this process has not recorded as delivered. The keys are the event numbers.
         var calledEnds: [Int64: CalledEnd] = [:]

@@ -16,7 +16,8 @@ final class HeaderDecision: Sendable {
         case late
     }
 
-    /// The number of seconds that a queue waits. The decision may need this queue or the main thread.
+    /// The number of seconds for which the delegate's queue waits for the decision. The decision may need this queue or the main
+    /// thread.
     private static let patience = 0.05
 
     private let state = Mutex(State.open)

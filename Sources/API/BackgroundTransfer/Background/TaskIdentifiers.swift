@@ -1,6 +1,7 @@
 import ProcessSupport
 
-/// Identifiers for new tasks of a background session. The ledger reserves them, so that no other process uses the same identifiers.
+/// Identifiers for new tasks of a background session. The ledger reserves the identifiers, so that no other process uses the same
+/// identifiers.
 struct TaskIdentifiers {
     /// The number of identifiers to reserve next. The number grows, because each reservation is a commit.
     private var blockSize = 16

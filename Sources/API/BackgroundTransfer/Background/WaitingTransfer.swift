@@ -64,7 +64,7 @@ struct WaitingTransfer: Sendable {
         KillPoint.reach(.waiterLeft)
     }
 
-    /// Ends the await after the response was read. The transfer is not needed any more, unless a task adopted it.
+    /// Ends the await after the response was read. The transfer is not needed any more, unless a task adopted the transfer.
     private func release() {
         stopWaiting(grace: 0)
     }

@@ -82,7 +82,7 @@ extension OrdinaryRun {
         /// The number of bytes that were not passed to the delegate yet, and the cost of their pieces.
         var backlog = 0
         var partContinuations: [CheckedContinuation<Data?, Never>] = []
-        /// The runtime of the start, because a task that outlives its test keeps the clock with which it began.
+        /// The runtime at the start of the task. A task that continues after its test keeps the clock with which it began.
         let runtime = AppRuntime.shared
         /// The runtime whose clock determines the age of cookies and cached responses.
         let storesRuntime = AppRuntime.ofWork
