@@ -140,7 +140,7 @@ extension OneEnvironment {
                 await MainActor.run { _ = MountingTwo() }
             }
             let said = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
-            #expect(said.contains("an app has one delegate"))
+            #expect(said.contains("an app can have only one delegate"))
         }
 
         /// The sample registers its handler at the end of launching. The agent launches the sample for the refresh, then for the

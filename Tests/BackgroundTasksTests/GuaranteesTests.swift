@@ -39,7 +39,7 @@ import Testing
 
     static let rows: [Row] = [
         Row("everything", [:]) { _ in },
-        Row("no lingering", survives(.keptFromNextLogin, .keptFromNextLogin, .kept), says: "the next login") {
+        Row("no lingering", survives(.keptFromNextLogin, .keptFromNextLogin, .kept), says: "next login") {
             $0.lingers = false
         },
         Row("nothing asked for yet", survives(.keptFromNextLogin, .keptFromNextLogin, .kept)) {

@@ -78,7 +78,7 @@ extension EndToEnd {
             try home.stormy("schedule")
             #expect(try home.stormy("simulate", "launch", "StormyNoon", "--wait").output.contains("completed"))
             let quit = try home.stormy("quit")
-            #expect(quit.output.contains("Not shown so far: Storm expected in Here"), "\(quit)")
+            #expect(quit.output.contains("Never shown: Storm expected in Here"), "\(quit)")
             try home.configure("[weather]\nbase_url = \"\(server.url)\"\n")
             try home.stormy("schedule")
             #expect(try home.stormy("simulate", "launch", "StormyNoon", "--wait").output.contains("completed"))

@@ -143,7 +143,7 @@ extension EndToEnd {
             #expect(try app.run("refresh").status == 0, "the same identifier replaces")
             let second = try app.run("submit", "unhandled")
             #expect(second.status == 2)
-            #expect(second.output == "tooManyPendingTaskRequests: 1 appRefresh requests are pending, 1 may be\n")
+            #expect(second.output == "tooManyPendingTaskRequests: 1 appRefresh requests are pending; the limit is 1\n")
             for number in 0..<10 { #expect(try app.run("work", "cycle.\(number)").status == 0) }
             #expect(try app.run("work", "cycle.10").status == 2)
             #expect(try app.run("work", "cycle.9").status == 0)
@@ -176,7 +176,7 @@ extension EndToEnd {
             let result = try app.run("refresh", seconds)
             #expect(result.status == status, "\(result.output)")
             if status != 0 {
-                #expect(result.output == "unavailable: earliestBeginDate of refresh is not a date\n")
+                #expect(result.output == "unavailable: earliestBeginDate of refresh is not a valid date\n")
             } else if seconds.hasPrefix("-") {
                 #expect(try app.waitForLaunch("the past is now") { $0.outcome != nil }.outcome == .completed)
             } else {
@@ -209,7 +209,7 @@ extension EndToEnd {
             let result = try Child.run(copy.path, ["refresh"], environment: app.home.environment)
             #expect(result.status == 3)
             #expect(result.output.hasPrefix("notPermitted: \"refresh\" is not among the permitted identifiers"))
-            #expect(result.errors.contains("nothing is permitted") == (manifest != nil), "\(result.errors)")
+            #expect(result.errors.contains("no requests are permitted") == (manifest != nil), "\(result.errors)")
         }
 
         /// The commands and the agent work with rows that no version of this program wrote.
@@ -372,10 +372,10 @@ extension EndToEnd {
             try app.run("refresh", "3600")
             let result = try app.run("background", "simulate", "launch", "refresh")
             #expect(result.status == 69)
-            #expect(result.errors.contains("no agent stays"))
+            #expect(result.errors.contains("no agent keeps running"))
             let export = try app.run("export", "export.1", "queue", "1")
             #expect(export.status == 0)
-            #expect(export.errors.contains("export.1 cannot begin: no agent stays"))
+            #expect(export.errors.contains("export.1 cannot begin, because no agent keeps running"))
             let log = app.home.directories.agentLog.path
             let why = try app.run("background", "why", "refresh")
             #expect(why.output.contains("started just now, but it exited; see its log: \(log)"), "\(why)")

@@ -133,7 +133,7 @@ import Testing
                 + Samples.box("brob", Array(kind.utf8) + [1, 2, 3, 4])
                 + Samples.box("jxlc", [0xFF, 0x0A, 1, 2]))
         #expect(cleaned.contains("jbrd") != isNeeded && !cleaned.contains("brob"))
-        let lost = ["the way back to the old JPEG file in box jbrd of the film or picture"]
+        let lost = ["the data that restores the old JPEG file in box jbrd of the film or picture"]
         #expect(
             cleaned.blocks == (isNeeded ? lost : []) + [
                 "all compressed metadata (\(kind)) in box brob of the film or picture, which cannot be searched"

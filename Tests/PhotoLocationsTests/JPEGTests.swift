@@ -59,7 +59,7 @@ import Testing
         let second = Samples.jpeg(Samples.exif(Samples.tiff()), Samples.xmp(Array(Samples.xmp.utf8)))
         let cleaned = try Cleaned(Samples.jpeg(Samples.segment(0xE2, Array("MPF\0".utf8) + Samples.tiff(hasGPS: false))) + second)
         #expect(
-            !cleaned.contains("Zurich") && cleaned.blocks.contains("GPS directory of Exif of picture in data behind the picture"),
+            !cleaned.contains("Zurich") && cleaned.blocks.contains("GPS directory of Exif of picture in data after the picture"),
             "\(cleaned.blocks)")
     }
 

@@ -67,9 +67,9 @@ import Testing
                 for task in tasks { task.resume() }
                 return tasks.map { $0.error?.localizedDescription }
             }
-            #expect(refusals == [nil, "transfer 1 downloads to it already"])
+            #expect(refusals == [nil, "transfer 1 already downloads to this file"])
             let third = try await home.stormy("download", VirtualHome.origin + "/disk.img", "-o", place.path)
-            #expect(third.status == 73 && third.errors.contains("\(place.path): transfer 1 downloads to it already"), "\(third)")
+            #expect(third.status == 73 && third.errors.contains("\(place.path): transfer 1 already downloads to this file"), "\(third)")
             #expect(try await home.rows("transfers").count == 1)
         }
     }

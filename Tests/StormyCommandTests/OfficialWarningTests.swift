@@ -118,7 +118,7 @@ import Testing
             try await home.driver.advance(by: .seconds(7200))
             let failed = try await home.stormy("check").output
             let expected =
-                "US National Weather Service, no usable answer: the weather service responded with status 503; last answer: no warning, 2 h ago"
+                "US National Weather Service, no usable response: the weather service responded with status 503; last response: no warning, 2 h ago"
             #expect(failed.contains(expected), "\(failed)")
             let rows = try await warnings(home)
             #expect(

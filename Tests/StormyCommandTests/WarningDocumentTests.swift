@@ -368,7 +368,7 @@ import Testing
             let said = try await home.stormy("check", "--exit-code")
             #expect(said.status == 10, "\(said)")
             #expect(said.output.contains("Official warnings: service.test/feed.xml, 1 warning, "), "\(said)")
-            #expect(said.output.contains("; not all of it is used: "), "\(said)")
+            #expect(said.output.contains("; some data is not used: "), "\(said)")
             let services = try await home.rows("check", "--offline").first?["officialWarnings"] as? [[String: Any]]
             let row = services?.first { $0["service"] as? String == "service.test/feed.xml" }
             #expect(row?["answer"] as? String == "answered" && row?["trouble"] is String, "\(services ?? [])")

@@ -106,8 +106,8 @@ import Testing
                 "  Ignored (heat): Extreme Heat Warning from ", "    It is hot", "  Ignored (fog): Dense Fog Advisory from ",
             ]
             let ends = [
-                ", moderate, where severe counts: NWS Miami.", ", severe: NWS Miami.",
-                ", which does not say how severe it is: NWS Miami.",
+                ", moderate, but the configured minimum is severe: NWS Miami.", ", severe: NWS Miami.",
+                ", of unknown severity: NWS Miami.",
                 ", severe: NWS Miami.", "It is hot", ", moderate: NWS Miami.",
             ]
             #expect(lines.count == starts.count, "\(said)")

@@ -120,9 +120,9 @@ import Testing
             for arguments in [["check"], ["check", "--offline"]] {
                 let said = try await home.stormy(arguments).output
                 if agrees {
-                    #expect(said.contains("Because: thunderstorm (WMO 95) as MET Norway forecasts, too: Open-Meteo."), "\(said)")
+                    #expect(said.contains("Because: thunderstorm (WMO 95) as MET Norway also forecasts: Open-Meteo."), "\(said)")
                 } else {
-                    #expect(said.contains("Here: calm.") && said.contains("and MET Norway has none."), "\(said)")
+                    #expect(said.contains("Here: calm.") && said.contains("and MET Norway forecasts no thunder."), "\(said)")
                 }
             }
             #expect(home.shown == (agrees ? ["Storm expected in Here"] : []))
@@ -288,7 +288,7 @@ import Testing
             let said = try await home.stormy("check").output
             #expect(
                 said.contains("Here: calm.") && said.contains("Not counted: warning: severe thunderstorm from ")
-                    && said.contains(", moderate, where severe counts: Deutscher Wetterdienst.\n"), "\(said)")
+                    && said.contains(", moderate, but the configured minimum is severe: Deutscher Wetterdienst.\n"), "\(said)")
         }
     }
 

@@ -31,7 +31,8 @@ import TransferMachines
             lines == [
                 "        12 13 14 15 16 17 18 19 20 21 22 23", "storm                  !! !!       ??",
                 "rain    ·  ·  ·  ·  ▁▁ ██ ██ ·  ·  ·  ·  ·", "degrees -3 -2 -1 0  1  2  3  4  5  6  7  8", "",
-                "Rain up to 6.3 mm per hour; degrees are Celsius. !! a storm. ?? not counted as", "one.",
+                "Rain up to 6.3 mm per hour; degrees are Celsius. !! marks a storm. ?? marks an",
+                "hour that does not count as a storm.",
             ])
     }
 
@@ -57,7 +58,7 @@ import TransferMachines
         #expect(american[0] == "        pm                                  am" && american[1].hasPrefix("        12 1  2  3"))
         // The hours of the service begin at the half hour.
         #expect(try plotted(3, offset: 1800).hours.map(\.gustsKMH) == [20, 21, 22])
-        #expect(ForecastPlot(try plotted(0), columns: 80, style: .plain).lines == ["No hour of it is to come."])
+        #expect(ForecastPlot(try plotted(0), columns: 80, style: .plain).lines == ["The forecast has no future hours."])
     }
 
     @Test func `the picture is valid XML and escapes its texts`() throws {

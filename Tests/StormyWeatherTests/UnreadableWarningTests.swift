@@ -172,7 +172,7 @@ import Testing
         #expect(message.infos[0].severity == .severe && reasons(message) == ["Tornado"])
         #expect(
             AlertMessage.doubts(in: [message]) == [
-                "1 of its 1 warnings have no readable severity: the earlier severity counts, or else \"severe\""
+                "1 of its 1 warnings have no readable severity: the earlier severity is used, or \"severe\""
             ])
         #expect(try us(["severity": severity]).severity == .severe)
     }

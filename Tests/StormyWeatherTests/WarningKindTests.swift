@@ -35,7 +35,7 @@ import Testing
 
     @Test func `a warning below the chosen severity names the severity that counts`() throws {
         let reason = try #require(judged(.flood, .moderate).unconfirmed?.first)
-        #expect(StormRule().words(notCounting: reason, second: nil) == "moderate, where severe counts")
+        #expect(StormRule().words(notCounting: reason, second: nil) == "moderate, but the configured minimum is severe")
     }
 
     /// The test compares the page in the documentation. `WRITE_TABLES=1` writes the page.

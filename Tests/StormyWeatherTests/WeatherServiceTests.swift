@@ -288,7 +288,7 @@ private func forecast(_ answer: WeatherAnswer) throws -> Forecast {
         let both = rule.assess(one, beside: day("Two", thunder: [4]), now: noon)
         #expect(
             both.reasons.map { $0.explanation(in: .metric) } == [
-                "thunderstorm (WMO 95) as Two forecasts, too: One", "thunderstorm (WMO 95) as One forecasts, too: Two",
+                "thunderstorm (WMO 95) as Two also forecasts: One", "thunderstorm (WMO 95) as One also forecasts: Two",
             ])
         #expect(both.unconfirmed?.map(\.from) == [noon + 9 * 3600] && both.second == "Two")
         let alone = rule.assess(one, beside: day("Two"), now: noon)

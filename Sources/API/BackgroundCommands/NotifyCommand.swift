@@ -8,7 +8,7 @@ import ProcessSupport
 /// `notify --test`: shows a test notification with a button.
 public struct NotifyCommand: BackgroundCommand {
     public static let configuration = describe(
-        "notify", "Tests notifications and their buttons: shows one and waits until you press its button.",
+        "notify", "Shows a test notification with a button, and waits until you press the button.",
         example: "notify --test")
 
     @Flag(help: "Send a test notification with a button, and print each step.") var test = false
@@ -99,7 +99,7 @@ public struct NotifyCommand: BackgroundCommand {
             return record.life.wasReported && !record.life.isHidden ? "" : record.trouble
         }
         guard let trouble else {
-            throw CommandFailure(.unavailable, "no notification server showed it within 20 s; run `doctor` for details")
+            throw CommandFailure(.unavailable, "no notification server showed the notification within 20 s; run `doctor` for details")
         }
         guard trouble.isEmpty else { throw CommandFailure(.unavailable, "the notification cannot be shown: \(trouble)") }
     }
@@ -176,7 +176,7 @@ public struct NotifyCommand: BackgroundCommand {
     /// Withdraws a test notification that the user did not press.
     private func retract() {
         let now = AppRuntime.shared.now
-        DurableWrites.shared.commit("the removal of the test") { transaction in
+        DurableWrites.shared.commit("the removal of the test notification") { transaction in
             try transaction.retract([transaction.notification(Self.identifier)].compactMap { $0 }, now: now)
         }
     }
@@ -202,8 +202,8 @@ public struct NotifyCommand: BackgroundCommand {
         case "dunst": "dunst shows no buttons. Click the notification with the middle mouse button, or use the dunst menu."
         case "mako": "mako shows no buttons. Click the notification, or run: makoctl invoke works."
         case "gnome-shell": "GNOME shows the button when the pointer is on the notification, or in the message list."
-        case "lxqt-notificationd": "LXQt shows it in a list: choose it, then OK."
-        default: "it is on the notification itself."
+        case "lxqt-notificationd": "LXQt shows the button in a list: choose the button, then OK."
+        default: "the button is on the notification."
         }
     }
 }

@@ -50,7 +50,7 @@ public struct QuitCommand: BackgroundCommand {
         report(requests, transfers)
         if notices.count > 0 { Output.line("Withdrew \(notices.count) notification\(notices.count == 1 ? "" : "s").") }
         // These notifications were never shown. They are listed here, because they will not be shown any more.
-        for words in notices.unseen { Output.line("  Not shown so far: \(words)") }
+        for words in notices.unseen { Output.line("  Never shown: \(words)") }
         guard let question else { return Output.line("No agent was running.") }
         if !isRunning { _ = try await runtime.waitForAgent { try $0.answer(to: question) } }
         try await waitForEnd()

@@ -84,10 +84,10 @@ extension BackgroundTransfers.Changes {
     ) {
         var failures = failures
         for id in mayBeOnServer {
-            Output.note("\(id): cancelled during the upload; the server may have the file already. Check the server")
+            Output.note("\(id): cancelled during the upload. Check whether the file is on the server")
         }
         for id in letFinish {
-            Output.note("\(id): not paused, because the server may have received it already. It continues")
+            Output.note("\(id): not paused, because the server may already have the file. The upload continues")
             problem.add(.tryAgain, at: ids.firstIndex(of: String(id)) ?? ids.firstIndex(of: "all") ?? 0)
         }
         for id in withoutCopy {

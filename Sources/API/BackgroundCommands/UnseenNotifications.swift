@@ -33,7 +33,7 @@ package struct UnseenNotifications: Sendable {
     /// Records that the user has read the list in a terminal, so that other commands do not mention it again.
     private func recordListRead() {
         guard !new.isEmpty else { return }
-        DurableWrites.shared.commit("which notifications were listed", startsAgent: false) { [all] in
+        DurableWrites.shared.commit("the list of shown notifications", startsAgent: false) { [all] in
             try $0.setFact(.noticesListed, all.map(\.mark).sorted())
         }
     }

@@ -47,7 +47,7 @@ public struct WhyCommand: BackgroundCommand {
         do {
             try AppRuntime.shared.introduceApp()
         } catch {
-            Output.note("This program and this desktop were not recorded for the agent: \(CommandFailure(error).message)")
+            Output.note("The agent's database could not store this program and this desktop: \(CommandFailure(error).message)")
         }
     }
 
@@ -112,7 +112,7 @@ public struct WhyCommand: BackgroundCommand {
         case .wasBroughtBack:
             guard let absence else { return "✓ agent: started just now" }
             let until = absence.until.map { " until \(Output.moment($0))" } ?? ""
-            return "✓ agent: it was not needed\(until) and had exited; it was started just now"
+            return "✓ agent: started just now; before, no agent was needed\(until)"
         case .leavesAtOnce:
             return "✗ agent: started just now, but it exited; see its log: \(starter.logPlace)"
         case .cannotStart(.forbidden): return "✗ agent: not running, because \(starter.forbiddingVariable)=1 is set"

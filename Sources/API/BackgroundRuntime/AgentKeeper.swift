@@ -45,6 +45,6 @@ package struct NoAgent: Error, CustomStringConvertible, Sendable {
     let log: String
 
     package var description: String {
-        "no agent stays: it was started \(AgentKeeper.patience) times and left at once; see \(log)"
+        "no agent keeps running: it was started \(AgentKeeper.patience) times and exited at once; see \(log)"
     }
 }

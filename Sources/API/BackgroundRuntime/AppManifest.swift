@@ -45,7 +45,7 @@ package struct AppManifest: Sendable, Equatable {
             case .badLaunchVariables(let place):
                 "BackgroundLaunchEnvironment in \(place) is not an array of strings"
             case .badIdentifier(let identifier):
-                "CFBundleIdentifier \"\(identifier)\" is not usable as an app id: letters, digits, '.', '-' and '_' only, 1 to 64 of them"
+                "CFBundleIdentifier \"\(identifier)\" is not a valid app id: expected 1 to 64 letters, digits, '.', '-' or '_'"
             }
         }
     }
@@ -133,7 +133,7 @@ package struct AppManifest: Sendable, Equatable {
             do {
                 return try AppManifest(propertyList: data, place: url.path, executableName: name)
             } catch {
-                StandardError.write("\(name): \(error); nothing is permitted\n")
+                StandardError.write("\(name): \(error); no requests are permitted\n")
             }
         }
         return AppManifest(

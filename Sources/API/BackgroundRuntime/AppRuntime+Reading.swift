@@ -59,7 +59,7 @@ extension AppRuntime {
     /// Cost: one read of the ledger.
     package var observedConditions: DesktopConditions? {
         guard isAgentRunning else { return nil }
-        return read("the conditions") { try $0.fact(.conditions)?.conditions } ?? nil
+        return read("the state of network and power") { try $0.fact(.conditions)?.conditions } ?? nil
     }
 
     /// `true` if the ledger has unfinished work. Also `true` if the ledger cannot be read at the moment. A started agent exits if
@@ -125,7 +125,7 @@ extension AppRuntime {
         if isHosted { return .onTestHost }
         // The ledger is read only if it exists, because a read must not create it.
         let isThere = !PathStatus.at(directories.ledger.path).isAbsent
-        let recorded = isThere ? read("what the agent knows of this desktop") { try DesktopFacts.Recorded($0) } : nil
+        let recorded = isThere ? read("the agent's data about this desktop") { try DesktopFacts.Recorded($0) } : nil
         return DesktopFacts(
             directories, environment: ThisProcess.environment, recorded: recorded ?? DesktopFacts.Recorded())
     }

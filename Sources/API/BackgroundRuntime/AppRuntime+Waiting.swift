@@ -97,7 +97,7 @@ extension AppRuntime {
     ) {
         deliveries.close {
             beginnings.whenNone {
-                if let error = DurableWrites.shared.flush() { AppRuntime.shared.report("not recorded: \(error)") }
+                if let error = DurableWrites.shared.flush() { AppRuntime.shared.report("some changes were not stored: \(error)") }
                 // The process waits for commits that have begun.
                 (try? AppRuntime.shared.ledger())?.waitForWrites()
                 action()

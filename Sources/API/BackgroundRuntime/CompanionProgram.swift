@@ -10,7 +10,7 @@ package enum CompanionProgram {
         package let places: [String]
 
         /// The places as a part of a sentence, without the folders of `PATH`, because `PATH` may be long.
-        package var description: String { "\(name) is not in \(folder), in ../libexec or ../bin from there, or in PATH" }
+        package var description: String { "\(name) was not found in \(folder), \(folder)/../libexec, \(folder)/../bin or PATH" }
     }
 
     /// The environment variable with the path of the program that started a companion program. The companion program can run that

@@ -168,7 +168,7 @@ package final class LaunchContext: Sendable {
     /// reason, another process sent the signal, for example at a logout, or the agent cannot write to the ledger.
     package func handleStopWarning() {
         // The time limit of this read is short, because the launch has little time to stop.
-        let recorded = AppRuntime.shared.read("the reason to stop", for: .seconds(1)) { try $0.launch(id)?.stopReason } ?? nil
+        let recorded = AppRuntime.shared.read("the reason to stop launch \(id)", for: .seconds(1)) { try $0.launch(id)?.stopReason } ?? nil
         let reason = recorded ?? .quit
         let handlers = state.withLock { state -> [@Sendable (StopReason) -> Void] in
             guard state.stop == nil else { return [] }
@@ -196,7 +196,7 @@ package final class LaunchContext: Sendable {
     /// delivery is repeated.
     package func acknowledgeAtEnd(_ acknowledgement: @escaping @Sendable (LedgerTransaction) throws -> Void) {
         guard acknowledgements.add(acknowledgement) else { return }
-        DurableWrites.shared.commit("what was delivered in launch \(id)", acknowledgement)
+        DurableWrites.shared.commit("the delivery in launch \(id)", acknowledgement)
     }
 
     /// Acknowledges deliveries at once from now on. Call it if the app began a background transfer in this launch, because the app
@@ -207,7 +207,7 @@ package final class LaunchContext: Sendable {
     package func acknowledgeAtOnce(recorded: Int = 0) {
         let earlier = acknowledgements.stopDeferring().dropFirst(recorded)
         if earlier.isEmpty { return }
-        DurableWrites.shared.commit("what was delivered in launch \(id)") { for acknowledge in earlier { try acknowledge($0) } }
+        DurableWrites.shared.commit("the delivery in launch \(id)") { for acknowledge in earlier { try acknowledge($0) } }
     }
 
     /// Acknowledges the deliveries that wait for the result of the launch.
@@ -221,7 +221,7 @@ package final class LaunchContext: Sendable {
 
     /// Stops the time limit while the user chooses a file, for at most 10 min.
     package func setPersonChoosing(_ isChoosing: Bool) {
-        DurableWrites.shared.commit("that the user is choosing", startsAgent: false) { [id] in
+        DurableWrites.shared.commit("the wait for the user's choice", startsAgent: false) { [id] in
             try $0.setPersonChoosing(isChoosing, launch: id)
         }
     }
@@ -283,7 +283,7 @@ package final class LaunchContext: Sendable {
                 $0.notification == notification
             }
         } catch {
-            current?.fail("what was pressed cannot be read: \(error)")
+            current?.fail("the pressed button cannot be read: \(error)")
             return []
         }
     }

@@ -87,7 +87,7 @@ public struct ApplicationDelegateAdaptor<Delegate: ApplicationDelegate> {
     /// - Parameter type: the type of the delegate. An app has one delegate.
     /// - Precondition: The app has no other delegate adaptor.
     public init(_ type: Delegate.Type = Delegate.self) {
-        precondition(MountedDelegate.current == nil, "an app has one delegate: \(type) is the second")
+        precondition(MountedDelegate.current == nil, "an app can have only one delegate, and \(type) is a second delegate")
         wrappedValue = Delegate()
         MountedDelegate.current = wrappedValue
     }

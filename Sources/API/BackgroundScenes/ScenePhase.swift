@@ -36,7 +36,7 @@ public struct Environment<Value> {
     public init(_ objectType: Value.Type) where Value: AnyObject & Observable {
         read = {
             guard let object = EnvironmentValues.current.object(objectType) else {
-                preconditionFailure("no scene was given a \(objectType) by environment(_:)")
+                preconditionFailure("no scene has a \(objectType): add one with environment(_:)")
             }
             return object
         }

@@ -130,7 +130,7 @@ extension BGTaskScheduler {
             throw Error(.notPermitted, "\(request.identifier): continued processing can be requested only in the foreground")
         }
         guard request.requiredResources.isSubset(of: Self.supportedResources) else {
-            throw Error(.notPermitted, "\(request.identifier): this machine has no GPU for it")
+            throw Error(.notPermitted, "\(request.identifier): this machine has no GPU that the task can use")
         }
         let record = request.record(now: AppRuntime.shared.now)
         // The process watches the ledger before it writes the row, because the agent may react at once.
@@ -141,7 +141,7 @@ extension BGTaskScheduler {
                 let queued = try transaction.requests(of: .continuedProcessing).filter { $0.identifier != record.identifier }
                 let isRunning = live.contains { $0.identifier == record.identifier }
                 if request.strategy == .fail, isRunning || live.count + queued.count >= ContinuedProcessing.room {
-                    return Error(.immediateRunIneligible, "\(request.identifier): no room to run at once")
+                    return Error(.immediateRunIneligible, "\(request.identifier): the task cannot run at once, because too many tasks are running")
                 }
                 try transaction.save(record)
                 return nil
@@ -157,7 +157,7 @@ extension BGTaskScheduler {
         let why: String
         switch AppRuntime.shared.startAgent() {
         case .alreadyRunning, .started: return
-        case .forbidden: why = "no agent may be started"
+        case .forbidden: why = "the environment forbids the start of an agent"
         case .notFound: why = "background-agent was not found"
         case .failed(let reason): why = reason
         }

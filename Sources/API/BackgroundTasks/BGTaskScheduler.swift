@@ -102,7 +102,7 @@ open class BGTaskScheduler: NSObject, @unchecked Sendable {  // because this cla
                 let others = try transaction.pendingCount(of: record.kind, besides: record.identifier, upTo: limit)
                 guard others < limit else {
                     return Error(
-                        .tooManyPendingTaskRequests, "\(others) \(record.kind.rawValue) requests are pending, \(limit) may be")
+                        .tooManyPendingTaskRequests, "\(others) \(record.kind.rawValue) requests are pending; the limit is \(limit)")
                 }
             }
             try transaction.submit(record, in: launch, now: now, zone: AppRuntime.shared.zone)
@@ -239,7 +239,7 @@ open class BGTaskScheduler: NSObject, @unchecked Sendable {  // because this cla
 
     private func check(_ record: RequestRecord) throws {
         if let date = record.earliestBegin, date.timeIntervalSince1970.isNaN {
-            throw Error(.unavailable, "earliestBeginDate of \(record.identifier) is not a date")
+            throw Error(.unavailable, "earliestBeginDate of \(record.identifier) is not a valid date")
         }
         guard record.spread >= 0, record.spread < 86_400 else {
             throw Error(.unavailable, "recurrenceDelay of \(record.identifier) is not between 0 s and a day")

@@ -101,7 +101,7 @@ public enum BackgroundLaunch {
             guard error.isPassing else { return }
         }
         let current = SignificantTime(at: AppRuntime.shared.now, in: AppRuntime.shared.zone)
-        DurableWrites.shared.commit("whether time changes matter to the app") {
+        DurableWrites.shared.commit("the app's handler for time changes") {
             try $0.setFact(.significantTime, isWanted ? current : nil)
         }
     }

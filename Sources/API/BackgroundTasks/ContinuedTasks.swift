@@ -198,9 +198,9 @@ final class ContinuedTasks: Sendable {
         }
         // The message is printed before the removal, because this process may end at any moment when no request waits.
         for identifier in waiting ?? [] {
-            StandardError.write("\(identifier) cannot begin: no agent stays\n")
+            StandardError.write("\(identifier) cannot begin, because no agent keeps running\n")
         }
-        DurableWrites.shared.commit("the end of what waited for room", startsAgent: false) { transaction in
+        DurableWrites.shared.commit("the end of a task that waited", startsAgent: false) { transaction in
             for identifier in waiting ?? [] { try transaction.deleteRequest(identifier) }
         }
         state.withLock { $0.keeper = AgentKeeper() }

@@ -69,10 +69,10 @@ extension BackgroundGuarantees.Guarantee {
             Self(.survivesLogout, .kept, "Lingering is on: the user manager keeps the agent running after a logout.")
         case .userManager:
             Self(
-                .survivesLogout, .keptFromNextLogin, "A logout ends the agent with the user manager; the next login starts it.",
+                .survivesLogout, .keptFromNextLogin, "A logout ends the user manager and the agent. The next login starts the agent.",
                 help: enableLingering)
         case .login:
-            Self(.survivesLogout, .keptFromNextLogin, "A logout may end the agent; the next login to the desktop starts it.")
+            Self(.survivesLogout, .keptFromNextLogin, "A logout may end the agent. The next login to the desktop starts the agent.")
         case .none(let why, let help): Self(.survivesLogout, .notKept, why, help: help)
         }
     }
@@ -94,12 +94,12 @@ extension BackgroundGuarantees.Guarantee {
         switch facts.starterAfterKill {
         case .userManager:
             Self(
-                .survivesForceQuit, .kept, "The user manager starts a killed agent again within 10 s, and the agent a killed app."
+                .survivesForceQuit, .kept, "The user manager starts a killed agent again within 10 s. The agent starts a killed app again."
             )
         case .login:
             Self(
                 .survivesForceQuit, .keptFromNextLogin,
-                "The agent starts a killed app again; the app's next command or the next login starts a killed agent.")
+                "The agent starts a killed app again. The app's next command or the next login starts a killed agent.")
         case .none(let why, let help): Self(.survivesForceQuit, .notKept, why, help: help)
         }
     }
@@ -112,8 +112,8 @@ extension BackgroundGuarantees.Guarantee {
                 "This system allows no timer that wakes the machine (CAP_WAKE_ALARM, which systemd 254 grants to user sessions)."
             )
         case .untried:
-            Self(.wakesSystem, .unknown, "No request has asked for it yet. The first such request shows whether it is possible.")
-        case .alarmIsSet: Self(.wakesSystem, .kept, "An alarm wakes the machine for requests that ask for it.")
+            Self(.wakesSystem, .unknown, "No request has asked to wake the machine yet. The first such request shows whether the system allows it.")
+        case .alarmIsSet: Self(.wakesSystem, .kept, "An alarm wakes the machine for requests that ask to wake it.")
         case .hindered(let obstacle): Self(.wakesSystem, .notKept, "Not now: \(obstacle.words).")
         }
     }
@@ -140,7 +140,7 @@ extension BackgroundGuarantees.Guarantee {
         switch isKnown {
         case true?: Self(name, .kept, who)
         case false?: Self(name, .notKept, otherwise)
-        case nil: Self(name, .unknown, "No agent has checked this yet. The agent checks it with the first work.")
+        case nil: Self(name, .unknown, "No agent has checked this yet. The agent checks this when there is work.")
         }
     }
 

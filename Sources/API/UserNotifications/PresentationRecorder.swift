@@ -40,7 +40,7 @@ final class PresentationRecorder: Sendable {
     private func write() {
         while let answers = next() {
             let (meant, now) = (answers.map { ($0.identifier, $0.revision, $0.wish) }, AppRuntime.shared.now)
-            DurableWrites.shared.commit("what is shown of a notification") { transaction in
+            DurableWrites.shared.commit("the presentation of a notification") { transaction in
                 for (identifier, revision, wish) in meant {
                     try transaction.applyPresentation(identifier, revision: revision, wish, now: now, zone: .current)
                 }

@@ -43,12 +43,12 @@ public final class UNNotificationAttachment: NSObject, @unchecked Sendable {  //
         let promised = AttachmentFile.Kind.all.first { $0.type == hint || $0.endings.contains(url.pathExtension.lowercased()) }
         guard let kind = AttachmentFile.Kind.all.first(where: { $0.begins(head) }) else {
             throw promised.map {
-                UNError(.attachmentCorrupt, "\(url.path): does not begin as a file of type \($0.type) does")
-            } ?? UNError(.attachmentUnrecognizedType, "\(url.path): neither a picture nor a sound nor a film that is known here")
+                UNError(.attachmentCorrupt, "\(url.path): the content is not of type \($0.type)")
+            } ?? UNError(.attachmentUnrecognizedType, "\(url.path): not a picture, sound or film of a supported type")
         }
         guard size <= kind.maximumBytes else {
             throw UNError(
-                .attachmentInvalidFileSize, "\(url.path): has \(size) bytes; of type \(kind.type) at most \(kind.maximumBytes)")
+                .attachmentInvalidFileSize, "\(url.path): has \(size) bytes; the limit for type \(kind.type) is \(kind.maximumBytes)")
         }
         self.identifier = identifier.isEmpty ? UUID().uuidString : identifier
         (self.url, type) = (url, kind.type)

@@ -116,7 +116,7 @@ open class UNNotificationContent: NSObject, NSCopying, NSMutableCopying, @unchec
     /// - Throws: ``UNError`` if `userInfo` contains a value that a property list cannot hold.
     func record(_ attachments: [NoticeAttachment] = [], isShown: Bool = true) throws -> NotificationContent {
         guard let userInfo = StoredUserInfo.text(of: userInfo) else {
-            throw UNError(.notificationInvalidNoContent, "userInfo holds a value that no property list can hold")
+            throw UNError(.notificationInvalidNoContent, "userInfo contains a value that a property list cannot contain")
         }
         guard !isShown || !(title + subtitle + body).isEmpty else {
             throw UNError(.notificationInvalidNoContent, "a notification needs a title or a body")

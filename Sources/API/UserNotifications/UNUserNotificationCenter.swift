@@ -147,7 +147,7 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
                 "\(type(of: trigger)) is not supported: a Linux desktop has no location or push notifications")
         }
         guard let schedule = NoticeSchedule(rule, now: now, zone: .current) else {
-            throw UNError(.notificationInvalidNoDate, "no date is one that the trigger asks for")
+            throw UNError(.notificationInvalidNoDate, "no date matches the trigger")
         }
         return schedule
     }
@@ -324,7 +324,7 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
     }
 
     private func setBadge(_ count: Int) throws {
-        guard count >= 0 else { throw UNError(.badgeInputInvalid, "a badge counts from 0, and not \(count)") }
+        guard count >= 0 else { throw UNError(.badgeInputInvalid, "a badge must be 0 or more, not \(count)") }
         do {
             try AppRuntime.shared.commit { try $0.setFact(.badge, count) }
         } catch {

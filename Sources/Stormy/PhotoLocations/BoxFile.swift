@@ -119,9 +119,9 @@ struct BoxFile {
         case "brob": box.free("all compressed metadata (\(box.content.name(0))) in \(name), which cannot be searched")
         case "jbrd":
             if JPEGReconstruction(box.content).holdsUnknownMarkers {
-                box.free("the way back to the old JPEG file, with its compressed markers, in \(name)")
+                box.free("the data that restores the old JPEG file, with compressed markers, in \(name)")
             } else if isWithoutMetadata {
-                box.free("the way back to the old JPEG file in \(name)")
+                box.free("the data that restores the old JPEG file in \(name)")
             } else {
                 box.content.recordPixels(0, box.content.count)
             }

@@ -23,10 +23,10 @@ package enum LocationFailure: Error, Sendable, Equatable, CustomStringConvertibl
 
     package var description: String {
         switch self {
-        case .unreadable: "it cannot be read, or changed while it was read"
-        case .tooExpensive(let block): "it has too many parts to be searched for a location (\(block.printable))"
-        case .unproven(let block): "a location in it cannot be removed (\(block.printable))"
-        case .unknownFormat: "not a photo or film of a known format"
+        case .unreadable: "the file cannot be read, or was changed while it was read"
+        case .tooExpensive(let block): "the file has too many parts to search for a location (\(block.printable))"
+        case .unproven(let block): "a location in the file cannot be removed (\(block.printable))"
+        case .unknownFormat: "the file is not a photo or film of a known format"
         }
     }
 }

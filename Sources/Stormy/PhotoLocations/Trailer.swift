@@ -9,7 +9,7 @@ struct Trailer {
     func clean() {
         guard view.count > 0 else { return }
         cleanFromEnd()
-        OpaqueBytes(view, "data behind the picture").clean()
+        OpaqueBytes(view, "data after the picture").clean()
     }
 
     /// Cleans the blocks that are found from their end.

@@ -18,7 +18,7 @@ package enum Browser {
     package static func open(_ path: String) throws(Failure) {
         let environment = ThisProcess.environment
         guard let opener = CompanionProgram.findInPath("xdg-open", environment: environment) else {
-            throw Failure(description: "no browser could be started, as xdg-open is not in PATH")
+            throw Failure(description: "no browser could be started, because xdg-open is not in PATH")
         }
         let hasDisplay = ["DISPLAY", "WAYLAND_DISPLAY"].contains { environment[$0]?.isEmpty == false }
         var child = ChildProcess(path: opener, arguments: [path], environment: environment)

@@ -67,8 +67,8 @@ package enum CairoPicture {
         guard let missing = ccairo_load(functions).map({ String(cString: $0) }) else { return .success(functions.pointee) }
         let why =
             missing.hasPrefix("lib")
-            ? "a PNG is drawn with cairo, which is not installed (Debian: libcairo2); --svg draws the same without it"
-            : "the cairo that is installed has no \(missing)"
+            ? "a PNG needs cairo, which is not installed (Debian: libcairo2). --svg draws the same picture without cairo"
+            : "the installed version of cairo has no function \(missing)"
         return .failure(Failure(description: why))
     }()
 

@@ -66,7 +66,7 @@ extension FeedWarnings {
     /// Returns a sentence about region codes that the table lacks, for the user. Each code is reported only once.
     func unknownRegions() throws -> String? {
         let codes = try store.claimUnreportedCodes()
-        return codes.isEmpty ? nil : "official warnings: areas that are not known: " + codes.joined(separator: ", ")
+        return codes.isEmpty ? nil : "official warnings for unknown areas: " + codes.joined(separator: ", ")
     }
 
     private enum CountryAnswer: Sendable {

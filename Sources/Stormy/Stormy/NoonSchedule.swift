@@ -115,9 +115,9 @@ struct NoonCheck {
             guard let check = try store.dailyCheck() else {
                 StormyTrouble.show(
                     "store", "Stormy's places are gone",
-                    "\(settings.dataFolder.path) holds no places any more, so nothing was checked. Put the folder back, or: stormy place add"
+                    "\(settings.dataFolder.path) contains no places any more, so no weather was checked. Put the folder back, or run: stormy place add"
                 )
-                return BGTaskScheduler.shared.abandonCurrentLaunch("no places: \(settings.dataFolder.path) was created again")
+                return BGTaskScheduler.shared.abandonCurrentLaunch("there are no places, because \(settings.dataFolder.path) was created again")
             }
             // The check was turned off while this launch was starting.
             guard check.isOn else { return try schedule.removeLeftover() }
@@ -187,7 +187,7 @@ struct NoonCheck {
         }
         try trouble.check()
         try StormNotifier(store: store).withdrawPast()
-        await logged("what is long over") { try store.prune(now: BGTaskScheduler.now) }
+        await logged("the removal of old records") { try store.prune(now: BGTaskScheduler.now) }
         do {
             try unknown.check()
         } catch let error as WeatherUnknown {

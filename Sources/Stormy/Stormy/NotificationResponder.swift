@@ -23,8 +23,8 @@ final class NotificationResponder: UNUserNotificationCenterDelegate, Sendable {
             let way = "`stormy upload FILE` shows how."
             let missing =
                 settings.destinations.isEmpty
-                ? ("No place to upload to", "Add an upload destination to the configuration first: \(way)")
-                : ("No place to upload to", "Choose the default upload destination in the configuration first: \(way)")
+                ? ("No upload destination", "Add an upload destination to the configuration first: \(way)")
+                : ("No upload destination", "Choose the default upload destination in the configuration first: \(way)")
             let (title, text) = settings.destinationTrouble.map { ("The photo cannot be added now", $0) } ?? missing
             await show(title, text)
             let hasChosen = (try? StormyStore.open().rememberedChoice(for: notification)) ?? nil

@@ -21,19 +21,19 @@ enum PhotoPrivacy: Equatable {
         // The cleaner proved it, also for films, which are not photos of a known kind.
         case (.clean(let removed), _, _): self = .send(removed: removed, note: nil)
         case (.unreadable, .heic, _), (.unreadable, .avif, _), (.unreadable, .jxl, _), (.unreadable, .raw, _):
-            self = .hold("\(format!.rawValue.uppercased()) photos: the location cannot be removed here; \(advice)")
-        case (.unreadable(let why), _, true): self = .hold("it contains its location, and \(why); \(advice)")
+            self = .hold("\(format!.rawValue.uppercased()) photos: the location cannot be removed; \(advice)")
+        case (.unreadable(let why), _, true): self = .hold("the file contains a location, and \(why); \(advice)")
         case (.unreadable(let why), .some, false):
-            self = .send(removed: [], note: "\(why); if it contains a location, the location was not removed")
+            self = .send(removed: [], note: "\(why); if the file contains a location, the location was not removed")
         // A location was found and is still there, or no program could look for one. Films are not photos of a known kind.
         case (.notCleaned(let why), _, _): self = .hold("\(why); \(advice)")
         case (.interrupted, _, _):
-            self = .hold("its metadata cannot be read (photo-cleaner ended before it finished); \(advice)")
+            self = .hold("the metadata of the file cannot be read (photo-cleaner crashed); \(advice)")
         case (.unreadable, nil, false):
             self = .send(removed: [], note: Self.unknownKind)
         }
     }
 
     private static let unknownKind =
-        "not a known kind of photo; if it contains a location, the location was not removed"
+        "not a known kind of photo; if the file contains a location, the location was not removed"
 }

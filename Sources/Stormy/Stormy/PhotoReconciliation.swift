@@ -50,7 +50,7 @@ package struct PhotoReconciliation {
             sentences += failed
             for path in away { sentences.append("\(path): not sent yet, because the file cannot be read now: connect its drive") }
             for path in replaced {
-                sentences.append("\(path): not sent, because another file is there now; upload it again if you want it sent")
+                sentences.append("\(path): not sent, because another file has this path now. To send the other file, upload it again")
             }
             for path in lost {
                 sentences.append("\(path): not sent: the file and its queued copy are missing")
@@ -79,7 +79,7 @@ package struct PhotoReconciliation {
         if !outcome.replaced.isEmpty {
             show(
                 "photos-replaced", "Photos were not sent",
-                outcome.replaced.prefix(3).joined(separator: "\n") + "\nAnother file is there now.")
+                outcome.replaced.prefix(3).joined(separator: "\n") + "\nAnother file has this path now.")
         }
         if !outcome.waiting.isEmpty { notifyOfWaitingPhotos(outcome) }
         return outcome
@@ -200,7 +200,7 @@ package struct PhotoReconciliation {
         // The user did not choose the file that is now at the path.
         if copy == nil, let digest = photo.digest, prepared.digest != digest {
             prepared.task.discardSnapshot()
-            try change(photo, to: .failed, "another file is at its path now")
+            try change(photo, to: .failed, "another file has its path now")
             return .replaced
         }
         // The request for the processing task was lost together with the ledger.

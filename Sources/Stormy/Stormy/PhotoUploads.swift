@@ -14,7 +14,7 @@ package enum PhotoUploadError: Error, CustomStringConvertible {
     package var description: String {
         switch self {
         case .cannotRead(let path, let reason): "\(path): \(reason)"
-        case .addressIsTaken(let path): "\(path): a presigned address is for one file, and it was used for another photo"
+        case .addressIsTaken(let path): "\(path): this presigned address was already used for another photo"
         case .isOwnFile(let path): "\(path): one of Stormy's own files, which are never sent"
         case .isNoPhoto(let path): "\(path): not a known kind of photo"
         }
@@ -287,7 +287,7 @@ package struct PhotoUploads: Sendable {
             return .done(.success(prepared.queued(as: photo.id!, transfer.id, note, isContinued: true)))
         }
         let lacksCopy = try BackgroundTransfers.lacksCopy(transfer.id)
-        return lacksCopy ? .submit(begun, note: "its queued copy was missing; this one replaces it") : known
+        return lacksCopy ? .submit(begun, note: "its queued copy was missing; a new copy replaces it") : known
     }
 
     private func hold(_ photo: Prepared, _ reason: String, _ order: BatchOptions) throws -> Result {

@@ -249,7 +249,7 @@ extension StormyStore {
         package var description: String {
             switch self {
             case .photoWasGivenAgain: "the same photo was given again, and is uploaded or queued"
-            case .addressIsTaken: "its presigned address is for one file, and it was used for another photo"
+            case .addressIsTaken: "its presigned address was already used for another photo"
             }
         }
     }

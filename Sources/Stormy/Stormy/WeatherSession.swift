@@ -99,7 +99,7 @@ package struct StormQuery {
             case .handedOver(let what): handedOver = what
             case .trouble(let reason): reasons.append(sources.count == 1 ? reason : "\(source.name): \(reason)")
             case .answer(let fetched):
-                for reason in reasons { logError("\(place.name): asked \(source.name), as \(reason)") }
+                for reason in reasons { logError("\(place.name): \(source.name) was used, because \(reason)") }
                 return (fetched, sources[(index + 1)...])
             }
             if Task.isCancelled { break }
@@ -161,7 +161,7 @@ package struct StormQuery {
         // A transfer that is queued behind other transfers of the same service has no recorded problem.
         let ofService = transfers.first { $0.trouble != nil && $0.url.flatMap(URL.init(string:))?.host == request.url?.host }
         if let trouble = (own?.trouble ?? ofService?.trouble)?.message {
-            _ = try unknown("\(trouble) It is tried again.", at: place)
+            _ = try unknown("\(trouble) The request is tried again.", at: place)
             return
         }
         let waits = "no response within the time limit; the request continues in the background"

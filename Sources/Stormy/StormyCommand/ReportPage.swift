@@ -55,7 +55,7 @@ struct ReportPage {
         <meta charset="utf-8">
         <meta name="viewport" content="width=device-width, initial-scale=1">
         <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-        <title>Stormy: how it stands</title>
+        <title>Stormy: report</title>
         <style>
         \(Self.style)
         </style>

@@ -14,7 +14,7 @@ enum StormyExamination {
             let configuration = try Configuration.load(path: file)
             StormySettings.current = try StormyTool.settings(configuration, dataFolder: directories.data)
             rows.append(
-                DoctorFinding("configuration", .ok, FileManager.default.fileExists(atPath: file) ? file : "The defaults."))
+                DoctorFinding("configuration", .ok, FileManager.default.fileExists(atPath: file) ? file : "No configuration file exists, so the defaults apply."))
             rows += DestinationExamination(configuration: configuration).findings
         } catch {
             StormySettings.current = StormySettings(dataFolder: directories.data)
@@ -172,11 +172,11 @@ private struct StoreExamination {
             case (true, false):
                 return [
                     DoctorFinding(
-                        "daily-check", .failed, "it is on, but the agent has no request for it",
+                        "daily-check", .failed, "the daily check is on, but the agent has no request for it",
                         fix: .init(fix.command, isSafe: true))
                 ]
             case (false, _):
-                return [DoctorFinding("daily-check", .warning, "it is off: Stormy does not check for storms", fix: fix)]
+                return [DoctorFinding("daily-check", .warning, "the daily check is off, so Stormy does not check for storms", fix: fix)]
             }
         } catch {
             return [DoctorFinding("daily-check", .failed, CommandFailure(ofStormy: error).message)]

@@ -36,7 +36,7 @@ extension TransferReport {
         let transfers = try BackgroundTransfers.all()
         if let trouble {
             Output.note(
-                "stormy: the photos were not compared with what the agent knows: \(CommandFailure(ofStormy: trouble).message)")
+                "stormy: the photos were not compared with the agent's database: \(CommandFailure(ofStormy: trouble).message)")
         }
         let photos = try store.photos().filter {
             $0.submission == nil && ($0.state == .awaitingPhoto || $0.state == .held || $0.state == .cancelled)

@@ -82,14 +82,14 @@ struct WarningLines {
                 + "To receive its warnings, add contact = \"you@example.org\" to [weather] in \(Self.configurationFile)"
         case .notRequested: return "\(name), not requested yet"
         case .answered:
-            let remark = answer.remark.map { "; not all of it is used: \(Self.withoutStop($0))" } ?? ""
+            let remark = answer.remark.map { "; some data is not used: \(Self.withoutStop($0))" } ?? ""
             let dataTime = answer.remark != nil || hasOldData(answer) ? data(answer) : ""
             return "\(name), \(warnings(answer))\(age(answer))\(remark)\(dataTime)"
         case .notCovered:
-            return "\(name) does not cover this place" + (answer.activeCount > 0 ? "; \(warnings(answer)) from before" : "")
+            return "\(name) does not cover this place" + (answer.activeCount > 0 ? "; \(warnings(answer)) from an earlier response" : "")
         case .failed(let why):
-            let last = answer.answeredAt == nil ? "" : "; last answer: \(warnings(answer))\(age(answer))"
-            return "\(name), no usable answer: \(Self.withoutStop(why))\(last)\(data(answer))"
+            let last = answer.answeredAt == nil ? "" : "; last response: \(warnings(answer))\(age(answer))"
+            return "\(name), no usable response: \(Self.withoutStop(why))\(last)\(data(answer))"
         }
     }
 

@@ -168,7 +168,7 @@ extension Configuration {
     /// A usable configuration file with every key, its default and its meaning. Lines that begin with `#:` are examples. They
     /// become valid lines if this mark is removed.
     package static let template = """
-        # Every line is optional: these are the defaults. Times are seconds.
+        # Every line is optional: these are the defaults. Times are in seconds.
         # A change takes effect with the next check or command.
 
         [weather]
@@ -181,7 +181,7 @@ extension Configuration {
         # Norway requires it: without it Stormy receives no forecasts and no
         # official warnings of MET Norway. Example: contact = "you@example.org"
         contact = ""
-        # Your own servers, instead of all weather services and of the service that
+        # Your own servers. They replace all weather services and the service that
         # finds places by name:
         #: base_url = "https://weather.example.org"
         #: geocoding_url = "https://geocoding.example.org"
@@ -230,7 +230,8 @@ extension Configuration {
         # Hours without notifications, for example "22:00-07:00". A single summary
         # is shown when they end.
         quiet_hours = ""
-        # Also shown in these hours: "extreme" storms, all "storms", or "none".
+        # Storms that are also shown in these hours: "extreme", all "storms" or
+        # "none".
         quiet_passes = "extreme"
 
         [upload]

@@ -36,7 +36,7 @@ package enum StormKey: Sendable, Hashable, Codable {
             "with rain of \(units.rain(rain))"
                 + (cape.map { " in unstable air (CAPE \(Int($0.rounded())) J/kg)" } ?? "")
         case .gusts(let gusts): "with gusts of \(units.speed(gusts))"
-        case .service(let name): "as \(name) forecasts, too"
+        case .service(let name): "as \(name) also forecasts"
         case .alert(let issuer): "of which \(issuer) warns"
         case .severity(let severity): severity.rawValue
         }

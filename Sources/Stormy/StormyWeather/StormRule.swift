@@ -87,13 +87,13 @@ package struct StormRule: Sendable, Equatable, Codable {
     /// - Parameter second: the other service that was also requested.
     package func words(notCounting reason: StormReason, second: String?) -> String {
         guard reason.kind == .alert else {
-            return "without the rain or wind of one" + (second.map { ", and \($0) has none" } ?? "")
+            return "without the rain or wind of a thunderstorm" + (second.map { ", and \($0) forecasts no thunder" } ?? "")
         }
         if let noDanger = reason.noDanger { return noDanger.words }
-        guard let severity = reason.keyWords else { return "which does not say how severe it is" }
-        if alertSeverity == .off { return "\(severity), as warnings are off" }
+        guard let severity = reason.keyWords else { return "of unknown severity" }
+        if alertSeverity == .off { return "\(severity), because warnings are off" }
         if reason.ignoredHazard != nil { return severity }
-        return "\(severity), where \(alertSeverity.rawValue) counts"
+        return "\(severity), but the configured minimum is \(alertSeverity.rawValue)"
     }
 
     /// Returns the warnings that count alone, the warnings that do not (not severe enough, or not a storm), and the messages of events that

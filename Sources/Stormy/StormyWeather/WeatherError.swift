@@ -59,7 +59,7 @@ package enum WeatherError: Error, Equatable, Sendable {
     package var message: String {
         switch self {
         case .notJSON(let excerpt):
-            "the response is not from the weather service, but perhaps a login page of the network: “\(excerpt)”"
+            "the response is not from the weather service, but perhaps from a login page of the network: “\(excerpt)”"
         case .truncated: "the response of the weather service is incomplete"
         case .service(let status, let reason):
             reason.isEmpty
@@ -68,7 +68,7 @@ package enum WeatherError: Error, Equatable, Sendable {
         case .rateLimited(let reason):
             reason.isEmpty
                 ? "the weather service received too many requests" : "the weather service received too many requests: \(reason)"
-        case .notModified: "the weather service has no newer forecast, and none is stored"
+        case .notModified: "the weather service has no newer forecast, and no forecast is stored"
         case .notCovered: "the weather service does not cover this place"
         case .notCAP: "the response is not an official warning (CAP 1.2) and not a feed of warnings"
         case .unreadableWarnings(let count):

@@ -6,7 +6,7 @@ import ProcessSupport
 
 struct DemoCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "demo", abstract: "Shows the complete main job in under 30 s, in a temporary home.",
+        commandName: "demo", abstract: "Shows a check, a storm and a photo upload in under 30 s, in a temporary home.",
         discussion: "Example:\n  stormy demo")
 
     private static let displaySeconds = 4

@@ -10,7 +10,7 @@ import ProcessSupport
 struct RehearseCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "rehearse",
-        abstract: "Runs every way in which work can be cancelled, and compares the result with the promise.",
+        abstract: "Tests every way to interrupt work, and compares the results with the promises.",
         discussion: """
             Each scenario has a throw-away home, a server on loopback that fails as told,
             and real processes that are really killed. Nothing of yours is touched,

@@ -45,7 +45,7 @@ struct AgentExamination: Examination {
         if let holder, holder.name != "background-agent", ThisProcess.executable(of: holder.pid)?.path.hasSuffix("-agent") != true
         {
             return DoctorFinding(
-                check, .failed, "no agent can start: \(holder) holds \(lock) and is not an agent",
+                check, .failed, "no agent can start, because \(holder) holds the lock \(lock) and is not an agent",
                 fix: .init("kill \(holder.pid); sleep 1; \(app.command) why"))
         }
         guard let pid = holder?.pid else {
@@ -87,15 +87,15 @@ struct AgentExamination: Examination {
             return failed(
                 "the program of \(units.name(.service)) exits at once: see `systemctl --user status \(units.name(.service))`")
         }
-        do throws(UserUnits.Failure) { try units.demandService() } catch { return failed("\(error): it does not start") }
-        if app.books?.isAgentAwaited == true { return failed("it was not started, although there is work") }
-        if let until = absence.until, until.timeIntervalSinceNow < -60 { return failed("it was not started") }
+        do throws(UserUnits.Failure) { try units.demandService() } catch { return failed("\(error), so the agent does not start") }
+        if app.books?.isAgentAwaited == true { return failed("the user manager did not start the agent, although there is work") }
+        if let until = absence.until, until.timeIntervalSinceNow < -60 { return failed("the user manager did not start the agent") }
         let needed: [UserUnits.Kind] = absence.until == nil ? [.socket] : [.socket, .timer]
         for kind in needed where units.property("ActiveState", of: kind) != "active" {
             return failed("\(units.name(kind)) is not active")
         }
         if let until = absence.until, units.nextElapse.map({ $0.timeIntervalSince(until) > 60 }) ?? true {
-            return failed("\(units.name(.timer)) waits for another time")
+            return failed("\(units.name(.timer)) is set to another time")
         }
         return DoctorFinding(
             check, .ok,

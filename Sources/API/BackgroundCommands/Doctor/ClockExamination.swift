@@ -10,13 +10,13 @@ struct ClockExamination: Examination {
     func findings(_ app: ExaminedApp) -> [DoctorFinding] {
         if let looked = app.books?.lookedAt, looked.timeIntervalSince(app.now) > tolerance {
             return [
-                behind("it shows a time before the agent's last check (\(Output.moment(looked, now: app.now)))")
+                behind("the clock shows a time before the agent's last check (\(Output.moment(looked, now: app.now)))")
             ]
         }
         let program = AppManifest.executableURL.path
         let made = (try? FileManager.default.attributesOfItem(atPath: program))?[.modificationDate] as? Date
         if let made, made.timeIntervalSince(app.now) > 86_400 {
-            return [behind("it shows a time before this program was built (\(Output.moment(made, now: app.now)))")]
+            return [behind("the clock shows a time before this program was built (\(Output.moment(made, now: app.now)))")]
         }
         if app.environment["TZ"] == nil, access("/etc/localtime", F_OK) != 0 {
             return [DoctorFinding(check, .warning, "no time zone is set (/etc/localtime): \"noon\" means 12:00 UTC")]

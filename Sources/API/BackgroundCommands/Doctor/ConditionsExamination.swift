@@ -9,7 +9,7 @@ struct ConditionsExamination: Examination {
         case .success(let report) where report.isSystemBusSilent == true:
             let silent = DoctorFinding(
                 "system-bus", .warning,
-                "the system bus does not respond: network, power and sleep are unknown until it does")
+                "the system bus does not respond, so network, power and sleep are unknown")
             return [silent, network(report.conditions), power(report.conditions)]
         case .success(let report):
             return [network(report.conditions), power(report.conditions), sleep(report)]
@@ -21,17 +21,17 @@ struct ConditionsExamination: Examination {
 
     private func network(_ conditions: DesktopConditions) -> DoctorFinding {
         guard conditions.isNetworkAvailable else {
-            return DoctorFinding("network", .warning, "there is no network: checks and transfers wait for one")
+            return DoctorFinding("network", .warning, "there is no network: checks and transfers wait for a network")
         }
         let kind =
             conditions.isNetworkMetered
-            ? "Connected to a metered network: work that requires an unmetered one waits." : "Connected."
+            ? "Connected to a metered network: work that requires an unmetered network waits." : "Connected."
         return DoctorFinding("network", .ok, kind)
     }
 
     private func power(_ conditions: DesktopConditions) -> DoctorFinding {
         if conditions.isSavingPower {
-            return DoctorFinding("power", .warning, "power saving is on: only work that is allowed to run in power saving runs")
+            return DoctorFinding("power", .warning, "power saving is on: work that is not allowed in power saving waits")
         }
         return DoctorFinding(
             "power", .ok,
@@ -43,6 +43,6 @@ struct ConditionsExamination: Examination {
             "sleep", .ok,
             report.hearsOfSleep
                 ? "Work that was due during sleep runs when the machine wakes."
-                : "No service reports when the machine wakes; the agent detects it by its clocks.")
+                : "No service reports when the machine wakes. The agent detects a wake from the system clocks.")
     }
 }

@@ -12,17 +12,17 @@ struct LoginExamination: Examination {
         let fix = DoctorFinding.Fix("\(app.command) install", isSafe: true)
         switch entry.standing(agent: agent) {
         case nil where app.books?.hasWorkLeft != true:
-            return [DoctorFinding(check, .ok, "No work is left for the next login.")]
+            return [DoctorFinding(check, .ok, "No work is left, so the next login does not need to start the agent.")]
         case nil: return [DoctorFinding(check, .failed, "nothing starts the agent at the next login", fix: fix)]
         case .startsNothing(let program):
-            let what = program.isEmpty ? "nothing" : "\(program), which does not exist"
+            let what = program.isEmpty ? "no program" : "\(program), which does not exist"
             return [DoctorFinding(check, .failed, "the next login would start \(what)", fix: fix)]
         case .starts(let program):
             return [DoctorFinding(check, .warning, "the next login starts \(program) instead of this program", fix: fix)]
         case .isNotEnabled:
             return [
                 DoctorFinding(
-                    check, .failed, "\(entry.units.name(.service)) is not enabled: the next login does not start it", fix: fix)
+                    check, .failed, "\(entry.units.name(.service)) is not enabled: the next login does not start the agent", fix: fix)
             ]
         case .isMasked:
             let path = entry.units.url(.service).path
@@ -39,7 +39,7 @@ struct LoginExamination: Examination {
             ]
         case .asItShouldBe:
             let kind =
-                entry.units.hasManager ? "" : " No systemd user manager runs here: a killed agent starts again at that login."
+                entry.units.hasManager ? "" : " No systemd user manager runs here: a killed agent starts again at the next login."
             return [DoctorFinding(check, .ok, "The agent starts at the next login.\(kind)")]
         }
     }

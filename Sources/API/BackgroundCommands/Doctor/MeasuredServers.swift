@@ -24,8 +24,8 @@ struct MeasuredServers: Decodable {
         let missing = server.features.filter { $0.value.hasPrefix("no: ") }.sorted { $0.key < $1.key }
         let count = server.features.count
         let which = server.version == report.version ? "" : " with \(server.version)"
-        let all = "Measured on \(measured)\(which): \(count - missing.count) of \(count) features"
+        let all = "Measured on \(measured)\(which): \(count - missing.count) of \(count) features work"
         guard !missing.isEmpty else { return all + "." }
-        return all + "; not: " + missing.map { "\($0.key) (\($0.value.dropFirst("no: ".count)))" }.joined(separator: ", ") + "."
+        return all + ". These do not work: " + missing.map { "\($0.key) (\($0.value.dropFirst("no: ".count)))" }.joined(separator: ", ") + "."
     }
 }

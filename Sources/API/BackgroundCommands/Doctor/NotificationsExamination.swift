@@ -82,7 +82,7 @@ struct NotificationsExamination: Examination {
         return [
             DoctorFinding(
                 "waiting-notifications", .warning,
-                "\(due.count) \(due.count == 1 ? "waits" : "wait") to be shown: \(first.trouble ?? "")")
+                "\(due.count) notification\(due.count == 1 ? " waits" : "s wait") to be shown: \(first.trouble ?? "")")
         ]
     }
 }

@@ -5,7 +5,7 @@ import FoundationNetworking
 /// `URLError.unsupportedURL`.
 open class URLSessionStreamTask: URLSessionTask, @unchecked Sendable {  // because its base class is unchecked Sendable
     static let leftOut: [String: String] = [
-        NSLocalizedDescriptionKey: "BackgroundTransfer has no stream tasks. Use Network libraries such as SwiftNIO for them."
+        NSLocalizedDescriptionKey: "BackgroundTransfer has no stream tasks. Use a network library such as SwiftNIO."
     ]
 
     private var refusal: URLError { URLError(.unsupportedURL, userInfo: Self.leftOut) }

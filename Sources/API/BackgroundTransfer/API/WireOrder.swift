@@ -32,7 +32,7 @@ struct WireOrder: Sendable {
                 .unsupportedURL,
                 userInfo: [
                     NSLocalizedDescriptionKey:
-                        "connectionProxyDictionary has no effect here, and the request would go past its proxy. Set https_proxy in the environment."
+                        "connectionProxyDictionary is not supported, so the request would not use that proxy. Set https_proxy in the environment."
                 ])
         }
         if let port = url.port, !(0...65_535).contains(port) { throw URLError(.badURL) }
@@ -40,7 +40,7 @@ struct WireOrder: Sendable {
         guard streams || request.httpBodyStream == nil else {
             throw URLError(
                 .unsupportedURL,
-                userInfo: [NSLocalizedDescriptionKey: "bodies come from data and files, not from streams"])
+                userInfo: [NSLocalizedDescriptionKey: "a request body must be data or a file, not a stream"])
         }
         var fields = Self.headers(request, configuration)
         // Names are compared in lower case, because Foundation can change upper and lower case of header names.
@@ -52,14 +52,14 @@ struct WireOrder: Sendable {
             throw URLError(
                 .badURL,
                 userInfo: [
-                    NSLocalizedDescriptionKey: "The header \"\(field.name)\" cannot be sent: it is not a name and one line."
+                    NSLocalizedDescriptionKey: "The header \"\(field.name)\" cannot be sent: its name or its value is not valid."
                 ])
         }
         let asked = request.httpMethod ?? ""
         method = ["", "GET"].contains(asked) ? defaultMethod : asked
         guard HeaderField.isToken(method) else {
             throw URLError(
-                .badURL, userInfo: [NSLocalizedDescriptionKey: "The method of the request cannot be sent: it is not a name."])
+                .badURL, userInfo: [NSLocalizedDescriptionKey: "The method of the request cannot be sent: it has an invalid character."])
         }
         self.url = url.absoluteString
         body = request.httpBody
@@ -103,7 +103,7 @@ struct WireOrder: Sendable {
                     .unsupportedURL,
                     userInfo: [
                         NSLocalizedDescriptionKey:
-                            "\(kind) would answer this, and a background session has no protocols: its requests are made by the agent. Use an ordinary session."
+                            "\(kind) cannot respond in a background session, because the agent sends the requests. Use an ordinary session."
                     ])
             }
         }
@@ -111,7 +111,7 @@ struct WireOrder: Sendable {
             throw URLError(
                 .unsupportedURL,
                 userInfo: [
-                    NSLocalizedDescriptionKey: "A background session cannot ask for more than TLS 1.2. Use an ordinary session."
+                    NSLocalizedDescriptionKey: "A background session cannot require TLS 1.3. Use an ordinary session."
                 ])
         }
     }

@@ -111,7 +111,7 @@ extension BackgroundSession {
             .unsupportedURL,
             userInfo: [
                 NSLocalizedDescriptionKey:
-                    "the bytes of a background session are the agent's: await data(for:), or use an ordinary session"
+                    "a background session cannot deliver single bytes: await data(for:), or use an ordinary session"
             ]
         ).concerning(request.url)
     }

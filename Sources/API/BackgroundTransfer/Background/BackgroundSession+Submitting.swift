@@ -95,7 +95,7 @@ extension BackgroundSession {
     ) throws {
         guard let destination = record.destination else { return }
         if let other = try transaction.unfinishedTransfer(to: destination), let number = other.id {
-            let why = "transfer \(number) downloads to it already"
+            let why = "transfer \(number) already downloads to this file"
             throw URLError(.cannotCreateFile, userInfo: [NSLocalizedDescriptionKey: why])
         }
         recordExistingFile(&record, facts)

@@ -105,7 +105,7 @@ final class BackgroundSession: SessionEngine {
             (state.session, state.delegate) = (session, delegate)
             return true
         }
-        guard isFirst else { return logError("a second session of this identifier: its delegate is not called") }
+        guard isFirst else { return logError("another session with this identifier exists: this session's delegate is not called") }
         launch?.add(
             .init(
                 session: identifier, hasReceivedAll: { self.state.withLock { $0.reporting.isComplete } },
@@ -210,7 +210,7 @@ final class BackgroundSession: SessionEngine {
             return
         }
         if !new.isEmpty, mayHaveMissedTasks() {
-            let why = "it may exist already: the list of tasks could not be read. Request the list again"
+            let why = "this task may exist already, because the list of tasks could not be read. Request the list again"
             let failure = URLError(.cannotOpenFile, userInfo: [NSLocalizedDescriptionKey: why])
             for task in new { refuse(task, failure) }
             return

@@ -78,7 +78,7 @@ extension BackgroundSession {
         if let launch, launch.isForSession(identifier) {
             launch.acknowledgeAtEnd(acknowledge)
         } else {
-            DurableWrites.shared.commit("background session \(identifier): what was delivered", acknowledge)
+            DurableWrites.shared.commit("background session \(identifier): the delivered events", acknowledge)
         }
         state.withLock { state in for event in events { state.calledEnds[event] = nil } }
     }

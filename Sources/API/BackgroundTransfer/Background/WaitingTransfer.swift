@@ -72,7 +72,7 @@ struct WaitingTransfer: Sendable {
     private func stopWaiting(grace: Double) {
         let now = AppRuntime.shared.now
         // The commit starts no agent. A running agent receives every commit, and detects waiters whose process has ended.
-        DurableWrites.shared.commit("the end of an await", startsAgent: false) { [waiter] in
+        DurableWrites.shared.commit("the end of an awaited transfer", startsAgent: false) { [waiter] in
             try $0.removeWaiter(waiter, grace: grace, now: now)
         }
     }

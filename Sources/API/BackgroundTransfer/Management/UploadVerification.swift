@@ -65,7 +65,7 @@ private struct UploadCheck {
     let region: String?
 
     func query() async throws -> UploadFinding {
-        guard let url = URL(string: receipt.url), let method = upload.upload?.method else { return .unknown("no address") }
+        guard let url = URL(string: receipt.url), let method = upload.upload?.method else { return .unknown("the address of the file is not recorded") }
         // The credentials are sent only to the configured server, because the receipt may have an address on another server.
         let isAtHome = URL(string: upload.url).map(RedirectRule.origin) == RedirectRule.origin(of: url)
         let opener = isAtHome ? credential : nil
@@ -115,7 +115,7 @@ private struct UploadCheck {
         switch ImmichRecord.finding(body) {
         case .there: return .sameRecord
         case .absent: return .gone
-        case .trashed: return .unknown("Immich has it in its trash; restore it there")
+        case .trashed: return .unknown("the photo is in the trash of Immich; restore it there")
         case .refused, nil: return finding
         }
     }
@@ -134,12 +134,12 @@ private struct UploadCheck {
                     return .unreachable("the server sent a page instead of the file: perhaps it requires a login")
                 }
                 // The address in the receipt of a form can be any page, so other content is not a difference of the file.
-                return upload.upload?.method == .multipart ? .unknown("the server shows something else there") : .differs
+                return upload.upload?.method == .multipart ? .unknown("the server sends other content from this address") : .differs
             case 404, 410:
                 // A response from another address is not a proof, because it may come from a captive portal, or the server may have
                 // moved.
-                return Self.isAnswer(response, of: request) ? .gone : .unreachable("the server led on to another address")
-            case 401, 403: return .unreachable("the server does not let us read it")
+                return Self.isAnswer(response, of: request) ? .gone : .unreachable("the server redirected to another address")
+            case 401, 403: return .unreachable("the server does not permit reading the file")
             case 405: return .unknown("the server does not allow reading the file")
             case let status: return .unreachable("the server responded with status \(status)")
             }
@@ -184,7 +184,7 @@ private struct UploadCheck {
             switch answer?.statusCode ?? 0 {
             case 200..<300:
                 return answer?.value(forHTTPHeaderField: "Upload-Offset") == "\(receipt.byteCount)" ? .sameLength : .differs
-            case 404, 410: return .unknown("the server has taken it from where it was uploaded to")
+            case 404, 410: return .unknown("the server moved the file after the upload")
             case let status: return .unreachable("the server responded with status \(status)")
             }
         } catch let error as URLError {

@@ -348,7 +348,7 @@ final class OrdinaryRun: TaskRun {
     private func timeOut() {
         guard !state.withLock({ $0.isOver }) else { return }
         let (attempt, load) = state.withLock { ($0.attempt, $0.load) }
-        finish(URLError(.timedOut, userInfo: [NSLocalizedDescriptionKey: "The task took longer than it may."]))
+        finish(URLError(.timedOut, userInfo: [NSLocalizedDescriptionKey: "The task exceeded its time limit."]))
         load?.cancel()
         if let attempt { transport.cancel(attempt) }
     }

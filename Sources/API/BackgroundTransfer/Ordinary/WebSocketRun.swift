@@ -93,7 +93,7 @@ final class WebSocketRun: TaskRun {
     }
 
     private static let noTestNetwork =
-        "A test driver's network has no web sockets. Start a server on loopback for the test; nothing further away is reached from one."
+        "A test driver's network has no web sockets. Start a server on loopback for the test; other servers cannot be reached."
 
     private static func httpURL(_ url: URL?) throws -> URL? {
         guard let url, var parts = URLComponents(url: url, resolvingAgainstBaseURL: true) else { throw URLError(.badURL) }
@@ -144,12 +144,12 @@ final class WebSocketRun: TaskRun {
         case .failed(.brokenRule(let rule)):
             closed(rule.kind.code, Data())
             let code: URLError.Code = rule.kind == .tooBig ? .dataLengthExceedsMaximum : .badServerResponse
-            finish(URLError(code, userInfo: [NSLocalizedDescriptionKey: "The server sent what it may not: \(rule.why)."]))
+            finish(URLError(code, userInfo: [NSLocalizedDescriptionKey: "The server violated the web socket protocol: \(rule.why)."]))
         case .failed(.refused(let refusal)):
             if let head = refusal.head { handle(head) }
             finish(
                 URLError(
-                    .badServerResponse, userInfo: [NSLocalizedDescriptionKey: "No web socket is open: \(refusal.why)."]))
+                    .badServerResponse, userInfo: [NSLocalizedDescriptionKey: "The web socket could not be opened: \(refusal.why)."]))
         case .failed(.noAnswer): finish(URLError(.badServerResponse))
         case .noConnection(let failure): finish(TransferTrouble(failure).urlError)
         case .cancelled: finish(URLError(.cancelled))

@@ -25,8 +25,8 @@ struct DownloadVerb: AsyncParsableCommand {
     @Option(name: [.customShort("o"), .long], help: "The file, replaced if it exists. Default: the name in the address.")
     var output: String?
     @Flag(help: "Replace a file that exists at the end of the download.") var force = false
-    @Flag(help: "Wait for the end, with a progress bar.") var wait = false
-    @Option(help: "The expected SHA-256 of the file, 64 hexadecimal digits. Any other file is a failure.") var sha256: String?
+    @Flag(help: "Wait until the download has ended, with a progress bar.") var wait = false
+    @Option(help: "The expected SHA-256, 64 hexadecimal digits. The download fails if the file has another SHA-256.") var sha256: String?
     @Option(help: "The maximum number of bytes per second, for example 500k or 2m.") var limitRate: String?
     @Flag(help: "Print JSON.") var json = false
 
@@ -119,20 +119,20 @@ struct DownloadVerb: AsyncParsableCommand {
             case S_IFREG: break
             case S_IFLNK:
                 guard force else {
-                    throw CommandFailure(.cannotCreate, "\(file.path): is a link; --force replaces the link, -o names another")
+                    throw CommandFailure(.cannotCreate, "\(file.path): is a link; --force replaces the link, -o names another file")
                 }
             case S_IFDIR: throw CommandFailure(.cannotCreate, "\(file.path): is a folder")
             default: throw CommandFailure(.cannotCreate, "\(file.path): is not a file")
             }
             if output == nil, !force {
-                throw CommandFailure(.cannotCreate, "\(file.path): exists; --force replaces it, -o names another")
+                throw CommandFailure(.cannotCreate, "\(file.path): exists; --force replaces it, -o names another file")
             }
             if !force { replaces = nil }
         }
         // An unreadable ledger has a separate exit code. If two commands run at the same time, the transaction that adds the transfer
         // decides.
         if let other = try BackgroundTransfers.download(to: file) {
-            throw CommandFailure(.cannotCreate, "\(file.path): transfer \(other.id) downloads to it already")
+            throw CommandFailure(.cannotCreate, "\(file.path): transfer \(other.id) already downloads to this file")
         }
         return (file, replaces)
     }

@@ -21,7 +21,7 @@ struct PlaceVerb: AsyncParsableCommand {
         @Flag(name: .customLong("no-sync"), help: "Do not fetch the first forecast now.") var isNotFetched = false
         @Option(
             help: ArgumentHelp(
-                "The weather service to use first, instead of the configured one.", valueName: "service"))
+                "The weather service to use first, instead of the configured service.", valueName: "service"))
         var provider: WeatherProvider?
         @Argument(help: "A name for the place.") var name: String
         // The coordinates may begin with a minus sign, so all words after the name are passed unparsed.

@@ -36,7 +36,7 @@ extension RehearsalVerb {
 
 struct DemoVerb: RehearsalVerb {
     static let configuration = CommandConfiguration(
-        commandName: "demo", abstract: "Shows the complete main job in under 30 s, in a temporary home.",
+        commandName: "demo", abstract: "Shows a check, a storm and a photo upload in under 30 s, in a temporary home.",
         discussion: "Example:\n  stormy demo")
 
     @Argument(parsing: .captureForPassthrough) var arguments: [String] = []
@@ -45,7 +45,7 @@ struct DemoVerb: RehearsalVerb {
 struct RehearseVerb: RehearsalVerb {
     static let configuration = CommandConfiguration(
         commandName: "rehearse",
-        abstract: "Runs every way in which work can be cancelled, and compares the result with the promise.",
+        abstract: "Tests every way to interrupt work, and compares the results with the promises.",
         discussion: "Example:\n  stormy rehearse")
 
     @Argument(parsing: .captureForPassthrough) var arguments: [String] = []

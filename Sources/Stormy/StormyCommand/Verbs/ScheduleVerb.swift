@@ -20,7 +20,7 @@ struct ScheduleVerb: AsyncParsableCommand {
             """)
 
     @Option(help: "The time of day: HH:MM, HH:MM:SS, 7, 7pm or noon.") var at: String?
-    @Flag(help: "Check at exactly that second, without the small offset that protects public services.") var exact = false
+    @Flag(help: "Check exactly at that time, without the small delay that protects public services.") var exact = false
     @Flag(inversion: .prefixedNo, help: "Wake the machine from sleep for the check, if this system allows it.") var wake: Bool?
     @Flag(help: "Print JSON.") var json = false
 

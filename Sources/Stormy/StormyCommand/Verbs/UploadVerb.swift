@@ -36,12 +36,12 @@ struct UploadVerb: AsyncParsableCommand {
         completion: .places) var storm: String?
     @Flag(help: "Choose photos with the desktop's file chooser if no file is named, and report problems in a notification.")
     var choose = false
-    @Flag(help: "Wait until all are uploaded, with a progress bar.") var wait = false
+    @Flag(help: "Wait until all photos are uploaded, with a progress bar.") var wait = false
     @Flag(
         help: "Upload the photos in folders and their subfolders, except hidden files and folders and linked folders.")
     var recursive = false
-    @Flag(help: "Upload photos with their location, whatever the configuration says.") var keepLocation = false
-    @Flag(help: "Upload photos without their location, whatever the configuration says.") var removeLocation = false
+    @Flag(help: "Upload photos with their location, and ignore the configuration.") var keepLocation = false
+    @Flag(help: "Upload photos without their location, and ignore the configuration.") var removeLocation = false
     @Option(help: "now, or charging: on external power and an unmetered network.") var when = StartCondition.now
     @Flag(help: "Upload photos again, even if they are on the server.") var again = false
     @Flag(help: "Verify that the servers still have the uploaded files: the named files, or all.") var verify = false

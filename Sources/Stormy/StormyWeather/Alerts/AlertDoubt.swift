@@ -11,7 +11,7 @@ package enum AlertDoubt: String, Sendable, Hashable, Codable, CaseIterable {
 
     fileprivate var sentence: String {
         switch self {
-        case .severity: "have no readable severity: the earlier severity counts, or else \"severe\""
+        case .severity: "have no readable severity: the earlier severity is used, or \"severe\""
         case .time: "have times that cannot be read, and may count longer"
         case .end: "end after more than \(Int(AlertInfo.longestDuration / 86_400)) days, and count as warnings without an end"
         }

@@ -20,7 +20,7 @@ package struct ForecastPlot {
     }
 
     package var lines: [String] {
-        guard !plotted.hours.isEmpty else { return ["No hour of it is to come."] }
+        guard !plotted.hours.isEmpty else { return ["The forecast has no future hours."] }
         // The last cell needs no space after it.
         let size = max(1, (columns - Self.labelWidth + 1) / 3)
         let parts = stride(from: 0, to: plotted.hours.count, by: size).map {
@@ -61,11 +61,11 @@ package struct ForecastPlot {
         words.append("Rain up to \(plotted.units.rain(plotted.mostRain))")
         if let gusts = plotted.mostGusts {
             words.append(
-                "gusts up to \(plotted.units.speed(gusts)) (a storm from \(plotted.units.speedNumber(plotted.gustsLimit)) on)")
+                "gusts up to \(plotted.units.speed(gusts)) (\(plotted.units.speedNumber(plotted.gustsLimit)) or more is a storm)")
         }
         var text = words.joined(separator: ", ") + "; degrees are \(plotted.units.scale)."
-        if plotted.hours.contains(where: { $0.mark == .storm }) { text += " !! a storm." }
-        if plotted.hours.contains(where: { $0.mark == .doubtful }) { text += " ?? not counted as one." }
+        if plotted.hours.contains(where: { $0.mark == .storm }) { text += " !! marks a storm." }
+        if plotted.hours.contains(where: { $0.mark == .doubtful }) { text += " ?? marks an hour that does not count as a storm." }
         return [""] + wrapped(text)
     }
 
