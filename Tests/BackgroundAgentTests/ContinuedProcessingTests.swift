@@ -99,7 +99,7 @@ import Testing
         #expect(bench.launcher.warned.isEmpty, "a process that a person started is not signalled")
         try finish(id, .expired)
         #expect(try bench.launch(id).outcome == .expired)
-        #expect(try bench.launch(id).detail == "a person pressed Cancel")
+        #expect(try bench.launch(id).detail == "the user pressed Cancel")
     }
 
     @Test func `a process that does not stop after Cancel is not killed`() throws {
@@ -110,7 +110,7 @@ import Testing
                 .activated(identifier: "continued-processing-\(id)", serverID: 9, action: "cancel", activationToken: nil)))
         try bench.pass(5)
         #expect(try bench.launch(id).outcome == .failed)
-        #expect(try bench.launch(id).detail == "did not stop; its process was left alone")
+        #expect(try bench.launch(id).detail == "did not stop, and its process was not killed")
         #expect(bench.launcher.killed.isEmpty)
     }
 

@@ -65,7 +65,7 @@ import Testing
         }
         #expect(delays == [10, 20, 40, 80])
         let id = try bench.onlyLive()
-        #expect(try bench.launch(id).reason == "relaunch after 4 without a result")
+        #expect(try bench.launch(id).reason == "relaunch after 4 launches without a result")
         try bench.end(id, .completed)
         #expect(try bench.request() == nil)
     }

@@ -148,7 +148,7 @@ import Testing
     @Test func `a notification that a frozen server may still show is not sent again`() throws {
         try add()
         try bench.hear(.presenter(.failed(identifier: "n", .unanswered("timeout"))))
-        #expect(try record().trouble?.contains("does not answer") == true)
+        #expect(try record().trouble?.contains("does not respond") == true)
         try bench.pass(86_400)
         try bench.hear(.presenter(.serverAppeared))
         #expect(bench.presenter.shown.count == 1)

@@ -132,7 +132,7 @@ import Testing
         #expect(bench.presenter.shown.map(\.notice.title) == ["No. 4"], "the worst is told at once")
         try bench.pass(3_600)
         #expect(bench.presenter.shown.count == 2)
-        #expect(last?.title == "While it was quiet: 3 notifications of App")
+        #expect(last?.title == "During quiet hours: 3 notifications of App")
         #expect(last?.body == "No. 3\nNo. 2\nNo. 1")
     }
 
@@ -174,13 +174,13 @@ import Testing
         try bench.pass(3_600 * 2)
         try presentAll()
         let first = try #require(last)
-        #expect(first.title == "While it was quiet: 3 notifications of App" && !first.isQuiet)
+        #expect(first.title == "During quiet hours: 3 notifications of App" && !first.isQuiet)
         try bench.pass(3_600 * 22)
         try add(2, from: 4)
         #expect(bench.presenter.shown.count == 1)
         try bench.pass(3_600 * 2)
         #expect(bench.presenter.shown.count == 2 && last?.isQuiet == false && last?.identifier == first.identifier)
-        #expect(last?.title == "While it was quiet: 5 notifications of App")
+        #expect(last?.title == "During quiet hours: 5 notifications of App")
     }
 
     /// A user who keeps the category disabled does not get the notifications of a week at once. The agent does not run for them

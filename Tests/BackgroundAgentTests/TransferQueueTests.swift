@@ -473,7 +473,7 @@ import TransferMachines
         try bench.hear(.filePlaced(id, hasItsName ? .given : nil))
         let transfer = try bench.transfer(id)
         #expect(transfer.state == .cancelled)
-        #expect(transfer.note == (hasItsName ? "its file had been saved by then: \(place)" : nil))
+        #expect(transfer.note == (hasItsName ? "cancelled too late, because the file was already saved: \(place)" : nil))
     }
 
     /// The server sends a few bytes forever. The patience of a transfer counts from its start, even with progress.
@@ -492,7 +492,7 @@ import TransferMachines
         #expect(bench.now.timeIntervalSince(began) == 7_200)
         let ended = try bench.transfer(id)
         #expect(ended.state == .failed && ended.errorCode == URLError.Code.timedOut.rawValue)
-        #expect(ended.errorMessage?.hasPrefix("Not done within 7200 s") == true, "\(ended.errorMessage ?? "")")
+        #expect(ended.errorMessage?.hasPrefix("Not complete within 7200 s") == true, "\(ended.errorMessage ?? "")")
         // A retry by the user restarts the patience.
         try bench.change(id) { _ = $0.handle(.retried(now: bench.now)) }
         try bench.turn()

@@ -370,7 +370,7 @@ import TransferMachines
             #expect(try bench.transfer(id).state == .running, "tried at once")
         }
         let titles = [
-            "portal": "This network wants you to log in", "certificate": "127.0.0.1 cannot be trusted here",
+            "portal": "This network wants you to log in", "certificate": "The server 127.0.0.1 cannot be trusted",
             "clock": "Is the clock of this computer right?",
         ]
         #expect(try agentsNotices() == [titles[what]])

@@ -112,7 +112,7 @@ import Testing
         try files.createSymbolicLink(atPath: test.folder.appendingPathComponent("nowhere").path, withDestinationPath: "missing")
         try files.createSymbolicLink(atPath: test.folder.appendingPathComponent("loop").path, withDestinationPath: "loop")
         let folder = test.folder.appendingPathComponent(name, isDirectory: false)
-        let reason = "something that is not a folder is in the way"
+        let reason = "something that is not a folder has this name"
         #expect(throws: StoreError.cannotCreate(path: folder.path, reason: reason)) {
             try AppDirectories.createPrivateFolder(folder)
         }

@@ -56,7 +56,7 @@ import Testing
         #expect(life.handle(look(35)) == [.end])
         _ = life.handle(ended(.unknown))
         #expect(outcome(life) == .failed)
-        #expect(life.detail == "did not stop; its process was left alone")
+        #expect(life.detail == "did not stop, and its process was not killed")
     }
 
     @Test func `a lost condition is in the history`() {

@@ -285,7 +285,7 @@ extension EndToEnd {
             try desktop.press("Cancel")
             let launch = try app.waitForLaunch("its end") { $0.outcome != nil }
             #expect(launch.outcome == .expired)
-            #expect(launch.detail == "a person pressed Cancel")
+            #expect(launch.detail == "the user pressed Cancel")
             #expect(app.lines.contains("expire export.1"))
             #expect(app.lines.last == "stopped export.1 at 2")
             #expect(export.waitForEnd() == 0, "the command comes back when what it began has ended")

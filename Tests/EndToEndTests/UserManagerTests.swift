@@ -237,7 +237,7 @@ extension EndToEnd {
             try add("[Timer]\n" + lines, to: "background-agent-stormy.timer")
             try schedule()
             let trouble = try home.wait("what keeps it") { try $0.fact(.activationTrouble) }
-            #expect(trouble == "the user manager did not take the moment of background-agent-stormy.timer")
+            #expect(trouble == "the user manager did not accept the time of background-agent-stormy.timer")
             #expect(try isActive("service") == "active")
         }
 
@@ -246,7 +246,7 @@ extension EndToEnd {
             let place = try add("[Unit]\nConditionPathIsDirectory=/\n", to: unit)
             try schedule()
             let trouble = try home.wait("what keeps it") { try $0.fact(.activationTrouble) }
-            #expect(trouble == "\(place) says ConditionPathIsDirectory=/")
+            #expect(trouble == "\(place) contains the line ConditionPathIsDirectory=/")
             #expect(try isActive("service") == "active")
         }
 
@@ -307,7 +307,7 @@ extension EndToEnd {
             _ = try manager.systemctl("daemon-reload")
             if fault != .endsAtOnce {
                 let doctor = try home.stormy("doctor")
-                let why = fault == .isMasked ? "\(unit) is masked" : "says ConditionPathExists=/nowhere: it does not start"
+                let why = fault == .isMasked ? "\(unit) is masked" : "contains the line ConditionPathExists=/nowhere, so the agent does not start"
                 #expect(
                     doctor.status == 2 && doctor.output.contains("✗ agent: the agent exited and should be started again"),
                     "\(doctor)")

@@ -203,7 +203,7 @@ extension EndToEnd {
             try home.wait("what is missing") { try $0.fact(.alarm)?.obstacle }
             let conditions = try home.rows("why").first?["conditions"] as? [[String: Any]] ?? []
             let wake = try #require(conditions.first { $0["name"] as? String == "systemWake" })
-            #expect((wake["detail"] as? String)?.contains("no logind answers") == true, "\(wake)")
+            #expect((wake["detail"] as? String)?.contains("logind") == true, "\(wake)")
             try home.stormy("schedule", "--no-wake")
             #expect(try home.status("schedule", "wakesSystem") as? Bool == false)
         }

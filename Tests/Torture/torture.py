@@ -135,7 +135,7 @@ def judge(ground):
     for number, (identifier, generation, reason, outcome, token) in sorted(ground.history.items()):
         if outcome is None:
             findings.append(f"launch {number} of {identifier} never ended")
-        if generation > 1 and reason != f"relaunch after {generation - 1} without a result":
+        if generation > 1 and reason != f"relaunch after {generation - 1} launch{'' if generation == 2 else 'es'} without a result":
             findings.append(f"launch {number} of {identifier}, generation {generation}, does not say why: {reason}")
         if token in results:
             findings.append(f"launch {number} of {identifier}: its request had its result in launch {results[token]}")

@@ -185,7 +185,7 @@ private func plan(_ kind: UploadKind = .webdav, name: String = "noon 12:00.jpg")
         let outcome = play(
             &machine, [("HEAD \(name)", 404), ("PUT \(part) body", 409), ("MKCOL a/b/", 403), ("PUT \(part) body", 409)])
         guard case .fail(let trouble) = outcome else { Issue.record("\(String(describing: outcome))"); return }
-        #expect(trouble.message == "The folder does not exist on the server and cannot be made.")
+        #expect(trouble.message == "The folder does not exist on the server and cannot be created.")
     }
 
     @Test func `a MOVE without a response is checked`() {

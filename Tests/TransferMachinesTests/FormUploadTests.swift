@@ -65,7 +65,7 @@ private let now = Date(timeIntervalSince1970: 1_800_000_000)
             }
         }
         guard case .fail(let trouble) = talk.machine.next() else { Issue.record("sent again"); return }
-        #expect(trouble.message.contains("did not answer: whether it is there is not known"))
+        #expect(trouble.message.contains("did not respond. Check whether the file is on the server"))
         #expect((talk.requests.first?.idleTimeout ?? 0) >= 300)
     }
 

@@ -118,7 +118,7 @@ import Testing
     }
 
     @Test func `no agent is started without a service`() throws {
-        #expect(throws: UserUnits.Failure("\(units.url(.service).path) is not there")) { try units.demandSocket() }
+        #expect(throws: UserUnits.Failure("\(units.url(.service).path) does not exist")) { try units.demandSocket() }
         #expect(!units.ring())
     }
 

@@ -44,14 +44,14 @@ extension AgentNotice {
         switch suspicion {
         case .portal:
             title = "This network wants you to log in"
-            body = "Transfers to \(name) wait. \(message) They continue when the network changes."
+            body = "Transfers to \(name) wait. \(message) The transfers continue when the network changes."
         case .clock:
             title = "Is the clock of this computer right?"
             body =
-                "It says \(now.formatted(.iso8601.year().month().day())), and the certificate of \(name) is not valid then. "
+                "The clock shows \(now.formatted(.iso8601.year().month().day())), and the certificate of \(name) is not valid on that date. "
                 + "Transfers to this server wait until the clock or the network changes."
         case .certificate:
-            title = "\(name) cannot be trusted here"
+            title = "The server \(name) cannot be trusted"
             body =
                 "\(message) A network with a login page can be the cause. Transfers to this server wait until the network changes."
         }

@@ -186,7 +186,7 @@ struct AgentParts {
     private mutating func answer(_ question: ControlRecord, _ pass: inout Pass) throws -> String {
         switch question.verb {
         case .simulateLaunch:
-            guard lifetime.beginsWork else { return "error: the agent is leaving" }
+            guard lifetime.beginsWork else { return "error: the agent is exiting" }
             return try DueRequests.simulateLaunch(question.argument, &pass)
         case .simulateExpire:
             guard let launch = try pass.transaction.liveLaunches().last(where: { $0.identifier == question.argument }) else {

@@ -64,7 +64,7 @@ enum DesktopExamination {
         // A loop that still waits for a reply is not joined, because the process ends.
         return state.withLock {
             $0.report
-                ?? NotificationServerReport(trouble: .silent, detail: "no answer within \(Int(patience)) s", pid: $0.pid)
+                ?? NotificationServerReport(trouble: .silent, detail: "no response within \(Int(patience)) s", pid: $0.pid)
         }
     }
 }

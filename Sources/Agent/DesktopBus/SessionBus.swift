@@ -78,7 +78,7 @@ package final class SessionBus {
             guard let opened = g_bus_get_sync(G_BUS_TYPE_SESSION, limit.cancellable, &error) else {
                 let isSilent = g_error_matches(error, g_io_error_quark(), gint(G_IO_ERROR_CANCELLED.rawValue)) != 0
                 let trouble = BusTrouble(consuming: error)
-                throw isSilent ? .failed("the session bus did not answer within \(Self.patience) s") : trouble
+                throw isSilent ? .failed("the session bus did not respond within \(Self.patience) s") : trouble
             }
             // By default GLib raises SIGTERM when a session bus ends. An agent has other work than notifications.
             g_dbus_connection_set_exit_on_close(opened, 0)

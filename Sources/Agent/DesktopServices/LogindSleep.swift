@@ -174,7 +174,7 @@ private final class SleepDesk: @unchecked Sendable {  // because every member bu
         let parameters = g_variant_new_tuple(&arguments, gsize(arguments.count))
         guard let connection = connect() else {
             g_variant_unref(g_variant_ref_sink(parameters))
-            return tell(.failure(.init(name: nil, words: "no system bus answers")))
+            return tell(.failure(.init(name: nil, words: "the system bus does not respond")))
         }
         g_dbus_connection_call_with_unix_fd_list(
             connection, name, path, interface, method, parameters, nil, G_DBUS_CALL_FLAGS_NONE, Self.patience, nil, nil,
@@ -216,7 +216,7 @@ private final class SleepCall {
             defer { g_clear_error(&error) }
             let name = g_dbus_error_get_remote_error(error)
             defer { g_free(name) }
-            let words = error.map { String(cString: $0.pointee.message) } ?? "no answer"
+            let words = error.map { String(cString: $0.pointee.message) } ?? "no response"
             return completion(.failure(Trouble(name: name.map { String(cString: $0) }, words: words)))
         }
         defer {

@@ -52,12 +52,12 @@ package struct UserManagerBus: Sendable {
             // A signal also reports this, but a signal needs a running loop. Most jobs are complete before the first query.
             var pause: useconds_t = 1_000
             while try connection.hasJob(path) {
-                if g_get_monotonic_time() > end { throw Trouble(words: "the user manager does not get \(unit) done") }
+                if g_get_monotonic_time() > end { throw Trouble(words: "the user manager did not complete the job for \(unit)") }
                 usleep(pause)
                 pause = min(pause * 2, 100_000)
             }
             let state = try connection.text("ActiveState", path)
-            if state != "active" { throw Trouble(words: "\(unit) was started, and is \(state)") }
+            if state != "active" { throw Trouble(words: "\(unit) was started, but is \(state)") }
         }
     }
 
@@ -191,7 +191,7 @@ package struct UserManagerBus: Sendable {
 extension UserManagerBus.Trouble {
     fileprivate init(taking error: UnsafeMutablePointer<GError>?) {
         guard let error else {
-            self.init(words: "the user manager does not answer")
+            self.init(words: "the user manager does not respond")
             return
         }
         let isLate =
@@ -199,9 +199,9 @@ extension UserManagerBus.Trouble {
             || g_error_matches(error, g_io_error_quark(), gint(G_IO_ERROR_CANCELLED.rawValue)) != 0
         g_dbus_error_strip_remote_error(error)
         self.init(
-            words: "the user manager " + (isLate ? "does not answer" : "refuses: \(String(cString: error.pointee.message))"))
+            words: "the user manager " + (isLate ? "does not respond" : "refuses: \(String(cString: error.pointee.message))"))
         g_error_free(error)
     }
 
-    fileprivate static func unexpected(_ what: String) -> Self { Self(words: "the user manager answers \(what) as none does") }
+    fileprivate static func unexpected(_ what: String) -> Self { Self(words: "the user manager's response about \(what) has an unexpected type") }
 }

@@ -144,7 +144,7 @@ extension LaunchLife {
     private func describe(_ outcome: LaunchOutcome, _ end: ProcessEnd, _ note: String?) -> String? {
         if result == nil {
             switch outcome {
-            case .failed: return "did not stop; its process was left alone"
+            case .failed: return "did not stop, and its process was not killed"
             case .neverBegan: return "the agent ended before it had started the process"
             case .completed, .expired, .killed, .crashed, .skipped: return Self.describe(end)
             }
@@ -156,9 +156,9 @@ extension LaunchLife {
         switch reason {
         case .expired: "its time ran out"
         case .quit: "all background work was ended"
-        case .conditionLost: "a condition it needs was lost"
-        case .simulated: "expired by hand"
-        case .cancelled: "a person pressed Cancel"
+        case .conditionLost: "a condition that it needs was lost"
+        case .simulated: "ended by `simulate expire`"
+        case .cancelled: "the user pressed Cancel"
         case .noProgress: "it made no progress"
         }
     }
@@ -167,7 +167,7 @@ extension LaunchLife {
         switch end {
         case .exited(let code): "exited with \(code) without a result"
         case .signalled(let signal): "ended by signal \(signal)"
-        case .unknown: "gone without a result"
+        case .unknown: "its process is gone, without a result"
         }
     }
 }

@@ -151,11 +151,11 @@ extension RequestLife {
             // The request is removed at once, because the work is not repeated. The next request with this identifier can then be
             // queued.
             phase = .removed
-            return [.begin(generation: 1, reason: "a person began it", served: nil), .remove]
+            return [.begin(generation: 1, reason: "the user started it", served: nil), .remove]
         }
         let generation = min(max(failures, 0), 1_000_000) + 1
         phase = .serving(generation: generation)
-        let reason = isSimulated ? "simulated" : generation > 1 ? "relaunch after \(failures) without a result" : "due"
+        let reason = isSimulated ? "simulated" : generation > 1 ? "relaunch after \(failures) launch\(failures == 1 ? "" : "es") without a result" : "due"
         return [.begin(generation: generation, reason: reason, served: isSimulated ? nil : latestOccurrence(now, zone))]
     }
 

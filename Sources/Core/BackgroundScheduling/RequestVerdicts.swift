@@ -65,7 +65,7 @@ extension RequestLife {
     /// verdicts.
     package func verdicts(in world: PlanningWorld, now: Date) -> [ConditionVerdict] {
         guard terms.kind != .continuedProcessing else {
-            let detail = "\(ContinuedProcessing.room) run already, or one of its name"
+            let detail = "\(ContinuedProcessing.room) tasks run already, or a task with the same identifier runs"
             return [ConditionVerdict(name: .room, met: false, detail: detail, metAt: nil)]
         }
         let conditions = world.conditions
@@ -90,13 +90,13 @@ extension RequestLife {
         if terms.needs.contains(.settledNetwork), !terms.needs.contains(.network),
             let until = NetworkWakeDelay.until(resumedAt: world.resumedAt, conditions: conditions, now: now)
         {
-            add(.networkAfterSleep, "the machine woke and its network is not back yet", metAt: until)
+            add(.networkAfterSleep, "the machine woke, and its network is not connected yet", metAt: until)
         }
         if let delay {
             let reason =
                 switch delay.reason {
                 case .failures: "delayed because the last launch did not finish"
-                case .discretion: "a launch asked for it without a date: the next one begins after a pause, which grows"
+                case .discretion: "requested by a launch without a date: the pause before the next launch grows with each launch"
                 }
             add(.backoff, met: delay.until <= now, reason, "the delay after the last attempt has passed", metAt: delay.until)
         }

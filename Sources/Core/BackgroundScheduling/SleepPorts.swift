@@ -89,8 +89,8 @@ package enum WakeObstacle: Sendable, Equatable, Codable {
     package var words: String {
         switch self {
         case .noAlarm(let why): why
-        case .noSleepManager: "no logind answers that could send the machine back to sleep"
-        case .lowBattery: "on battery, and less than \(Int(MachineState.leastBattery)) % of it are left"
+        case .noSleepManager: "logind, which sends the machine back to sleep, does not respond"
+        case .lowBattery: "on battery, with less than \(Int(MachineState.leastBattery)) % charge"
         }
     }
 }

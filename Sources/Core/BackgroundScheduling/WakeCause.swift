@@ -2,9 +2,9 @@ import Foundation
 
 /// The condition that was met last before a request began. The history shows this cause in addition to the request.
 package enum WakeCause: String, Sendable, Codable, CaseIterable {
-    case time = "its time had come"
+    case time = "its time came"
     case network = "a network came up"
-    case power = "external power came"
+    case power = "external power was connected"
     case saving = "power saving was turned off"
     case resumed = "the machine woke from sleep"
     case agentStarted = "the agent started"

@@ -152,7 +152,7 @@ extension FolderUpload {
             return .continue
         case 404, 409:
             guard plan.order.method == .webdav, !foldersMade, let levels = address?.segments.count, levels > 0 else {
-                return .fail(head, -1100, "The folder does not exist on the server\(foldersMade ? " and cannot be made" : "").")
+                return .fail(head, -1100, "The folder does not exist on the server\(foldersMade ? " and cannot be created" : "").")
             }
             state = .makingFolder(index, level: levels, goingDown: false)
             return .continue
@@ -190,7 +190,7 @@ extension FolderUpload {
         case 404, 409:
             guard !goingDown, level > 1 else {
                 guard why == .beforeLarge else {
-                    return .fail(head, -1100, "The folder does not exist on the server and cannot be made.")
+                    return .fail(head, -1100, "The folder does not exist on the server and cannot be created.")
                 }
                 // The folder may still exist, which the PUT will show.
                 state = .sendingBody(index, foldersMade: false)

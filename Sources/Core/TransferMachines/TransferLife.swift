@@ -322,7 +322,7 @@ extension TransferLife {
     }
 
     private static let interrupted = Reason(
-        code: -1005, message: "Interrupted; whether the server carried it out is not known.")
+        code: -1005, message: "Interrupted. It is not known whether the server processed the request.")
 
     /// Handles a complete file that is missing or damaged: the transfer is repeated if that is allowed.
     private mutating func disprove(_ now: Date, _ facts: Facts) -> [Command] {

@@ -96,12 +96,12 @@ public enum UploadKind: String, Codable, Sendable, CaseIterable {
     ///   - stored: The address of the file as the server reported it.
     public func laterQuestion(asked: String, stored: String) -> LaterQuestion {
         switch self {
-        case .plain: .nothing("a plain request does not reveal its place")
+        case .plain: .nothing("the server does not report where it stored the file")
         case .webdav, .nextcloud: .file
         case .put: asked.contains("?") ? .nothing("a presigned address does not allow checks") : .file
-        case .multipart: stored == asked ? .nothing("the server did not say where it put it") : .file
+        case .multipart: stored == asked ? .nothing("the server did not report where it stored the file") : .file
         case .tus: .offset
-        case .resumable: .nothing("the protocol has no question for what is whole")
+        case .resumable: .nothing("the protocol has no request to check a complete file")
         case .s3: .signedFile
         case .immich: .immichAsset
         }

@@ -75,19 +75,19 @@ extension WebSocketFrame {
         let start = bytes.startIndex
         guard let first = bytes.first else { return nil }
         guard first & 0x70 == 0 else { throw .init(.protocolError, "a reserved bit is set, and no extension was agreed on") }
-        guard let opcode = Opcode(rawValue: first & 0x0F) else { throw .init(.protocolError, "an unknown opcode") }
+        guard let opcode = Opcode(rawValue: first & 0x0F) else { throw .init(.protocolError, "the opcode of a frame is unknown") }
         let isFinal = first & 0x80 != 0
-        guard isFinal || !opcode.isControl else { throw .init(.protocolError, "a control frame in parts") }
+        guard isFinal || !opcode.isControl else { throw .init(.protocolError, "a control frame is split into parts") }
         guard bytes.count >= 2 else { return nil }
         let second = bytes[start + 1]
         guard second & 0x80 == 0 else { throw .init(.protocolError, "a server's frame is masked") }
         let short = Int(second & 0x7F)
-        guard short <= controlLimit || !opcode.isControl else { throw .init(.protocolError, "a control frame too long") }
+        guard short <= controlLimit || !opcode.isControl else { throw .init(.protocolError, "a control frame is too long") }
         let width = short == 126 ? 2 : short == 127 ? 8 : 0
         guard bytes.count >= 2 + width else { return nil }
         if width == 0 { return Header(opcode: opcode, isFinal: isFinal, byteCount: 2, payloadCount: short) }
         let count = bytes[(start + 2)..<(start + 2 + width)].reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
-        guard let payloadCount = Int(exactly: count) else { throw .init(.protocolError, "a length that is none") }
+        guard let payloadCount = Int(exactly: count) else { throw .init(.protocolError, "the length of a frame is not valid") }
         return Header(opcode: opcode, isFinal: isFinal, byteCount: 2 + width, payloadCount: payloadCount)
     }
 }

@@ -82,17 +82,17 @@ package struct WebSocketHandshake: Equatable, Sendable {
         while true {
             guard zip(bytes, "HTTP/1.".utf8).allSatisfy({ $0 == $1 }) else { throw Refusal(why: "the response is not HTTP/1.1") }
             guard let end = bytes.firstRange(of: Data("\r\n\r\n".utf8)) else {
-                guard bytes.count <= Self.headLimit else { throw Refusal(why: "more than \(Self.headLimit) bytes of headers") }
+                guard bytes.count <= Self.headLimit else { throw Refusal(why: "the response has more than \(Self.headLimit) bytes of headers") }
                 return nil
             }
             guard bytes.distance(from: bytes.startIndex, to: end.lowerBound) <= Self.headLimit else {
-                throw Refusal(why: "more than \(Self.headLimit) bytes of headers")
+                throw Refusal(why: "the response has more than \(Self.headLimit) bytes of headers")
             }
             let lines = String(decoding: bytes[..<end.lowerBound], as: UTF8.self).components(separatedBy: "\r\n")
             bytes = Data(bytes[end.upperBound...])
             let words = (lines.first ?? "").split(separator: " ", maxSplits: 2)
             guard words.count >= 2, let status = Int(words[1]), (100...999).contains(status) else {
-                throw Refusal(why: "an answer without a status")
+                throw Refusal(why: "the response has no status")
             }
             // Interim responses are skipped.
             if status < 200, status != 101 { continue }
@@ -118,7 +118,7 @@ package struct WebSocketHandshake: Equatable, Sendable {
             throw refused("the server does not upgrade the connection")
         }
         guard values("sec-websocket-accept") == [expected] else {
-            throw refused("the server did not prove that it read the question (Sec-WebSocket-Accept)")
+            throw refused("the server's Sec-WebSocket-Accept header does not match the request")
         }
         guard values("sec-websocket-extensions").allSatisfy(\.isEmpty) else {
             throw refused("the server uses an extension that was not offered")

@@ -208,10 +208,10 @@ package struct WebSocketMachine: Sendable {
         guard let header = try WebSocketFrame.header(in: pending) else { return nil }
         if !header.opcode.isControl {
             guard (header.opcode == .continuation) == (assembly != nil) else {
-                throw .init(.protocolError, assembly == nil ? "a part of no message" : "a message within another one")
+                throw .init(.protocolError, assembly == nil ? "a message continues that did not begin" : "a message begins inside another message")
             }
             guard header.payloadCount <= maximumMessageSize - (assembly?.bytes.count ?? 0) else {
-                throw .init(.tooBig, "a message of more than \(maximumMessageSize) bytes")
+                throw .init(.tooBig, "a message has more than \(maximumMessageSize) bytes")
             }
         }
         guard pending.count - header.byteCount >= header.payloadCount else { return nil }
@@ -261,19 +261,19 @@ package struct WebSocketMachine: Sendable {
     private static func message(_ assembly: Assembly) throws(BrokenRule) -> Message {
         guard assembly.isText else { return .binary(assembly.bytes) }
         guard let text = String(validating: assembly.bytes, as: UTF8.self) else {
-            throw .init(.invalidPayload, "a text that is not UTF-8")
+            throw .init(.invalidPayload, "a text is not UTF-8")
         }
         return .text(text)
     }
 
     private mutating func handleCloseFrame(_ payload: Data) throws(BrokenRule) -> [Command] {
-        guard payload.count != 1 else { throw .init(.protocolError, "half a code") }
+        guard payload.count != 1 else { throw .init(.protocolError, "the close code is incomplete") }
         let bytes = Array(payload)
         let code = bytes.isEmpty ? Code.noStatus : Int(bytes[0]) << 8 | Int(bytes[1])
         let reason = Data(bytes.dropFirst(2))
-        guard bytes.isEmpty || Code.isSendable(code) else { throw .init(.protocolError, "the code \(code), which none may say") }
+        guard bytes.isEmpty || Code.isSendable(code) else { throw .init(.protocolError, "the close code \(code) is not allowed") }
         guard String(validating: reason, as: UTF8.self) != nil else {
-            throw .init(.invalidPayload, "a reason that is not UTF-8")
+            throw .init(.invalidPayload, "the close reason is not UTF-8")
         }
         defer { state = .over }
         // Only the close code that was announced first is reported.

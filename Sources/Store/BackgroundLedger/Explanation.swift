@@ -41,10 +41,10 @@ package struct Explanation {
         guard request.wakesSystem else { return nil }
         if let obstacle = alarm?.obstacle {
             return ConditionVerdict(
-                name: .systemWake, met: false, detail: "it runs late where the machine sleeps: \(obstacle.words)", metAt: nil)
+                name: .systemWake, met: false, detail: "it runs late if the machine sleeps: \(obstacle.words)", metAt: nil)
         }
         let isSet = alarm?.alarm != nil
-        let detail = isSet ? "an alarm is set" : "no alarm is set: none is due, or no agent has looked yet"
+        let detail = isSet ? "an alarm is set" : "no alarm is set: no alarm is due, or no agent has checked this yet"
         return ConditionVerdict(name: .systemWake, met: isSet, detail: detail, metAt: nil)
     }
 

@@ -150,7 +150,7 @@ package struct AppDirectories: Sendable, Equatable {
 
     static func notMade(_ url: URL, _ number: Int32) -> StoreError {
         if FileFault(number) == .noFolder {
-            return .cannotCreate(path: url.path, reason: "something that is not a folder is in the way")
+            return .cannotCreate(path: url.path, reason: "something that is not a folder has this name")
         }
         let trouble = StoreError.notOpened(url.path, number)
         return trouble.isPassing ? trouble : .cannotCreate(path: url.path, reason: String(cString: strerror(number)))

@@ -92,8 +92,8 @@ package enum StoreError: Error, Sendable, Equatable, CustomStringConvertible {
             "\(path) or a file of the same database was removed or replaced while this program used it: start the program again"
         case .unsaved(let path):
             """
-            a file beside \(path) was removed while \(LockHolder.find(lock: Self.folder(of: path))?.description ?? "the agent") had it open, \
-            and what is in it is not saved yet: try again
+            a file beside \(path) was removed while \(LockHolder.find(lock: Self.folder(of: path))?.description ?? "the agent") used it, \
+            and its contents are not saved yet: try again
             """
         case .troubled(let path, let reason), .failed(let path, let reason):
             "\(path): \(reason)"

@@ -15,9 +15,9 @@ struct UnitText {
         return """
             \(Self.origin)[Unit]
             Description=Background work of \(Self.escaped(displayName))
-            # A program that was removed is no failure.
+            # A removed program is not a failure.
             ConditionPathExists=\(Self.path(program))
-            # Apps ring it as often as they have work.
+            # Apps start the agent each time they have work.
             StartLimitIntervalSec=0
             Wants=\(socket)
             After=\(socket)
@@ -27,15 +27,15 @@ struct UnitText {
             \(variables)ExecStart=\(line)
             Restart=on-failure
             RestartSec=5
-            # What no other start would change: a ledger that is damaged, or of a newer version.
+            # Another start does not help if the ledger is damaged or from a newer version.
             RestartPreventExitStatus=65 78
-            # Its launches have their own budgets, and the next agent takes them over where this one is killed. What they opened for the
-            # person stays when it leaves.
+            # The agent's launches have their own time limits. If the agent is killed, the next agent takes the launches over.
+            # Programs that a launch opened, such as a browser, continue when the agent exits.
             KillMode=process
-            # A launch that takes all memory does not take the agent along.
+            # If a launch is killed because it used all memory, the agent continues.
             OOMPolicy=continue
             Slice=background.slice
-            # The app's own processes live by these rules, too: nothing that hides folders or devices from them.
+            # These rules also apply to the app's processes, so no rule hides folders or devices.
             NoNewPrivileges=true
             LockPersonality=true
             RestrictRealtime=true
@@ -77,7 +77,7 @@ struct UnitText {
             Description=Next background work of \(Self.escaped(displayName))
 
             [Timer]
-            \(calendar)# What is due on the person's clock has to be planned anew.
+            \(calendar)# A change of the clock or the time zone changes the times of the requests.
             OnClockChange=true
             OnTimezoneChange=true
 

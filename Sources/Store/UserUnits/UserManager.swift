@@ -83,7 +83,7 @@ struct Systemctl: UserManager {
         } catch {
             throw UserUnits.Failure("\(error)")
         }
-        if end.wasLate { throw UserUnits.Failure("the user manager does not answer") }
+        if end.wasLate { throw UserUnits.Failure("the user manager does not respond") }
         let words = end.output.trimmingCharacters(in: .whitespacesAndNewlines)
         switch end.code {
         case 0: return words

@@ -176,10 +176,10 @@ package struct UserUnits: Sendable {
     package func demandService() throws(Failure) {
         if isMasked(.service) { throw Failure("\(name(.service)) is masked") }
         for path in try manager.files(of: name(.service)) {
-            if path.isEmpty { throw Failure("the user manager does not know \(name(.service))") }
+            if path.isEmpty { throw Failure("the user manager has no unit \(name(.service))") }
             guard let text = try? String(contentsOfFile: path, encoding: .utf8) else { throw Failure("\(path) cannot be read") }
             if let line = ServiceText(text, isAdded: path != url(.service).path).obstacle {
-                throw Failure("\(path) says \(line)")
+                throw Failure("\(path) contains the line \(line)")
             }
         }
     }
@@ -187,7 +187,7 @@ package struct UserUnits: Sendable {
     /// - Throws: if a change notification would not start the service.
     package func demandSocket() throws(Failure) {
         for kind in [Kind.service, .socket] where isMasked(kind) { throw Failure("\(name(kind)) is masked") }
-        guard isInstalled(.service) else { throw Failure("\(url(.service).path) is not there") }
+        guard isInstalled(.service) else { throw Failure("\(url(.service).path) does not exist") }
         if try manager.property("ActiveState", of: name(.socket)) == "active" { return }
         do throws(Failure) {
             try manager.start(name(.socket))
@@ -224,7 +224,7 @@ package struct UserUnits: Sendable {
             try manager.reload()
             if try hasStarted(by: instant) { return }
         }
-        throw Failure("the user manager did not take the moment of \(name(.timer))")
+        throw Failure("the user manager did not accept the time of \(name(.timer))")
     }
 
     /// Restarts the timer, and returns whether the timer waits for the given time or an earlier time. The check is necessary,

@@ -17,6 +17,6 @@ public enum RehearsalTool {
 /// The root command. Its help names `stormy`, because users type that name.
 private struct RehearsalRoot: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "stormy", abstract: "Stormy shown and rehearsed, beside real servers, in throw-away homes.",
+        commandName: "stormy", abstract: "Demonstrates and tests Stormy with real servers, in temporary homes.",
         subcommands: [DemoCommand.self, RehearseCommand.self])
 }

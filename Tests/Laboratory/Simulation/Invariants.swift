@@ -247,7 +247,7 @@ extension Simulation {
     /// Returns whether a transfer ended after seven days without progress, as on iOS. This can happen only in a month. The
     /// transfer was tried and has an error message.
     private func isGivenUp(_ transfer: TransferRecord) -> Bool {
-        length == .month && transfer.errorMessage?.hasPrefix("No progress for 604800 s. The last trouble:") == true
+        length == .month && transfer.errorMessage?.hasPrefix("No progress for 604800 s. The last error:") == true
     }
 
     /// Returns the notifications that were shown too often. A notification may be shown again if an agent died before recording

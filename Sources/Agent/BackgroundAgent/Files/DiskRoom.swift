@@ -30,7 +30,7 @@ struct DiskRoom {
         let end = offset + count
         if let endless, end > endless {
             return FileTrouble(
-                why: "The answer has no announced length, and did not end within \(endless) bytes.", isPassing: false,
+                why: "The response has no Content-Length and is longer than \(endless) bytes.", isPassing: false,
                 isOfNoUse: true)
         }
         guard end > fits else { return nil }
@@ -41,7 +41,7 @@ struct DiskRoom {
         guard left >= count else {
             // A body that may be endless must not keep the disk full until there is room.
             return FileTrouble(
-                why: "\(FileFault.noRoomReason), except what is left to other programs", isPassing: true,
+                why: "\(FileFault.noRoomReason), except the space that is left for other programs", isPassing: true,
                 isOfNoUse: endless != nil, mayBeEndless: endless != nil)
         }
         fits = end + min(Self.step, (left - count) / Self.sharers)

@@ -386,7 +386,7 @@ final class DownloadFile: BodySink, DiskWork {
 extension FileTrouble {
     /// Trouble that the part is gone. The next attempt also detects that and requests the complete file.
     fileprivate static func lostPart(_ path: String) -> FileTrouble {
-        FileTrouble(why: "\(path): the part received earlier is gone", isPassing: true)
+        FileTrouble(why: "\(path): the partial file of the download is missing", isPassing: true)
     }
 
     /// Trouble that the part was changed. The next attempt starts from the beginning.

@@ -17,7 +17,7 @@ package struct FileTrouble: Error, Equatable {
 
     /// - Parameter number: The value of `errno`; 0 if the file has become shorter.
     init(_ number: Int32 = errno, with path: String) {
-        let reason = number == 0 ? "shorter than it was" : String(cString: strerror(number))
+        let reason = number == 0 ? "the file is shorter than before" : String(cString: strerror(number))
         self.init(why: "\(path): \(reason)", isPassing: FileFault(number).isPassing)
     }
 

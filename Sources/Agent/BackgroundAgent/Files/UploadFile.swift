@@ -36,7 +36,7 @@ final class UploadFile: BodySource {
     init(_ url: URL, size: Int64, content: UploadContent? = nil, calls: FileCalls) throws(FileTrouble) {
         (path, self.calls) = (url.path, calls)
         switch content ?? .snapshot(from: 0, count: size) {
-        case .none, .empty, .data: throw FileTrouble(why: "This request carries no file.", isPassing: false)
+        case .none, .empty, .data: throw FileTrouble(why: "This request has no file.", isPassing: false)
         case .snapshot(let from, let count): (before, after, start, fileBytes) = (Data(), Data(), from, count)
         case .wrapped(let opening, let closing): (before, after, start, fileBytes) = (opening, closing, 0, size)
         }

@@ -36,7 +36,7 @@ final class ProcessLauncher: Launcher {
 
         var description: String {
             switch self {
-            case .appUnknown: "the app has not said where its executable is"
+            case .appUnknown: "the path of the app's executable is not known"
             case .lockTaken(let id): "the lock of launch \(id) is taken"
             case .cannotWatch(let reason): "its process cannot be watched: \(reason)"
             }

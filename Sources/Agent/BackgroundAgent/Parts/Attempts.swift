@@ -225,7 +225,7 @@ struct Attempts {
         guard transfer.state == .running, transfer.isFinishing else {
             // The transfer was cancelled while its file got the name: the user sees that the file is there.
             guard giving == .given, transfer.state == .cancelled, let place = transfer.destination else { return }
-            transfer.note = "its file had been saved by then: \(place)"
+            transfer.note = "cancelled too late, because the file was already saved: \(place)"
             return try pass.transaction.record(transfer)
         }
         switch giving {
@@ -303,12 +303,12 @@ struct Attempts {
         for var transfer in due {
             guard let id = transfer.id, entries[id]?.running?.isSettling != true else { continue }
             tried.remove(id)
-            let why = transfer.errorMessage.map { " The last trouble: \($0)" } ?? ""
+            let why = transfer.errorMessage.map { " The last error: \($0)" } ?? ""
             if entries[id]?.occupied != nil { pass.perform(.stopAttempt(id)) }
             let what =
                 transfer.isIdleForTooLong(at: pass.now)
                 ? "No progress for \(Int(transfer.resourceTimeout)) s."
-                : "Not done within \(Int(transfer.patience ?? 0)) s: \(transfer.bytesDone) bytes came."
+                : "Not complete within \(Int(transfer.patience ?? 0)) s: \(transfer.bytesDone) bytes were received."
             try pass.fail(&transfer, .timedOut, what + why)
         }
         pass.wake(at: next)

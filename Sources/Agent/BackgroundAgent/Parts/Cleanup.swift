@@ -27,7 +27,7 @@ struct Cleanup {
             guard let id = transfer.id else { continue }
             let before = transfer
             if !before.life.hasEnded {
-                transfer.note = "the process that waited for it had ended"
+                transfer.note = "the process that waited for the transfer had ended"
                 pass.perform(.stopAttempt(id))
             }
             let commands = try pass.transaction.handle(.collected(now: pass.now), &transfer, now: pass.now)

@@ -37,7 +37,7 @@ enum Deliveries {
         for (identifier, waiting) in Dictionary(grouping: responses, by: \.notification) {
             if live.contains(where: { $0.kind == .notificationResponse && $0.identifier == identifier }) { continue }
             let oldest = waiting.map(\.createdAt).min() ?? pass.now
-            try launch(.notificationResponse, identifier, since: oldest, "a person pressed a button", &pass)
+            try launch(.notificationResponse, identifier, since: oldest, "the user pressed a button", &pass)
         }
     }
 
@@ -56,7 +56,7 @@ enum Deliveries {
         try pass.begin(
             LaunchRecord(
                 kind: kind, identifier: identifier, generation: count + 1,
-                reason: count == 0 ? reason : "relaunch after \(count) without success", startedAt: pass.now))
+                reason: count == 0 ? reason : "relaunch after \(count) launch\(count == 1 ? "" : "es") without success", startedAt: pass.now))
         return true
     }
 }

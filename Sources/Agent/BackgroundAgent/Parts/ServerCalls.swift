@@ -140,8 +140,8 @@ struct ServerCalls {
             case .busUnreachable(let why): ("no session bus: \(why)", .afterPause)
             case .noServer(let why): ("no notification server: \(why)", .whenSomethingChanges)
             case .refused(let why): ("the notification server refused: \(why)", .afterPause)
-            case .unresponsive(let why): ("the notification server does not answer: \(why)", .afterPause)
-            case .unanswered(let why): ("the notification server has it and does not answer: \(why)", .whenAnswered)
+            case .unresponsive(let why): ("the notification server does not respond: \(why)", .afterPause)
+            case .unanswered(let why): ("the notification server received the notification but does not respond: \(why)", .whenAnswered)
             }
         // Independent of the app's present content: the server received the earlier content.
         if next == .whenAnswered, isKnown { unanswered[identifier] = Unanswered(since: moment.awake) }

@@ -122,7 +122,7 @@ struct Summaries {
         }
         let rest = all.count - titles.count
         return NotificationContent(
-            title: (isOfQuietHours ? "While it was quiet: " : "")
+            title: (isOfQuietHours ? "During quiet hours: " : "")
                 + "\(all.count) notification\(all.count == 1 ? "" : "s") of \(app)",
             subtitle: "", body: (titles + (rest > 0 ? ["and \(rest) more"] : [])).joined(separator: "\n"),
             categoryIdentifier: "", threadIdentifier: "", userInfo: "{}", sound: newest.compactMap(\.shownContent.sound).first,
