@@ -66,7 +66,9 @@ extension EndToEnd {
             server.route("GET", "/d/a.jpg*", .status(302, headers: ["Location": "\(elsewhere)/login"]))
             server.route("GET", "/login", .status(404))
             let looked = try home.stormy("upload", "--verify")
-            #expect(looked.status == 69 && looked.output.contains("could not be checked now: the server redirected to another address"), "\(looked)")
+            #expect(
+                looked.status == 69
+                    && looked.output.contains("could not be checked now: the server redirected to another address"), "\(looked)")
             server.route("GET", "/d/a.jpg*", .status(404))
             #expect(try home.stormy("upload", "--verify").output.contains("is MISSING"))
         }

@@ -75,7 +75,7 @@ extension EndToEnd {
             for file in files("stormy", in: "data") { try FileManager.default.removeItem(at: file) }
             home.environment["STORMY_NO_AGENT"] = nil
             let said = try home.stormy("transfers")
-            #expect(said.errors.contains("1 photo found again"), "\(said)")
+            #expect(said.errors.contains("1 photo found in the agent's database"), "\(said)")
             try home.waitForQuiet()
             let again = try home.stormy("upload", "--to", "third", photo.path)
             #expect(again.errors.contains("is already uploaded"), "\(again)")

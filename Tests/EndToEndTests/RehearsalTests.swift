@@ -193,7 +193,7 @@ extension EndToEnd {
             let bad = home.folder.appendingPathComponent("bad")
             try Data("GET /a\n  jump\n".utf8).write(to: bad)
             let refused = try home.run("stormy", ["rehearse", "--serve", bad.path])
-            #expect(refused.status == 65 && refused.errors.contains("bad:2: jump is no step"))
+            #expect(refused.status == 65 && refused.errors.contains("bad:2: jump is not a step"))
         }
     }
 }

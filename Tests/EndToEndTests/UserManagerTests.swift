@@ -176,7 +176,7 @@ extension EndToEnd {
             _ = try waitForAbsence()
             let why = try home.stormy("why").output
             #expect(
-                why.contains("✓ agent: started just now; before, no agent was needed until"), "\(why)")
+                why.contains("✓ agent: this command started the agent, which was not needed until"), "\(why)")
             _ = try waitForAbsence()
             // The download sends a change notification.
             server.route("GET", "/disk.img", .file(Payload.pattern(10_000), etag: "\"v1\""))
@@ -307,7 +307,9 @@ extension EndToEnd {
             _ = try manager.systemctl("daemon-reload")
             if fault != .endsAtOnce {
                 let doctor = try home.stormy("doctor")
-                let why = fault == .isMasked ? "\(unit) is masked" : "contains the line ConditionPathExists=/nowhere, so the agent does not start"
+                let why =
+                    fault == .isMasked
+                    ? "\(unit) is masked" : "contains the line ConditionPathExists=/nowhere, so the agent does not start"
                 #expect(
                     doctor.status == 2 && doctor.output.contains("✗ agent: the agent exited and should be started again"),
                     "\(doctor)")

@@ -166,7 +166,9 @@ import Testing
             #expect(home.shown == places.map { _ in "The weather is unknown" })
             let checks = try await home.status()["checks"] as? [[String: Any]] ?? []
             let troubles = checks.compactMap { $0["trouble"] as? String }
-            #expect(troubles.count == places.count && troubles.allSatisfy { $0.hasSuffix("The request is tried again.") }, "\(troubles)")
+            #expect(
+                troubles.count == places.count && troubles.allSatisfy { $0.hasSuffix("The request is tried again.") },
+                "\(troubles)")
         }
     }
 

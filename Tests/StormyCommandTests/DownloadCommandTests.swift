@@ -69,7 +69,9 @@ import Testing
             }
             #expect(refusals == [nil, "transfer 1 already downloads to this file"])
             let third = try await home.stormy("download", VirtualHome.origin + "/disk.img", "-o", place.path)
-            #expect(third.status == 73 && third.errors.contains("\(place.path): transfer 1 already downloads to this file"), "\(third)")
+            #expect(
+                third.status == 73 && third.errors.contains("\(place.path): transfer 1 already downloads to this file"),
+                "\(third)")
             #expect(try await home.rows("transfers").count == 1)
         }
     }

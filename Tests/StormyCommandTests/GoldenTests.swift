@@ -53,7 +53,7 @@ import Testing
     private static func normalized(_ text: String, _ home: VirtualHome) -> String {
         var text = text.replacingOccurrences(of: home.folder.path, with: "HOME")
         for (pattern, replacement) in [
-            (#"pid \d+"#, "pid PID"), (#"This machine wakes \d+ (s|min)"#, "This machine wakes N s"),
+            (#"pid \d+"#, "pid PID"), (#"the check runs \d+ (s|min)"#, "the check runs N s"),
             ("\u{1B}", "ESC"), (#"looked in .*|not found in .*"#, "not found in FOLDERS"),
         ] {
             text = text.replacingOccurrences(of: pattern, with: replacement, options: .regularExpression)

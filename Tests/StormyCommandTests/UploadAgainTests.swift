@@ -300,7 +300,7 @@ import Testing
             let files = wanted.keys.sorted().map { home.camera.appendingPathComponent($0).path }
             #expect(try await home.stormy(["upload"] + files).status == 0)
             try home.removeStore()
-            #expect(try await home.stormy("transfers").errors.contains("2 photos found again"))
+            #expect(try await home.stormy("transfers").errors.contains("2 photos found in the agent's database"))
             #expect(try await home.stormy("upload", files[0]).errors.contains("is already queued"))
             try await home.driver.startAgent()
             try await home.driver.advance(by: .seconds(60))

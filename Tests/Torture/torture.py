@@ -135,7 +135,8 @@ def judge(ground):
     for number, (identifier, generation, reason, outcome, token) in sorted(ground.history.items()):
         if outcome is None:
             findings.append(f"launch {number} of {identifier} never ended")
-        if generation > 1 and reason != f"relaunch after {generation - 1} launch{'' if generation == 2 else 'es'} without a result":
+        launches = "1 launch" if generation == 2 else f"{generation - 1} launches"
+        if generation > 1 and reason != f"relaunch after {launches} without a result":
             findings.append(f"launch {number} of {identifier}, generation {generation}, does not say why: {reason}")
         if token in results:
             findings.append(f"launch {number} of {identifier}: its request had its result in launch {results[token]}")

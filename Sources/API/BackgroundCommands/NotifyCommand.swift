@@ -99,7 +99,8 @@ public struct NotifyCommand: BackgroundCommand {
             return record.life.wasReported && !record.life.isHidden ? "" : record.trouble
         }
         guard let trouble else {
-            throw CommandFailure(.unavailable, "no notification server showed the notification within 20 s; run `doctor` for details")
+            throw CommandFailure(
+                .unavailable, "no notification server showed the notification within 20 s; run `doctor` for details")
         }
         guard trouble.isEmpty else { throw CommandFailure(.unavailable, "the notification cannot be shown: \(trouble)") }
     }
@@ -138,8 +139,8 @@ public struct NotifyCommand: BackgroundCommand {
         try AppRuntime.shared.commit { try $0.recordButtons(areDrawn: areDrawn, byServer: server.label) }
         guard !areDrawn else { return }
         steps.show(
-            "The button was not pressed: \(server.label) counts as a server without buttons. Notifications show the command to type instead. "
-                + "Press the button in this test to change that.")
+            "The button was not pressed, so \(server.label) now counts as a server without buttons. "
+                + "Notifications show a command to type instead. To change this, press the button in this test.")
     }
 
     private func judge(_ outcome: Outcome, _ steps: Steps) throws {
@@ -160,9 +161,8 @@ public struct NotifyCommand: BackgroundCommand {
     private func answer(after last: Int64, _ steps: Steps) async throws {
         let outcome = try await wait(60) { try Self.launch(after: last, $0)?.outcome }
         guard outcome == .completed else {
-            throw CommandFailure(
-                .unavailable,
-                "the app was launched for the press and ended as \(outcome.map(\.rawValue) ?? "not yet ended"): see `history`")
+            let end = outcome.map { "the launch for the press did not complete (\($0.rawValue))" }
+            throw CommandFailure(.unavailable, "\(end ?? "the launch for the press has not ended within 60 s"): see `history`")
         }
         steps.show("The app was launched for the press and completed.")
     }

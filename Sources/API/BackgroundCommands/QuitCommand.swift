@@ -59,8 +59,10 @@ public struct QuitCommand: BackgroundCommand {
         guard !unanswered.isEmpty else { return }
         let one = unanswered.count == 1
         Output.line(
-            "The notification server does not respond. When it responds again, \(unanswered.count) notification\(one ? "" : "s") may still be on the screen. "
-                + "Pressing \(one ? "the notification" : "a notification") has no effect. The agent removes \(one ? "it" : "them") at its next start, if the server allows this."
+            "The notification server does not respond. When it responds again, "
+                + "\(unanswered.count) notification\(one ? "" : "s") may still be on the screen. "
+                + "Pressing \(one ? "the notification" : "a notification") has no effect. "
+                + "The agent removes the notification\(one ? "" : "s") at its next start, if the server allows this."
         )
     }
 

@@ -112,7 +112,7 @@ public struct WhyCommand: BackgroundCommand {
         case .wasBroughtBack:
             guard let absence else { return "✓ agent: started just now" }
             let until = absence.until.map { " until \(Output.moment($0))" } ?? ""
-            return "✓ agent: started just now; before, no agent was needed\(until)"
+            return "✓ agent: this command started the agent, which was not needed\(until)"
         case .leavesAtOnce:
             return "✗ agent: started just now, but it exited; see its log: \(starter.logPlace)"
         case .cannotStart(.forbidden): return "✗ agent: not running, because \(starter.forbiddingVariable)=1 is set"

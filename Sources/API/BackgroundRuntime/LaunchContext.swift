@@ -168,7 +168,8 @@ package final class LaunchContext: Sendable {
     /// reason, another process sent the signal, for example at a logout, or the agent cannot write to the ledger.
     package func handleStopWarning() {
         // The time limit of this read is short, because the launch has little time to stop.
-        let recorded = AppRuntime.shared.read("the reason to stop launch \(id)", for: .seconds(1)) { try $0.launch(id)?.stopReason } ?? nil
+        let recorded =
+            AppRuntime.shared.read("the reason to stop launch \(id)", for: .seconds(1)) { try $0.launch(id)?.stopReason } ?? nil
         let reason = recorded ?? .quit
         let handlers = state.withLock { state -> [@Sendable (StopReason) -> Void] in
             guard state.stop == nil else { return [] }

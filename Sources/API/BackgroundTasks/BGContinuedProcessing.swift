@@ -141,7 +141,9 @@ extension BGTaskScheduler {
                 let queued = try transaction.requests(of: .continuedProcessing).filter { $0.identifier != record.identifier }
                 let isRunning = live.contains { $0.identifier == record.identifier }
                 if request.strategy == .fail, isRunning || live.count + queued.count >= ContinuedProcessing.room {
-                    return Error(.immediateRunIneligible, "\(request.identifier): the task cannot run at once, because too many tasks are running")
+                    return Error(
+                        .immediateRunIneligible,
+                        "\(request.identifier): the task cannot run at once, because too many tasks are running")
                 }
                 try transaction.save(record)
                 return nil

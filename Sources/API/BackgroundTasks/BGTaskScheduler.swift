@@ -102,7 +102,8 @@ open class BGTaskScheduler: NSObject, @unchecked Sendable {  // because this cla
                 let others = try transaction.pendingCount(of: record.kind, besides: record.identifier, upTo: limit)
                 guard others < limit else {
                     return Error(
-                        .tooManyPendingTaskRequests, "\(others) \(record.kind.rawValue) requests are pending; the limit is \(limit)")
+                        .tooManyPendingTaskRequests,
+                        "\(others) \(record.kind.rawValue) requests are pending; the limit is \(limit)")
                 }
             }
             try transaction.submit(record, in: launch, now: now, zone: AppRuntime.shared.zone)

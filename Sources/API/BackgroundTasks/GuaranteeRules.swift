@@ -69,10 +69,13 @@ extension BackgroundGuarantees.Guarantee {
             Self(.survivesLogout, .kept, "Lingering is on: the user manager keeps the agent running after a logout.")
         case .userManager:
             Self(
-                .survivesLogout, .keptFromNextLogin, "A logout ends the user manager and the agent. The next login starts the agent.",
+                .survivesLogout, .keptFromNextLogin,
+                "A logout ends the user manager and the agent. The next login starts the agent.",
                 help: enableLingering)
         case .login:
-            Self(.survivesLogout, .keptFromNextLogin, "A logout may end the agent. The next login to the desktop starts the agent.")
+            Self(
+                .survivesLogout, .keptFromNextLogin, "A logout may end the agent. The next login to the desktop starts the agent."
+            )
         case .none(let why, let help): Self(.survivesLogout, .notKept, why, help: help)
         }
     }
@@ -94,7 +97,8 @@ extension BackgroundGuarantees.Guarantee {
         switch facts.starterAfterKill {
         case .userManager:
             Self(
-                .survivesForceQuit, .kept, "The user manager starts a killed agent again within 10 s. The agent starts a killed app again."
+                .survivesForceQuit, .kept,
+                "The user manager starts a killed agent again within 10 s. The agent starts a killed app again."
             )
         case .login:
             Self(
@@ -112,7 +116,9 @@ extension BackgroundGuarantees.Guarantee {
                 "This system allows no timer that wakes the machine (CAP_WAKE_ALARM, which systemd 254 grants to user sessions)."
             )
         case .untried:
-            Self(.wakesSystem, .unknown, "No request has asked to wake the machine yet. The first such request shows whether the system allows it.")
+            Self(
+                .wakesSystem, .unknown,
+                "No request has asked to wake the machine yet. The first such request shows whether the system allows it.")
         case .alarmIsSet: Self(.wakesSystem, .kept, "An alarm wakes the machine for requests that ask to wake it.")
         case .hindered(let obstacle): Self(.wakesSystem, .notKept, "Not now: \(obstacle.words).")
         }

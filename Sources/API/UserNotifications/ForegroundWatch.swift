@@ -82,7 +82,8 @@ final class ForegroundWatch: Sendable {
         do {
             held = try AppRuntime.shared.commit { try $0.holdNotification(identifier, dueAt: due, now: now) }
         } catch {
-            return AppRuntime.shared.report("notification \(identifier) is shown, because the delegate could not decide: \(error)")
+            return AppRuntime.shared.report(
+                "notification \(identifier) is shown, because the delegate could not decide: \(error)")
         }
         guard let held else { return }
         let calls = OutstandingCalls.shared

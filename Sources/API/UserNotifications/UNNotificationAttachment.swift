@@ -48,7 +48,8 @@ public final class UNNotificationAttachment: NSObject, @unchecked Sendable {  //
         }
         guard size <= kind.maximumBytes else {
             throw UNError(
-                .attachmentInvalidFileSize, "\(url.path): has \(size) bytes; the limit for type \(kind.type) is \(kind.maximumBytes)")
+                .attachmentInvalidFileSize,
+                "\(url.path): has \(size) bytes; the limit for type \(kind.type) is \(kind.maximumBytes)")
         }
         self.identifier = identifier.isEmpty ? UUID().uuidString : identifier
         (self.url, type) = (url, kind.type)

@@ -48,7 +48,8 @@ extension AgentNotice {
         case .clock:
             title = "Is the clock of this computer right?"
             body =
-                "The clock shows \(now.formatted(.iso8601.year().month().day())), and the certificate of \(name) is not valid on that date. "
+                "The clock shows \(now.formatted(.iso8601.year().month().day())), "
+                + "and the certificate of \(name) is not valid on that date. "
                 + "Transfers to this server wait until the clock or the network changes."
         case .certificate:
             title = "The server \(name) cannot be trusted"
@@ -78,7 +79,9 @@ extension AgentNotice {
     init(_ missing: AppIsMissing) {
         cause = Self.missing + missing.path
         title = "\(missing.name) cannot be started"
-        body = "\(missing). Its background work waits. Put the program back, or start it once from its new place."
+        body =
+            "\(missing). The background work of \(missing.name) waits. "
+            + "Put the program back, or start the program once from its new place."
     }
 }
 

@@ -79,7 +79,8 @@ package enum BackgroundAgentTool {
             handler: { inbox(.transport($0)) }, userAgent: "\(appIdentifier) background-agent/\(ProductVersion.released)")
         defer { transport.stop() }
         if let desk {
-            StandardError.write("background-agent: this is a rehearsal: clock, network, power and notification server are simulated\n")
+            StandardError.write(
+                "background-agent: this is a rehearsal: clock, network, power and notification server are simulated\n")
             let ports = AgentPorts(transport: transport, presenter: desk, conditions: desk, sessionChanged: { _ in })
             desk.begin(inbox)
             return try process.run(version: ProductVersion.complete, ports: ports, host: desk.hostEnvironment)

@@ -203,5 +203,7 @@ extension UserManagerBus.Trouble {
         g_error_free(error)
     }
 
-    fileprivate static func unexpected(_ what: String) -> Self { Self(words: "the user manager's response about \(what) has an unexpected type") }
+    fileprivate static func unexpected(_ what: String) -> Self {
+        Self(words: "the user manager's response about \(what) has an unexpected type")
+    }
 }

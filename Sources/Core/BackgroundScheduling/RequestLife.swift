@@ -155,7 +155,10 @@ extension RequestLife {
         }
         let generation = min(max(failures, 0), 1_000_000) + 1
         phase = .serving(generation: generation)
-        let reason = isSimulated ? "simulated" : generation > 1 ? "relaunch after \(failures) launch\(failures == 1 ? "" : "es") without a result" : "due"
+        let reason =
+            isSimulated
+            ? "simulated"
+            : generation > 1 ? "relaunch after \(failures) launch\(failures == 1 ? "" : "es") without a result" : "due"
         return [.begin(generation: generation, reason: reason, served: isSimulated ? nil : latestOccurrence(now, zone))]
     }
 

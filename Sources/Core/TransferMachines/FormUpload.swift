@@ -36,8 +36,8 @@ struct FormUpload: UploadProtocol {
     }
 
     private static let lostResponses = """
-        The server received the file \(maximumLosses) times and did not respond. Check whether the file is on the server before you \
-        retry the upload.
+        The server received the file \(maximumLosses) times and did not respond. Check whether the file is on the \
+        server before you retry the upload.
         """
 
     mutating func lost(_ end: WireEnd) {

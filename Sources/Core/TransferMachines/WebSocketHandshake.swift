@@ -82,7 +82,9 @@ package struct WebSocketHandshake: Equatable, Sendable {
         while true {
             guard zip(bytes, "HTTP/1.".utf8).allSatisfy({ $0 == $1 }) else { throw Refusal(why: "the response is not HTTP/1.1") }
             guard let end = bytes.firstRange(of: Data("\r\n\r\n".utf8)) else {
-                guard bytes.count <= Self.headLimit else { throw Refusal(why: "the response has more than \(Self.headLimit) bytes of headers") }
+                guard bytes.count <= Self.headLimit else {
+                    throw Refusal(why: "the response has more than \(Self.headLimit) bytes of headers")
+                }
                 return nil
             }
             guard bytes.distance(from: bytes.startIndex, to: end.lowerBound) <= Self.headLimit else {

@@ -208,7 +208,9 @@ package struct WebSocketMachine: Sendable {
         guard let header = try WebSocketFrame.header(in: pending) else { return nil }
         if !header.opcode.isControl {
             guard (header.opcode == .continuation) == (assembly != nil) else {
-                throw .init(.protocolError, assembly == nil ? "a message continues that did not begin" : "a message begins inside another message")
+                throw .init(
+                    .protocolError,
+                    assembly == nil ? "a message continues that did not begin" : "a message begins inside another message")
             }
             guard header.payloadCount <= maximumMessageSize - (assembly?.bytes.count ?? 0) else {
                 throw .init(.tooBig, "a message has more than \(maximumMessageSize) bytes")

@@ -115,9 +115,11 @@ struct NoonCheck {
             guard let check = try store.dailyCheck() else {
                 StormyTrouble.show(
                     "store", "Stormy's places are gone",
-                    "\(settings.dataFolder.path) contains no places any more, so no weather was checked. Put the folder back, or run: stormy place add"
+                    "\(settings.dataFolder.path) contains no places any more, so no weather was checked. "
+                        + "Put the folder back, or run: stormy place add"
                 )
-                return BGTaskScheduler.shared.abandonCurrentLaunch("there are no places, because \(settings.dataFolder.path) was created again")
+                return BGTaskScheduler.shared.abandonCurrentLaunch(
+                    "there are no places, because \(settings.dataFolder.path) was created again")
             }
             // The check was turned off while this launch was starting.
             guard check.isOn else { return try schedule.removeLeftover() }

@@ -28,7 +28,7 @@ enum PhotoPrivacy: Equatable {
         // A location was found and is still there, or no program could look for one. Films are not photos of a known kind.
         case (.notCleaned(let why), _, _): self = .hold("\(why); \(advice)")
         case (.interrupted, _, _):
-            self = .hold("the metadata of the file cannot be read (photo-cleaner crashed); \(advice)")
+            self = .hold("the metadata of the file cannot be read (photo-cleaner ended before it finished); \(advice)")
         case (.unreadable, nil, false):
             self = .send(removed: [], note: Self.unknownKind)
         }

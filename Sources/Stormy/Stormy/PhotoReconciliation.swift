@@ -41,7 +41,9 @@ package struct PhotoReconciliation {
                     "\(PhotoRecord.count(queuedAgain)) queued again, because the agent's database had no transfer for \(them(queuedAgain))"
                 )
             }
-            if adopted > 0 { sentences.append("\(PhotoRecord.count(adopted)) found again: the upload is not complete yet") }
+            if adopted > 0 {
+                sentences.append("\(PhotoRecord.count(adopted)) found in the agent's database: the upload is not complete yet")
+            }
             for (name, number) in waiting.sorted(by: { $0.key < $1.key }) {
                 sentences.append(
                     "\(PhotoRecord.count(number)) for \(name) not sent yet: the destination was changed or removed, or its password cannot be read"
@@ -50,7 +52,8 @@ package struct PhotoReconciliation {
             sentences += failed
             for path in away { sentences.append("\(path): not sent yet, because the file cannot be read now: connect its drive") }
             for path in replaced {
-                sentences.append("\(path): not sent, because another file has this path now. To send the other file, upload it again")
+                sentences.append(
+                    "\(path): not sent, because another file has this path now. To send the other file, upload it again")
             }
             for path in lost {
                 sentences.append("\(path): not sent: the file and its queued copy are missing")

@@ -63,12 +63,12 @@ struct ReportPage {
         <body>
         <a class="skip" href="#places">To the places</a>
         <header><h1>Stormy</h1>\(trouble.map { "<p role=\"alert\"><strong>\(Self.escaped($0))</strong></p>" } ?? "")<p>\(Self.escaped(next))</p><p class="quiet">\(Self.escaped(madeAt))</p></header>
-        <nav aria-label="Parts of this page"><a href="#places">Places</a> <a href="#storms">Storms</a> <a href="#wakes">Wakes</a>
+        <nav aria-label="Parts of this page"><a href="#places">Places</a> <a href="#storms">Storms</a> <a href="#wakes">Launches</a>
         <a href="#transfers">Transfers</a> <a href="#desktop">This desktop</a></nav>
         <main>
         \(section("places", "Places", places.isEmpty ? empty("No place yet: stormy place add Sydney") : places.map(place).joined()))
         \(section("storms", "Storms of the last thirty days", storms.isEmpty ? empty("None.") : table(["Place", "When", "Source", "Result"], storms.map(row))))
-        \(section("wakes", "Wakes of the last thirty days", days.isEmpty ? empty("Nothing has run yet.") : strip + days.map(day).joined()))
+        \(section("wakes", "Launches of the last thirty days", days.isEmpty ? empty("Nothing has run yet.") : strip + days.map(day).joined()))
         \(section("transfers", transferTitle, transfers.isEmpty ? empty("None.") : table(["What", "State", "Where"], transfers.map(row))))
         \(section("desktop", "Capabilities of this desktop", table(["", "What", "State"], findings.map(row)) + guaranteeTable))
         </main>
@@ -143,7 +143,7 @@ struct ReportPage {
             let failures = day.wakes.count { $0.wake.outcome == .failed }
             let name = failures > 0 ? "bad" : "good"
             let words =
-                "\(day.name): \(Self.count(day.wakes.count, "wake"))" + (failures > 0 ? ", \(failures) not completed" : "")
+                "\(day.name): \(Self.launches(day.wakes.count))" + (failures > 0 ? ", \(failures) not completed" : "")
             return "<li class=\"\(name)\" title=\"\(Self.escaped(words))\"><span>\(Self.escaped(words))</span></li>"
         }
         return "<ol class=\"strip\">\(boxes.joined())</ol>\n"
@@ -156,12 +156,12 @@ struct ReportPage {
         }
         let isOpen = days.first?.name == day.name ? " open" : ""
         return
-            "<details\(isOpen)><summary>\(Self.escaped(day.name)): \(Self.count(day.wakes.count, "wake"))</summary><ul>\n\(wakes.joined(separator: "\n"))\n</ul></details>\n"
+            "<details\(isOpen)><summary>\(Self.escaped(day.name)): \(Self.launches(day.wakes.count))</summary><ul>\n\(wakes.joined(separator: "\n"))\n</ul></details>\n"
     }
 
     // MARK: Text
 
-    private static func count(_ number: Int, _ word: String) -> String { "\(number) \(word)\(number == 1 ? "" : "s")" }
+    private static func launches(_ number: Int) -> String { "\(number) launch\(number == 1 ? "" : "es")" }
 
     private static func escaped(_ text: String) -> String { text.escapedForMarkup(limit: 2000) }
 

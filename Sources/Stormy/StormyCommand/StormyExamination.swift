@@ -14,7 +14,9 @@ enum StormyExamination {
             let configuration = try Configuration.load(path: file)
             StormySettings.current = try StormyTool.settings(configuration, dataFolder: directories.data)
             rows.append(
-                DoctorFinding("configuration", .ok, FileManager.default.fileExists(atPath: file) ? file : "No configuration file exists, so the defaults apply."))
+                DoctorFinding(
+                    "configuration", .ok,
+                    FileManager.default.fileExists(atPath: file) ? file : "No configuration file exists, so the defaults apply."))
             rows += DestinationExamination(configuration: configuration).findings
         } catch {
             StormySettings.current = StormySettings(dataFolder: directories.data)
@@ -176,7 +178,10 @@ private struct StoreExamination {
                         fix: .init(fix.command, isSafe: true))
                 ]
             case (false, _):
-                return [DoctorFinding("daily-check", .warning, "the daily check is off, so Stormy does not check for storms", fix: fix)]
+                return [
+                    DoctorFinding(
+                        "daily-check", .warning, "the daily check is off, so Stormy does not check for storms", fix: fix)
+                ]
             }
         } catch {
             return [DoctorFinding("daily-check", .failed, CommandFailure(ofStormy: error).message)]

@@ -86,7 +86,8 @@ struct WarningLines {
             let dataTime = answer.remark != nil || hasOldData(answer) ? data(answer) : ""
             return "\(name), \(warnings(answer))\(age(answer))\(remark)\(dataTime)"
         case .notCovered:
-            return "\(name) does not cover this place" + (answer.activeCount > 0 ? "; \(warnings(answer)) from an earlier response" : "")
+            return "\(name) does not cover this place"
+                + (answer.activeCount > 0 ? "; \(warnings(answer)) from an earlier response" : "")
         case .failed(let why):
             let last = answer.answeredAt == nil ? "" : "; last response: \(warnings(answer))\(age(answer))"
             return "\(name), no usable response: \(Self.withoutStop(why))\(last)\(data(answer))"

@@ -366,8 +366,8 @@ public struct UnimplementedEffects: Error, CustomStringConvertible {
 
     /// A list of the requests.
     public var description: String {
-        "the test did not set up what was asked for: " + effects.joined(separator: "; ")
-            + (underlying.map { "; besides: \($0)" } ?? "")
+        "the test did not set up everything that was used: " + effects.joined(separator: "; ")
+            + (underlying.map { "; also: \($0)" } ?? "")
     }
 }
 

@@ -133,7 +133,7 @@ public final class VirtualNetwork: Sendable {
         let name = RedirectRule.origin(of: url)
         var headers = request.headers.map { ($0.name, $0.value) }
         if let credential = request.credential {
-            guard !credential.isDigest else { return unknown(request, "no server here knows Digest") }
+            guard !credential.isDigest else { return unknown(request, "no virtual server supports Digest") }
             let words = Data("\(credential.user):\(credential.password)".utf8).base64EncodedString()
             headers.append(("Authorization", "Basic " + words))
         }

@@ -13,7 +13,7 @@ struct DemoCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Keep the server's log and what it received in this folder.", valueName: "folder"),
+            "Keep the server's log and the received files in this folder.", valueName: "folder"),
         completion: .directory) var evidence: String?
 
     /// Returns the next commands for the user. A program in a build folder is not installed yet.
@@ -45,19 +45,19 @@ struct DemoCommand: AsyncParsableCommand {
         do {
             try await story.run()
         } catch {
-            story.claims.add("the story came to its end", false, seen: CommandFailure(error).message)
+            story.claims.add("all steps of the demo ran", false, seen: CommandFailure(error).message)
         }
         if story.isOnDesktop {
-            Output.line("   Look at it; it is withdrawn in \(Self.displaySeconds) s.")
+            Output.line("   The notification is withdrawn in \(Self.displaySeconds) s.")
             try? await Task.sleep(for: .seconds(Self.displaySeconds))
         }
-        Output.line(Output.bold("6. Nothing stays"))
-        story.claims.add("the agent is gone, and the throw-away home", home.finish())
+        Output.line(Output.bold("6. Everything is removed"))
+        story.claims.add("the agent and the temporary home are gone", home.finish())
         await servers.stop()
         let held = story.claims.lines.filter(\.held).count
         Output.line()
         Output.line("\(held) of \(story.claims.lines.count) passed in \(Int(Date().timeIntervalSince(begin).rounded())) s.")
         if !story.claims.allHeld { throw ExitCode(1) }
-        Output.line("Yours: " + Self.next(program: home.program))
+        Output.line("To use Stormy: " + Self.next(program: home.program))
     }
 }

@@ -38,7 +38,7 @@ extension Rehearsal {
     }
 
     func waitForCheck(_ outcome: LaunchOutcome = .completed) throws {
-        _ = try wait("a check to end") { try $0.history(limit: 10).first { $0.kind == .appRefresh && $0.outcome == outcome } }
+        _ = try wait("the end of a check") { try $0.history(limit: 10).first { $0.kind == .appRefresh && $0.outcome == outcome } }
     }
 
     /// Moves to another day for which the service has a forecast, and waits for a check there.
@@ -60,7 +60,7 @@ extension Rehearsal {
     }
 
     func waitForTrouble() throws {
-        _ = try wait("word of the mistake") {
+        _ = try wait("the notification about the mistake") {
             try $0.notifications().first { $0.identifier.hasPrefix("trouble-") && $0.state == .delivered }
         }
     }

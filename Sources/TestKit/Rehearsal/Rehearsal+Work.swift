@@ -29,7 +29,7 @@ extension Rehearsal {
     }
 
     func waitForExpiry() throws {
-        _ = try wait("the check to end") { try $0.history(limit: 10).first { $0.outcome == .expired } }
+        _ = try wait("the end of the check") { try $0.history(limit: 10).first { $0.outcome == .expired } }
     }
 
     /// Returns the launches in their order, the number of forecast requests, and the number of storm notifications.
@@ -55,7 +55,7 @@ extension Rehearsal {
             try transaction.transfers().first { $0.kind == .download && ($0.partial?.durableBytes ?? $0.bytesDone) > 8 << 20 }
         }
         guard !FileManager.default.fileExists(atPath: place.path), try hasPart() else {
-            throw Stuck(description: "half of the file has its name")
+            throw Stuck(description: "a half of the file already has the name of the file")
         }
     }
 
@@ -74,7 +74,9 @@ extension Rehearsal {
 
     /// Waits until the transfer suspects a captive portal and waits for another network.
     func waitForSuspicion() throws {
-        _ = try wait("what is suspected") { try $0.unfinishedTransfers().contains(where: Self.isSuspicious) ? true : nil }
+        _ = try wait("a transfer with a suspicion") {
+            try $0.unfinishedTransfers().contains(where: Self.isSuspicious) ? true : nil
+        }
     }
 
     /// Moves to another network.
@@ -83,7 +85,7 @@ extension Rehearsal {
         try sync()
         try control.set { $0.conditions.isNetworkAvailable = true }
         // The transfer looks the same before and after the change of the network, so wait until it has tried again.
-        _ = try wait("another try") { try $0.unfinishedTransfers().contains(where: Self.isSuspicious) ? nil : true }
+        _ = try wait("another attempt") { try $0.unfinishedTransfers().contains(where: Self.isSuspicious) ? nil : true }
     }
 
     /// Returns how many notifications about the suspicion the user received.
@@ -105,14 +107,14 @@ extension Rehearsal {
     func checkAllPaused() throws {
         try waitForAgent()
         guard try ledger({ try $0.unfinishedTransfers().allSatisfy { $0.state == .paused } }) else {
-            throw Stuck(description: "it does not wait")
+            throw Stuck(description: "a transfer is not paused")
         }
     }
 
     /// Checks that a download is paused and keeps its part.
     func checkPausedPart() throws {
         try checkAllPaused()
-        guard try hasPart() else { throw Stuck(description: "its part is gone") }
+        guard try hasPart() else { throw Stuck(description: "the partial file is missing") }
     }
 
     var place: URL { home.folder.appendingPathComponent("file") }
@@ -190,7 +192,7 @@ extension Rehearsal {
 
     /// Waits until the upload has ended and the launch that had to receive its end has crashed.
     func waitForLostDelivery() throws {
-        _ = try wait("a delivery to crash") {
+        _ = try wait("a crash of a delivery") {
             try $0.history(limit: 10).first { $0.kind == .urlSession && $0.outcome == .crashed }
         }
     }

@@ -171,13 +171,13 @@ final class Rehearsal: Sendable {
     func waitForRequest(_ path: String) throws {
         // The request has transferred bytes in either direction. Its response is chosen by then, and a new route concerns only the next
         // request.
-        try waitForRequest("nobody asked for \(path)") {
+        try waitForRequest("no request for \(path) arrived") {
             $0.path.hasPrefix(path) && $0.outcome == .open && $0.bodyBytesSent + $0.bodyByteCount > 0
         }
     }
 
     func waitForEndedRequest(_ method: String) throws {
-        try waitForRequest("there was no \(method)") { $0.method == method && $0.outcome == .answered }
+        try waitForRequest("no \(method) request ended") { $0.method == method && $0.outcome == .answered }
     }
 
     private func waitForRequest(_ trouble: String, _ condition: @escaping @Sendable (RecordedRequest) -> Bool) throws {
@@ -216,7 +216,7 @@ final class Rehearsal: Sendable {
     }
 
     func send(_ signal: Int32, to role: Role) throws {
-        let process = try wait("its process") { transaction in
+        let process = try wait("the process of the app") { transaction in
             switch role {
             case .agent: try transaction.fact(.agent)?.process
             case .app: try transaction.liveLaunches().first?.process
@@ -243,13 +243,13 @@ final class Rehearsal: Sendable {
     func logIn() throws { try verb("status") }
 
     func wait<Value>(_ what: String, for question: (LedgerTransaction) throws -> Value?) throws -> Value {
-        guard let value = try home.wait(40, for: question) else { throw Stuck(description: "the wait for this failed: \(what)") }
+        guard let value = try home.wait(40, for: question) else { throw Stuck(description: "the wait for \(what) failed") }
         return value
     }
 
     /// Waits until no work is running, and no launch has to be retried or delivered.
     func waitForAllWork() throws {
-        _ = try wait("everything to end") { transaction in
+        _ = try wait("the end of all work") { transaction in
             let isQuiet =
                 try transaction.liveLaunches().isEmpty && transaction.undeliveredEvents().isEmpty
                 && !transaction.requests().contains { $0.failures > 0 }

@@ -37,7 +37,7 @@ final class RehearsalControl: Sendable {
         guard let socket = LocalSocket.listen(at: folder.path + "/socket") else {
             Cleanup.shared.remove(folder)
             throw CommandFailure(
-                .cannotCreate, "\(folder.path)/socket: no socket can be made there; its name may be 107 bytes long")
+                .cannotCreate, "\(folder.path)/socket: no socket can be created there; a path can have at most 107 bytes")
         }
         listener = Listener(socket)
         let thread = Thread { [weak self, listener] in
@@ -115,7 +115,7 @@ final class RehearsalControl: Sendable {
         defer { changed.unlock() }
         while !state.withLock({ state in state.listeners.keys.allSatisfy { (state.answers[$0] ?? -1) >= machine.number } }) {
             guard changed.wait(until: deadline) else {
-                throw Rehearsal.Stuck(description: "the agent does not hear of the machine")
+                throw Rehearsal.Stuck(description: "the agent did not receive the state of the machine")
             }
         }
     }

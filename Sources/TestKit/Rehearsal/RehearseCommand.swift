@@ -12,10 +12,10 @@ struct RehearseCommand: AsyncParsableCommand {
         commandName: "rehearse",
         abstract: "Tests every way to interrupt work, and compares the results with the promises.",
         discussion: """
-            Each scenario has a throw-away home, a server on loopback that fails as told,
-            and real processes that are really killed. Nothing of yours is touched,
-            nothing is shown on your desktop; interrupted, it takes everything away.
-            Exits 1 if a promise was not kept.
+            Each scenario has a temporary home, a server on this computer that fails as
+            the scenario requires, and real processes that are killed. Your files are not
+            changed, and nothing is shown on your desktop. If you interrupt the command,
+            it removes its files. The exit code is 1 if a promise was not kept.
 
             Example:
               stormy rehearse
@@ -23,35 +23,36 @@ struct RehearseCommand: AsyncParsableCommand {
               stormy rehearse --list
               stormy rehearse --serve half-way.txt
 
-            With --serve it is a server that fails as a script tells, until Ctrl-C. It
-            says where it listens, and then of each request how it ended, when it ended.
-            With --json each is one document on a line of its own (JSON Lines), the first
-            one {"url": …}. After "greet https" it also prints the certificate of the
-            authority that clients have to trust, as PEM ("certificateAuthority").
+            With --serve the command is a server that fails as a script describes, until
+            you press Ctrl-C. It prints the address of the server, and a line for each
+            request that has ended. With --json each line is a JSON document (JSON Lines).
+            The first document is {"url": …}. If the script has "greet https", the first
+            document also has the certificate of the authority that clients have to trust,
+            as PEM ("certificateAuthority").
 
             \(ScriptFile.grammar)
             """)
 
-    @Argument(help: "Names of scenarios, or the beginnings of some; all of them by default.") var scenarios: [String] = []
-    @Flag(help: "Only explain them.") var list = false
-    @Flag(help: "Print JSON; with --serve one document a line.") var json = false
+    @Argument(help: "The names of scenarios, or the beginnings of names. Default: all scenarios.") var scenarios: [String] = []
+    @Flag(help: "Only list the scenarios and their promises.") var list = false
+    @Flag(help: "Print JSON. With --serve, print one document in each line.") var json = false
     @Option(
         help: ArgumentHelp("Keep each scenario's home and its server's log in this folder.", valueName: "folder"),
         completion: .directory) var keep: String?
 
     @Option(
         help: ArgumentHelp(
-            "Only be a faulty server on loopback, as this script tells, and say what it is asked.", valueName: "script"),
+            "Only run a faulty server on this computer, as this script describes, and print its requests.", valueName: "script"),
         completion: .file()) var serve: String?
 
     /// The number of parallel scenarios. A scenario mostly waits.
     private static let lanes = 4
 
     func validate() throws {
-        if keep?.isEmpty == true { throw ValidationError("--keep wants the name of a folder") }
-        if scenarios.contains("") { throw ValidationError("a scenario's name is empty; without any all are played") }
+        if keep?.isEmpty == true { throw ValidationError("--keep expects the name of a folder") }
+        if scenarios.contains("") { throw ValidationError("the name of a scenario is empty; without names, all scenarios run") }
         if serve != nil, list || keep != nil || !scenarios.isEmpty {
-            throw ValidationError("--serve is a server and nothing else; it goes with --json alone")
+            throw ValidationError("--serve can be used with --json only")
         }
     }
 
@@ -83,7 +84,7 @@ struct RehearseCommand: AsyncParsableCommand {
             let found = Scenario.all.filter { $0.name == wanted }
             let chosen = found.isEmpty ? Scenario.all.filter { $0.name.hasPrefix(wanted) } : found
             guard !chosen.isEmpty else {
-                throw CommandFailure(.notFound, "\(wanted): no such scenario; `stormy rehearse --list` names them")
+                throw CommandFailure(.notFound, "\(wanted): no such scenario; `stormy rehearse --list` lists the scenarios")
             }
             return chosen.filter { names.insert($0.name).inserted }
         }
@@ -135,7 +136,7 @@ struct RehearseCommand: AsyncParsableCommand {
         guard free.overflow || free.partialValue >= wanted else {
             throw CommandFailure(
                 .cannotCreate,
-                "\(place.path): there is room for \(Output.bytes(free.partialValue)), and this takes \(Output.bytes(wanted))")
+                "\(place.path): only \(Output.bytes(free.partialValue)) are free, and the scenarios need \(Output.bytes(wanted))")
         }
     }
 

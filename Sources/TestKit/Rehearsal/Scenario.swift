@@ -156,7 +156,7 @@ extension Scenario {
             expects: "check crashed, check completed; \(twice)"
         ) {
             try $0.send(SIGKILL, to: .app)
-            _ = try $0.wait("the next one") { try $0.history(limit: 10).first { $0.generation == 2 } }
+            _ = try $0.wait("the next check") { try $0.history(limit: 10).first { $0.generation == 2 } }
             $0.continueResponses()
         },
         Scenario(
@@ -250,7 +250,7 @@ extension Scenario {
             expects: "check expired, check completed, delivery completed; \(once)"
         ) {
             try $0.verb("simulate", "launch", "StormyNoon")
-            _ = try $0.wait("its waiter") { try $0.waiters().first }
+            _ = try $0.wait("the check that joins the download") { try $0.waiters().first }
             $0.continueResponses()
         },
         Scenario(

@@ -33,7 +33,7 @@ extension Scenario {
             }
             try $0.sync()
             guard try $0.ledger({ try $0.history(limit: 5).isEmpty }) else {
-                throw Rehearsal.Stuck(description: "it did not wait for the network")
+                throw Rehearsal.Stuck(description: "the check did not wait for the network")
             }
             try $0.control.set { $0.conditions.isNetworkAvailable = true }
             try $0.waitForCheck()
@@ -193,7 +193,7 @@ extension Scenario {
         ) {
             try $0.control.set { $0.isDiskFull = true }
             $0.continueResponses()
-            _ = try $0.wait("the disk to be too small") { try $0.transfers().first { $0.state == .waiting } }
+            _ = try $0.wait("a transfer without room on the disk") { try $0.transfers().first { $0.state == .waiting } }
             try $0.control.set { $0.isDiskFull = false }
             // The transfer is tried again after a minute.
             try $0.control.suspend(61)
@@ -239,11 +239,11 @@ extension Scenario {
                 try $0.control.set { $0.conditions.isOnExternalPower = false }
                 try $0.beginUpload(stalls: false, "--when", "charging")
                 try $0.sync()
-                guard $0.photos.files.isEmpty else { throw Rehearsal.Stuck(description: "it was not held") }
+                guard $0.photos.files.isEmpty else { throw Rehearsal.Stuck(description: "the photo was not held") }
             }
         ) {
             try $0.control.set { $0.conditions.isOnExternalPower = true }
-            _ = try $0.wait("the photo to be sent") { try $0.transfers().first { $0.state == .completed } }
+            _ = try $0.wait("the upload of the photo") { try $0.transfers().first { $0.state == .completed } }
         },
     ]
 }

@@ -4,10 +4,10 @@ import Foundation
 public struct ScriptFile: Sendable, Equatable {
     /// The description of the format, for authors of scripts.
     public static let grammar = #"""
-        A script is made of lines. A method and a path (exact, or a beginning and *)
-        begin a route; indented lines below it are the steps of its answer; "then"
-        begins the answer to the next request. The last answer stays. # begins a
-        comment.
+        A script consists of lines. A line with a method and a path begins a route.
+        The path is exact, or a prefix that ends with *. The indented lines below it
+        are the steps of its response. "then" begins the response to the next request.
+        The last response is used for all further requests. # begins a comment.
 
           GET /file
             status 200
@@ -18,43 +18,47 @@ public struct ScriptFile: Sendable, Equatable {
           then
             file photo.jpg "v1"
 
-          status CODE             the status line
-          header NAME: VALUE      a line of the head, which ends by itself
-          interim CODE            an answer before the answer, 100 to 199, such as 103,
-            [NAME: VALUE]         with a header or without
-          body TEXT               bytes of the body
-          body-file PATH          those of a file
-          body-noise COUNT        so many bytes
-          drip SECONDS TEXT       byte by byte, over so long
-          chunk TEXT              a chunk of a chunked body
-          last-chunk              the end of a chunked body
-          file PATH ["ETAG"]      a whole answer from a file, ranges too
-          raw TEXT                bytes as they are
+          status CODE             sends the status line
+          header NAME: VALUE      sends a header; the headers end automatically
+          interim CODE            sends an interim response with this status, 100 to
+            [NAME: VALUE]         199, with or without a header
+          body TEXT               sends the text
+          body-file PATH          sends the bytes of a file
+          body-noise COUNT        sends this number of bytes
+          drip SECONDS TEXT       sends the text byte by byte during this time
+          chunk TEXT              sends a chunk of a chunked body
+          last-chunk              sends the end of a chunked body
+          file PATH ["ETAG"]      sends a complete response with a file or a range
+          raw TEXT                sends the text without changes
           delay SECONDS           waits
-          stop-reading            reads no more of the request
+          stop-reading            stops reading the request
           stall                   does nothing more
           cut                     closes the connection
-          reset                   the same with a TCP reset
+          reset                   closes the connection with a TCP reset
 
-        As first step, for an answer that does not wait for the end of the request:
+        One of these lines can be the first step of a response. The server then begins
+        the response before the end of the request:
 
-          at-head                 it begins before the request's body
-          after COUNT             it begins after so many bytes of it
+          at-head                 begins before the body of the request
+          after COUNT             begins after this number of bytes of the body
 
-        A line of its own, for clients that say https://, whatever the routes are:
+        A line that begins with "greet" is not indented. It describes the connections
+        of clients that use https://, for all routes:
 
-          greet https [FAULT]     TLS with a certificate for localhost and 127.0.0.1: a
-                                  right one, or expired, not-yet-valid, another-host,
+          greet https [FAULT]     TLS with a certificate for localhost and 127.0.0.1.
+                                  The certificate has no fault, or one of these
+                                  faults: expired, not-yet-valid, another-host,
                                   another-authority, self-signed
-          greet silence           no handshake, for as long as they wait
-          greet hang-up           the end instead of one
-          greet garbage           what is no TLS
-          greet alert NUMBER      a fatal TLS alert: 40 no common cipher, 70 no common
-                                  version, 80 trouble inside, 112 no such name
+          greet silence           the server does not respond to the TLS handshake
+          greet hang-up           the server closes the connection
+          greet garbage           the server sends bytes that are not TLS
+          greet alert NUMBER      the server sends a fatal TLS alert: 40 no common
+                                  cipher, 70 no common version, 80 internal error,
+                                  112 unknown host name
 
         In a text \n, \r, \t and \\ are a new line, a return, a tab and a backslash.
-        Nothing is added: an answer without a length has none. Paths begin at the
-        script's folder.
+        The server adds nothing, so a response without a length has no length. Paths
+        begin at the folder of the script.
         """#
 
     /// An error in a script, with its line.
@@ -100,7 +104,7 @@ public struct ScriptFile: Sendable, Equatable {
                 } else if bare.hasPrefix("greet ") {
                     greeting = try Self.greeting(bare.dropFirst(6).trimmingCharacters(in: .whitespaces))
                 } else if bare == "then" {
-                    guard let last = routes.indices.last else { throw Wrong("no route begins before it") }
+                    guard let last = routes.indices.last else { throw Wrong("no route begins before this line") }
                     routes[last].answers.append([])
                 } else {
                     try begin(bare)
@@ -109,7 +113,7 @@ public struct ScriptFile: Sendable, Equatable {
                 throw Failure(line: index + 1, reason: (error as? Wrong)?.reason ?? "\(error)")
             }
         }
-        guard !routes.isEmpty || greeting != .http else { throw Failure(line: 1, reason: "no route is in it") }
+        guard !routes.isEmpty || greeting != .http else { throw Failure(line: 1, reason: "the script has no route") }
     }
 
     private struct Wrong: Error {
@@ -121,7 +125,7 @@ public struct ScriptFile: Sendable, Equatable {
     private mutating func begin(_ line: String) throws {
         let words = line.split(separator: " ")
         guard words.count == 2, words[1].hasPrefix("/"), words[0].allSatisfy({ $0.isASCII && $0.isLetter }) else {
-            throw Wrong("a route is a method and a path, such as GET /file; its steps are indented")
+            throw Wrong("a route is a method and a path, such as GET /file; the steps of a route are indented")
         }
         routes.append(Route(method: words[0].uppercased(), path: String(words[1]), answers: [[]]))
     }
@@ -146,13 +150,13 @@ public struct ScriptFile: Sendable, Equatable {
 
     private mutating func add(_ line: String, _ folder: URL) throws {
         guard let route = routes.indices.last, let answer = routes[route].answers.indices.last else {
-            throw Wrong("no route begins before it")
+            throw Wrong("no route begins before this line")
         }
         let word = String(line.prefix { $0 != " " })
         let rest = line.dropFirst(word.count).trimmingCharacters(in: .whitespaces)
         switch word {
         case "at-head", "after":
-            guard routes[route].answers[answer].steps.isEmpty else { throw Wrong("\(word) comes before the steps") }
+            guard routes[route].answers[answer].steps.isEmpty else { throw Wrong("\(word) must come before the steps") }
             routes[route].answers[answer].beginning = word == "after" ? .afterBodyBytes(try Self.count(rest)) : .atHead
         default: routes[route].answers[answer].steps.append(try Self.step(word, rest, folder))
         }
@@ -165,7 +169,7 @@ public struct ScriptFile: Sendable, Equatable {
         case "interim":
             let parts = rest.split(separator: " ", maxSplits: 1)
             guard let code = parts.first.flatMap({ Int($0) }), (100...199).contains(code) else {
-                throw Wrong("interim wants a status from 100 to 199")
+                throw Wrong("interim expects a status from 100 to 199")
             }
             return try .interim(code, parts.count > 1 ? header(parts[1].trimmingCharacters(in: .whitespaces)) : [:])
         case "body": return .body(.text(try text(rest)))
@@ -175,7 +179,7 @@ public struct ScriptFile: Sendable, Equatable {
         case "last-chunk": return .chunkEnd()
         case "drip":
             let parts = rest.split(separator: " ", maxSplits: 1)
-            guard parts.count == 2 else { throw Wrong("drip wants seconds and a text") }
+            guard parts.count == 2 else { throw Wrong("drip expects a number of seconds and a text") }
             let bytes = Payload.text(try text(String(parts[1])))
             return .drip(bytes, chunkSize: 1, interval: try seconds(String(parts[0])) / Double(max(1, bytes.count - 1)))
         case "file":
@@ -190,7 +194,7 @@ public struct ScriptFile: Sendable, Equatable {
         case "cut": return .cut
         case "reset": return .reset
         case "stop-reading": return .stopReading
-        default: throw Wrong("\(word) is no step")
+        default: throw Wrong("\(word) is not a step")
         }
     }
 
@@ -201,7 +205,7 @@ public struct ScriptFile: Sendable, Equatable {
     }
 
     private static func status(_ text: String) throws -> Int {
-        guard let code = Int(text), (100...999).contains(code) else { throw Wrong("\"\(text)\" is no status") }
+        guard let code = Int(text), (100...999).contains(code) else { throw Wrong("\"\(text)\" is not a status") }
         return code
     }
 
@@ -211,7 +215,9 @@ public struct ScriptFile: Sendable, Equatable {
     }
 
     private static func seconds(_ text: String) throws -> Double {
-        guard let seconds = Double(text), (0...86_400).contains(seconds) else { throw Wrong("\"\(text)\" are no seconds") }
+        guard let seconds = Double(text), (0...86_400).contains(seconds) else {
+            throw Wrong("\"\(text)\" is not a number of seconds")
+        }
         return seconds
     }
 
@@ -221,7 +227,7 @@ public struct ScriptFile: Sendable, Equatable {
         for character in written {
             if isEscaped {
                 guard let meant = ["n": "\n", "r": "\r", "t": "\t", "\\": "\\"][character] else {
-                    throw Wrong("\\\(character) stands for nothing")
+                    throw Wrong("\\\(character) is not a valid escape sequence")
                 }
                 text += meant
             } else if character != "\\" {
@@ -229,7 +235,7 @@ public struct ScriptFile: Sendable, Equatable {
             }
             isEscaped = !isEscaped && character == "\\"
         }
-        guard !isEscaped else { throw Wrong("a \\ is at the end") }
+        guard !isEscaped else { throw Wrong("an escape sequence is incomplete: use \\\\ for a backslash") }
         return text
     }
 

@@ -87,9 +87,13 @@ struct AgentExamination: Examination {
             return failed(
                 "the program of \(units.name(.service)) exits at once: see `systemctl --user status \(units.name(.service))`")
         }
-        do throws(UserUnits.Failure) { try units.demandService() } catch { return failed("\(error), so the agent does not start") }
+        do throws(UserUnits.Failure) { try units.demandService() } catch {
+            return failed("\(error), so the agent does not start")
+        }
         if app.books?.isAgentAwaited == true { return failed("the user manager did not start the agent, although there is work") }
-        if let until = absence.until, until.timeIntervalSinceNow < -60 { return failed("the user manager did not start the agent") }
+        if let until = absence.until, until.timeIntervalSinceNow < -60 {
+            return failed("the user manager did not start the agent")
+        }
         let needed: [UserUnits.Kind] = absence.until == nil ? [.socket] : [.socket, .timer]
         for kind in needed where units.property("ActiveState", of: kind) != "active" {
             return failed("\(units.name(kind)) is not active")

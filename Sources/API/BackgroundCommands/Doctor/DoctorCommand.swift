@@ -105,7 +105,7 @@ public struct DoctorCommand: BackgroundCommand {
         let text = "\(mark) \(finding.check): \(finding.message)"
         Output.line(finding.status == .ok ? text : Output.loud(text))
         if let fix = finding.fix {
-            Output.line("    \(fix.command)" + (isFixing && !fix.isSafe ? "    # not run by --fix: you decide" : ""))
+            Output.line("    \(fix.command)" + (isFixing && !fix.isSafe ? "    # --fix does not run this command" : ""))
         }
     }
 

@@ -19,7 +19,8 @@ struct InstallationExamination: Examination {
         else { return nil }
         let folder = ShellWord.quoted(own.deletingLastPathComponent().path)
         return DoctorFinding(
-            check, .warning, "the command \(name) in your PATH is another program: \(found)", fix: .init("export PATH=\(folder):\"$PATH\""))
+            check, .warning, "the command \(name) in your PATH is another program: \(found)",
+            fix: .init("export PATH=\(folder):\"$PATH\""))
     }
 
     private func files(_ app: ExaminedApp) -> DoctorFinding? {

@@ -22,7 +22,8 @@ struct LoginExamination: Examination {
         case .isNotEnabled:
             return [
                 DoctorFinding(
-                    check, .failed, "\(entry.units.name(.service)) is not enabled: the next login does not start the agent", fix: fix)
+                    check, .failed, "\(entry.units.name(.service)) is not enabled: the next login does not start the agent",
+                    fix: fix)
             ]
         case .isMasked:
             let path = entry.units.url(.service).path

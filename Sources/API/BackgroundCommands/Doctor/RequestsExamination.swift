@@ -13,7 +13,13 @@ struct RequestsExamination: Examination {
         let rows = books.requests.compactMap { failing($0, books) }
         if !rows.isEmpty { return rows }
         let count = books.requests.count
-        return [DoctorFinding(check, .ok, count == 0 ? "No request is pending." : "\(count) request\(count == 1 ? " is" : "s are") pending, and no request fails repeatedly.")]
+        return [
+            DoctorFinding(
+                check, .ok,
+                count == 0
+                    ? "No request is pending."
+                    : "\(count) request\(count == 1 ? " is" : "s are") pending, and no request fails repeatedly.")
+        ]
     }
 
     private func failing(_ request: RequestRecord, _ books: ExaminedApp.Books) -> DoctorFinding? {

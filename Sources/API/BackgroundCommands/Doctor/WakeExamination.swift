@@ -50,7 +50,8 @@ struct WakeExamination {
     }
 
     static func giver(_ version: Int?) -> String {
-        "systemd \(firstVersion) and later grant the capability to user services that request it" + (version.map { "; this is systemd \($0)" } ?? "")
+        "systemd \(firstVersion) and later grant the capability to user services that request it"
+            + (version.map { "; this is systemd \($0)" } ?? "")
     }
 
     // MARK: The unit

@@ -101,7 +101,9 @@ public struct InstallCommand: BackgroundCommand {
         if let other = CompanionProgram.findInPath(name),
             URL(exactPath: other).resolvingSymlinksInPath().path != AppManifest.executableURL.resolvingSymlinksInPath().path
         {
-            Output.note("the command \(name) in your PATH is another program: \(other). This program is \(AppManifest.executableURL.path)")
+            Output.note(
+                "the command \(name) in your PATH is another program: \(other). This program is \(AppManifest.executableURL.path)"
+            )
         }
         if ThisProcess.environment["SHELL"]?.hasSuffix("/zsh") == true {
             let folder = AppRuntime.shared.directories.data.deletingLastPathComponent().path + "/zsh/site-functions"

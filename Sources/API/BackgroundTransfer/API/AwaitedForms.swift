@@ -71,7 +71,8 @@ extension URLSession {
         let task = URLSessionWebSocketTask(session: self, request: request)
         if !(engine is OrdinarySession) {
             let why =
-                "A background session has no web sockets, because the agent cannot exchange their messages with the app. Use an ordinary session."
+                "A background session has no web sockets, because the agent cannot exchange their messages with the app. "
+                + "Use an ordinary session."
             let error = URLError(.unsupportedURL, userInfo: [NSLocalizedDescriptionKey: why]).concerning(request.url)
             task.facts.withLock { $0.error = error }
             task.exchange.end(error, keeping: false)

@@ -32,7 +32,8 @@ struct WireOrder: Sendable {
                 .unsupportedURL,
                 userInfo: [
                     NSLocalizedDescriptionKey:
-                        "connectionProxyDictionary is not supported, so the request would not use that proxy. Set https_proxy in the environment."
+                        "connectionProxyDictionary is not supported, so the request would not use that proxy. "
+                        + "Set https_proxy in the environment."
                 ])
         }
         if let port = url.port, !(0...65_535).contains(port) { throw URLError(.badURL) }
@@ -59,7 +60,8 @@ struct WireOrder: Sendable {
         method = ["", "GET"].contains(asked) ? defaultMethod : asked
         guard HeaderField.isToken(method) else {
             throw URLError(
-                .badURL, userInfo: [NSLocalizedDescriptionKey: "The method of the request cannot be sent: it has an invalid character."])
+                .badURL,
+                userInfo: [NSLocalizedDescriptionKey: "The method of the request cannot be sent: it has an invalid character."])
         }
         self.url = url.absoluteString
         body = request.httpBody
@@ -103,7 +105,8 @@ struct WireOrder: Sendable {
                     .unsupportedURL,
                     userInfo: [
                         NSLocalizedDescriptionKey:
-                            "\(kind) cannot respond in a background session, because the agent sends the requests. Use an ordinary session."
+                            "\(kind) cannot respond in a background session, because the agent sends the requests. "
+                            + "Use an ordinary session."
                     ])
             }
         }

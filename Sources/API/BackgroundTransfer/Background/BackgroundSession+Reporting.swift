@@ -211,7 +211,8 @@ extension BackgroundSession {
             }
             if told.count < claimed.count {
                 let rest = claimed.dropFirst(told.count).compactMap(\.0.id)
-                DurableWrites.shared.commit("background session \(identifier): the events that are not delivered yet") { transaction in
+                DurableWrites.shared.commit("background session \(identifier): the events that are not delivered yet") {
+                    transaction in
                     for event in rest { try transaction.releaseClaim(of: event) }
                 }
                 return .leaving

@@ -105,7 +105,9 @@ final class BackgroundSession: SessionEngine {
             (state.session, state.delegate) = (session, delegate)
             return true
         }
-        guard isFirst else { return logError("another session with this identifier exists: this session's delegate is not called") }
+        guard isFirst else {
+            return logError("another session with this identifier exists: this session's delegate is not called")
+        }
         launch?.add(
             .init(
                 session: identifier, hasReceivedAll: { self.state.withLock { $0.reporting.isComplete } },

@@ -65,7 +65,9 @@ private struct UploadCheck {
     let region: String?
 
     func query() async throws -> UploadFinding {
-        guard let url = URL(string: receipt.url), let method = upload.upload?.method else { return .unknown("the address of the file is not recorded") }
+        guard let url = URL(string: receipt.url), let method = upload.upload?.method else {
+            return .unknown("the address of the file is not recorded")
+        }
         // The credentials are sent only to the configured server, because the receipt may have an address on another server.
         let isAtHome = URL(string: upload.url).map(RedirectRule.origin) == RedirectRule.origin(of: url)
         let opener = isAtHome ? credential : nil
@@ -134,7 +136,8 @@ private struct UploadCheck {
                     return .unreachable("the server sent a page instead of the file: perhaps it requires a login")
                 }
                 // The address in the receipt of a form can be any page, so other content is not a difference of the file.
-                return upload.upload?.method == .multipart ? .unknown("the server sends other content from this address") : .differs
+                return upload.upload?.method == .multipart
+                    ? .unknown("the server sends other content from this address") : .differs
             case 404, 410:
                 // A response from another address is not a proof, because it may come from a captive portal, or the server may have
                 // moved.

@@ -144,12 +144,15 @@ final class WebSocketRun: TaskRun {
         case .failed(.brokenRule(let rule)):
             closed(rule.kind.code, Data())
             let code: URLError.Code = rule.kind == .tooBig ? .dataLengthExceedsMaximum : .badServerResponse
-            finish(URLError(code, userInfo: [NSLocalizedDescriptionKey: "The server violated the web socket protocol: \(rule.why)."]))
+            finish(
+                URLError(code, userInfo: [NSLocalizedDescriptionKey: "The server violated the web socket protocol: \(rule.why)."])
+            )
         case .failed(.refused(let refusal)):
             if let head = refusal.head { handle(head) }
             finish(
                 URLError(
-                    .badServerResponse, userInfo: [NSLocalizedDescriptionKey: "The web socket could not be opened: \(refusal.why)."]))
+                    .badServerResponse,
+                    userInfo: [NSLocalizedDescriptionKey: "The web socket could not be opened: \(refusal.why)."]))
         case .failed(.noAnswer): finish(URLError(.badServerResponse))
         case .noConnection(let failure): finish(TransferTrouble(failure).urlError)
         case .cancelled: finish(URLError(.cancelled))

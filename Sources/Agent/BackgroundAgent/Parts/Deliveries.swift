@@ -56,7 +56,8 @@ enum Deliveries {
         try pass.begin(
             LaunchRecord(
                 kind: kind, identifier: identifier, generation: count + 1,
-                reason: count == 0 ? reason : "relaunch after \(count) launch\(count == 1 ? "" : "es") without success", startedAt: pass.now))
+                reason: count == 0 ? reason : "relaunch after \(count) launch\(count == 1 ? "" : "es") without success",
+                startedAt: pass.now))
         return true
     }
 }

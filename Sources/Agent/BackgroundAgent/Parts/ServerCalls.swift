@@ -141,7 +141,8 @@ struct ServerCalls {
             case .noServer(let why): ("no notification server: \(why)", .whenSomethingChanges)
             case .refused(let why): ("the notification server refused: \(why)", .afterPause)
             case .unresponsive(let why): ("the notification server does not respond: \(why)", .afterPause)
-            case .unanswered(let why): ("the notification server received the notification but does not respond: \(why)", .whenAnswered)
+            case .unanswered(let why):
+                ("the notification server received the notification but does not respond: \(why)", .whenAnswered)
             }
         // Independent of the app's present content: the server received the earlier content.
         if next == .whenAnswered, isKnown { unanswered[identifier] = Unanswered(since: moment.awake) }

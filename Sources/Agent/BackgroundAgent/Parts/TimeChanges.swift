@@ -22,7 +22,9 @@ enum TimeChanges {
         try pass.begin(
             LaunchRecord(
                 kind: .significantTimeChange, identifier: identifier, generation: generation,
-                reason: failures.isEmpty ? change : "relaunch after \(failures.count) launch\(failures.count == 1 ? "" : "es") without a result", startedAt: pass.now,
+                reason: failures.isEmpty
+                    ? change : "relaunch after \(failures.count) launch\(failures.count == 1 ? "" : "es") without a result",
+                startedAt: pass.now,
                 woke: change))
     }
 

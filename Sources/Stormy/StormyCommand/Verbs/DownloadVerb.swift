@@ -26,7 +26,9 @@ struct DownloadVerb: AsyncParsableCommand {
     var output: String?
     @Flag(help: "Replace a file that exists at the end of the download.") var force = false
     @Flag(help: "Wait until the download has ended, with a progress bar.") var wait = false
-    @Option(help: "The expected SHA-256, 64 hexadecimal digits. The download fails if the file has another SHA-256.") var sha256: String?
+    @Option(
+        help: "The expected SHA-256, 64 hexadecimal digits. The download fails if the file has another SHA-256.")
+    var sha256: String?
     @Option(help: "The maximum number of bytes per second, for example 500k or 2m.") var limitRate: String?
     @Flag(help: "Print JSON.") var json = false
 
@@ -119,7 +121,8 @@ struct DownloadVerb: AsyncParsableCommand {
             case S_IFREG: break
             case S_IFLNK:
                 guard force else {
-                    throw CommandFailure(.cannotCreate, "\(file.path): is a link; --force replaces the link, -o names another file")
+                    throw CommandFailure(
+                        .cannotCreate, "\(file.path): is a link; --force replaces the link, -o names another file")
                 }
             case S_IFDIR: throw CommandFailure(.cannotCreate, "\(file.path): is a folder")
             default: throw CommandFailure(.cannotCreate, "\(file.path): is not a file")

@@ -51,7 +51,8 @@ struct ScheduleVerb: AsyncParsableCommand {
         if let next = summary.next.value { Output.line("Next check: \(Output.moment(next)).") }
         if let wake = summary.wakeAt.value, let next = summary.next.value, wake.timeIntervalSince(next) >= 1 {
             Output.line(
-                "This machine wakes \(Output.duration(Int(wake.timeIntervalSince(next)))) later, so that not all users send requests at the same time (--exact turns this off)."
+                "On this computer the check runs \(Output.duration(Int(wake.timeIntervalSince(next)))) later, "
+                    + "so that not all users send requests at the same time (--exact turns this off)."
             )
         }
         if summary.wakesSystem {

@@ -119,7 +119,8 @@ struct TransfersVerb: AsyncParsableCommand {
         }
         for id in changes.unrenewed {
             Output.note(
-                "\(id): the destination was removed or has a new address, but this upload uses the old address. To use the new address, cancel the upload and upload the file again."
+                "\(id): the destination was removed or has a new address, but this upload uses the old address. "
+                    + "To use the new address, cancel the upload and upload the file again."
             )
         }
         changes.printChanges(after: action, counts: !json, photos: cancelledPhotos, ids, failures, &problem)

@@ -69,11 +69,11 @@ struct DemoStory {
         try await servers.waitForWeatherRequest()
         let ended = try home.wait(15) { try $0.history(limit: 10).first { $0.kind == .appRefresh && $0.outcome != nil } }
         let delay = ended.map { $0.startedAt.timeIntervalSince(due) } ?? .infinity
-        claims.add("launched at the requested second", abs(delay) < 1.5, seen: String(format: "%.2f s late", delay))
+        claims.add("the check was launched at the requested second", abs(delay) < 1.5, seen: String(format: "%.2f s late", delay))
         let spent = ended.flatMap { launch in launch.endedAt.map { $0.timeIntervalSince(launch.startedAt) } } ?? .infinity
         claims.add(
             // A later end would be a kill, which is another outcome. The seconds only show how busy the machine is.
-            "the check ended in time when its time was up", ended?.outcome == .expired,
+            "the check ended when its time limit was reached", ended?.outcome == .expired,
             seen: String(format: "%.1f s, budget %d s", spent, Self.budget))
         let next = try home.wait(5) { try $0.request("StormyNoon")?.occurrence }
         claims.add(
@@ -83,7 +83,7 @@ struct DemoStory {
     // MARK: 3
 
     private mutating func handOver() throws {
-        Output.line(Output.bold("3. The download continues in the agent; now the service completes its response"))
+        Output.line(Output.bold("3. The agent continues the download; the service completes its response"))
         servers.finishForecast()
         // On a busy machine the demo's short time limit can end an app that has just started. In that case the agent delivers again.
         let delivered = try home.wait(30) {
@@ -94,7 +94,7 @@ struct DemoStory {
             "no byte was requested twice",
             traffic.requests == 1 && traffic.connections == 1 && traffic.finished == 1,
             seen: "\(traffic.requests) request on \(traffic.connections) connection")
-        claims.add("its result launched the app again", delivered != nil, seen: delivered?.detail ?? "")
+        claims.add("the result of the download launched the app again", delivered != nil, seen: delivered?.detail ?? "")
     }
 
     // MARK: 4
@@ -107,12 +107,12 @@ struct DemoStory {
             let isSettled = !storms.isEmpty && storms.allSatisfy { $0.deliveredAt != nil || $0.trouble != nil }
             return isSettled ? storms : nil
         }
-        guard let notice = notices?.first else { return claims.add("one notification", false) }
+        guard let notice = notices?.first else { return claims.add("one notification was shown", false) }
         if notice.deliveredAt == nil {
             draw(notice)
-            claims.add("one notification, drawn here", notices?.count == 1, seen: notice.trouble ?? "")
+            claims.add("one notification was shown here", notices?.count == 1, seen: notice.trouble ?? "")
         } else {
-            claims.add("one notification, on your desktop", notices?.count == 1, seen: notice.content.title)
+            claims.add("one notification was shown on your desktop", notices?.count == 1, seen: notice.content.title)
             isOnDesktop = true
         }
         let jobs = try photoJobs(in: "awaitingPhoto")
@@ -150,14 +150,14 @@ struct DemoStory {
         let received = servers.receivedPhoto("storm.jpg") ?? Data()
         let digest = FileDigest.sha256(of: received)
         claims.add(
-            "the photo arrived complete, under its name",
+            "the photo arrived complete, with its name",
             try result.status == 0 && sentDigest() == digest && DemoPhoto.pixels(of: received) == DemoPhoto.pixels(of: bytes)
                 && servers.receivedFiles.count == 1,
             seen: "SHA-256 \(digest.prefix(12))…")
         claims.add(
-            "its location was removed",
+            "the location of the photo was removed",
             DemoPhoto.isLocated(bytes) && !received.isEmpty && !DemoPhoto.isLocated(received),
-            seen: "43.1° S, 147.5° E is in your file, and not in the uploaded one")
+            seen: "43.1° S, 147.5° E is in your file, but not in the uploaded file")
         claims.add("the photo request is fulfilled", try photoJobs(in: "awaitingPhoto") == 0)
     }
 
