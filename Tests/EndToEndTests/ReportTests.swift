@@ -54,7 +54,8 @@ extension EndToEnd {
             let made = try home.stormy("report", "-o", home.folder.path + "/page.html")
             #expect(made.status == 0 && made.errors.contains("config.toml"), "\(made)")
             let page = try String(contentsOfFile: home.folder.path + "/page.html", encoding: .utf8)
-            #expect(page.contains("No place yet") && page.contains("Nothing has run yet.") && page.contains("✗ failed"))
+            #expect(
+                page.contains("No place is configured.") && page.contains("Nothing has run yet.") && page.contains("✗ failed"))
             #expect(page.contains("To fix this: ") && !page.contains("stormy report"), "the lines are those of doctor")
             #expect(try home.stormy("report", "-o", "/nowhere/page.html").status == 73)
             let link = home.folder.path + "/link.html"

@@ -18,7 +18,7 @@ import Testing
 
     @Test func `a check reports a storm or calm weather and the reason`() async throws {
         try await play { home in
-            #expect(try await home.stormy("check").status == 66, "no place yet")
+            #expect(try await home.stormy("check").status == 66, "no place is configured")
             #expect(try await home.stormy("place", "add", "Here", "1,1").output.contains("stormy"))
             let stormy = try await home.row()
             #expect(stormy["stormy"] as? Bool == true)
@@ -68,7 +68,7 @@ import Testing
 
     @Test func `the forecast is drawn as text and as a picture`() async throws {
         try await play { home in
-            #expect(try await home.stormy("forecast").status == 66, "no place yet")
+            #expect(try await home.stormy("forecast").status == 66, "no place is configured")
             try await home.stormy("place", "add", "Here", "1,1", "--no-sync")
             #expect(try await home.stormy("forecast", "--offline").status == 66, "no forecast is stored")
             let drawn = try await home.stormy("forecast", "--hours", "9")

@@ -63,7 +63,7 @@ package struct UnseenNotifications: Sendable {
         }
         if listed.count > lines.count { lines.insert("Unseen      \(listed.count - lines.count) more", at: 0) }
         if let quietSince {
-            lines.append("Do not disturb is on since \(Output.moment(quietSince)): the desktop shows no notification")
+            lines.append("Do not disturb is on since \(Output.moment(quietSince)): the desktop shows no notifications")
         }
         return lines
     }

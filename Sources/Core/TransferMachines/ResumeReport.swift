@@ -19,7 +19,7 @@ package enum ResumeReport: Codable, Equatable, Sendable, CustomStringConvertible
 
     package var description: String {
         switch self {
-        case .fresh: "from the start"
+        case .fresh: "received from the start"
         case .resumed(let offset): "resumed at \(offset) with If-Range"
         case .startedOver(let reason): "started over: \(reason.rawValue)"
         }

@@ -66,7 +66,7 @@ struct ReportPage {
         <nav aria-label="Parts of this page"><a href="#places">Places</a> <a href="#storms">Storms</a> <a href="#wakes">Launches</a>
         <a href="#transfers">Transfers</a> <a href="#desktop">This desktop</a></nav>
         <main>
-        \(section("places", "Places", places.isEmpty ? empty("No place yet: stormy place add Sydney") : places.map(place).joined()))
+        \(section("places", "Places", places.isEmpty ? empty("No place is configured. Add a place: stormy place add Sydney") : places.map(place).joined()))
         \(section("storms", "Storms of the last thirty days", storms.isEmpty ? empty("None.") : table(["Place", "When", "Source", "Result"], storms.map(row))))
         \(section("wakes", "Launches of the last thirty days", days.isEmpty ? empty("Nothing has run yet.") : strip + days.map(day).joined()))
         \(section("transfers", transferTitle, transfers.isEmpty ? empty("None.") : table(["What", "State", "Where"], transfers.map(row))))

@@ -161,7 +161,7 @@ extension EndToEnd {
             let requests = count == 1 ? "1 request" : "\(count) requests"
             switch fault.promise {
             case .whole:
-                let how = record.note.map { $0 == "on its first connection" ? "from the start" : $0 } ?? ""
+                let how = record.note.map { $0 == "received on the first connection" ? "received from the start" : $0 } ?? ""
                 let what = fault.promisesFile ? "the file" : "what the server sent"
                 return "| \(fault.name) | \(what), in \(requests): \(how) |"
             case .failed: return "| \(fault.name) | fails: \(record.errorMessage ?? "") |"

@@ -113,7 +113,7 @@ struct AttemptEnding {
         let isHandedOver = transfer.isAdopted && transfer.attempts == 1 && transfer.bytesOnWire > 0
         switch report {
         case .fresh:
-            if isHandedOver { return "on its first connection" }
+            if isHandedOver { return "received on the first connection" }
             return transfer.attempts > 1 ? transfer.note ?? report.description : report.description
         case .resumed, .startedOver:
             return report.description

@@ -136,9 +136,9 @@ struct ServerCalls {
         unanswered[identifier] = nil
         let (text, next): (String, Next) =
             switch failure {
-            case .noSessionBus(let why): ("no session bus: \(why)", .whenSomethingChanges)
-            case .busUnreachable(let why): ("no session bus: \(why)", .afterPause)
-            case .noServer(let why): ("no notification server: \(why)", .whenSomethingChanges)
+            case .noSessionBus(let why): ("no session bus is available: \(why)", .whenSomethingChanges)
+            case .busUnreachable(let why): ("no session bus is available: \(why)", .afterPause)
+            case .noServer(let why): ("no notification server is available: \(why)", .whenSomethingChanges)
             case .refused(let why): ("the notification server refused: \(why)", .afterPause)
             case .unresponsive(let why): ("the notification server does not respond: \(why)", .afterPause)
             case .unanswered(let why):

@@ -85,7 +85,8 @@ struct QuitVerb: AsyncParsableCommand, CommandWithEffect {
                 if wasOn || requests > 0 { Output.line("The daily check is off. `stormy schedule` turns it on again.") }
                 if transfers > 0 {
                     Output.line(
-                        "Paused \(transfers) transfer\(transfers == 1 ? "" : "s"). `stormy transfers resume all` continues them.")
+                        "Paused \(transfers) transfer\(transfers == 1 ? "" : "s"). `stormy transfers resume all` continues all paused transfers."
+                    )
                 }
             }
         } catch {

@@ -144,7 +144,7 @@ struct PlaceVerb: AsyncParsableCommand {
     static func places(named name: String?, in store: StormyStore) throws -> [Place] {
         let places = try name.map { [try store.place(named: $0)] } ?? store.places()
         guard !places.isEmpty else {
-            throw CommandFailure(.notFound, "no place yet; add one: stormy place add Sydney -33.87,151.21")
+            throw CommandFailure(.notFound, "no place is configured. Add a place: stormy place add Sydney -33.87,151.21")
         }
         return places
     }
@@ -208,7 +208,7 @@ struct PlaceVerb: AsyncParsableCommand {
                             provider: OrNull($0.provider?.rawValue))
                     })
             }
-            if places.isEmpty { Output.line("No place yet. Add one: stormy place add Sydney -33.87,151.21") }
+            if places.isEmpty { Output.line("No place is configured. Add a place: stormy place add Sydney -33.87,151.21") }
             for place in places {
                 Output.line(
                     "\(place.name)  \(place.coordinates?.text ?? "?")" + (place.provider.map { "  \($0.rawValue)" } ?? ""))

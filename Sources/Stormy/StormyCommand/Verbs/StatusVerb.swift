@@ -68,7 +68,7 @@ struct StatusVerb: AsyncParsableCommand, CommandWithEffect {
                 report.notifications.hidden.contains(identifier)
                 ? "not seen: do not disturb is on"
                 : report.notifications.waiting.contains(identifier)
-                    ? "its notification waits to be shown" : storm.told ? "shown" : "not shown yet"
+                    ? "the notification waits to be shown" : storm.told ? "shown" : "not shown yet"
             Output.line("Storm at \(storm.place), from \(Output.moment(storm.from)), \(told)")
         }
         let moving = report.transfers.filter { $0.value > 0 && $0.key != "completed" }.sorted { $0.key < $1.key }

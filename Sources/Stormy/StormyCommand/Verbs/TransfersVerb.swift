@@ -85,7 +85,7 @@ struct TransfersVerb: AsyncParsableCommand {
         let count = try store.clearTransfers(ended.map(\.id))
         if !json {
             Output.note(
-                "Removed \(count) ended transfer\(count == 1 ? "" : "s") from the list. `stormy transfers --all` still shows them."
+                "Removed \(count) ended transfer\(count == 1 ? "" : "s") from the list. `stormy transfers --all` still shows all ended transfers."
             )
         }
     }

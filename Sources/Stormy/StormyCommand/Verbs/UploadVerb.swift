@@ -300,7 +300,7 @@ struct UploadVerb: AsyncParsableCommand {
         }
         let bytes = ended.reduce(0) { $0 + ($1.bytesTotal ?? 0) }
         // With --json, the result is in the document.
-        if !json, !Output.writeOutputLine("Uploaded \(ended.count), \(Output.bytes(bytes)).") {
+        if !json, !Output.writeOutputLine("Uploaded \(PhotoRecord.count(ended.count)), \(Output.bytes(bytes)).") {
             try await follower.show(completed: transfers)
         }
         return [:]
