@@ -63,7 +63,7 @@ import Testing
     @Test func `a circle leaves its newest`() {
         let pair = [message("a", 0, .update, of: ["b"]), message("b", 0, .update, of: ["a"])]
         #expect(standing(pair) == ["b"])
-        #expect(unused(pair) == ["2 updates replace each other, and the newest of them counts (b)"])
+        #expect(unused(pair) == ["2 updates replace each other, and the newest update counts (b)"])
         for step in [1, 2] {
             // In the first step each message refers to the message two after it, and in the second step to the message before it.
             let circle = (0..<5).map { message("\($0)", 0, .update, of: ["\((($0 + step * 2) + 5) % 5)"]) }
@@ -108,7 +108,8 @@ import Testing
         let warning = message("a", 0, sender: "warn@met.example")
         let foreign = message("b", 30, .update, of: ["a"], sender: "other@example", severity: .minor)
         #expect(standing([warning, foreign]) == ["a", "b"])
-        #expect(unused([warning, foreign]) == ["the update of a does not replace it: it is from another sender (b)"])
+        #expect(
+            unused([warning, foreign]) == ["the update of a does not replace the warning: the update is from another sender (b)"])
         #expect(standing([warning, message("b", 30, .update, of: ["a"], sender: "Warn@Met.example")]) == ["b"])
         #expect(standing([warning, message("b", 30, .update, of: ["a"])]) == ["b"], "a service without senders")
         // The first message of a chain does not give a foreign update the rest of the chain.
@@ -119,17 +120,20 @@ import Testing
     @Test func `an update does not replace a warning that was sent after it`() {
         let pair = [message("a", 0), message("b", -60, .update, of: ["a"], severity: .minor)]
         #expect(standing(pair) == ["a", "b"])
-        #expect(unused(pair) == ["the update of a does not replace it: it was sent before the warning"])
+        #expect(unused(pair) == ["the update of a does not replace the warning: the update was sent before the warning"])
         #expect(standing([message("a", 0), message("b", 0, .update, of: ["a"])]) == ["b"], "at one time")
         let circle = [message("a", 0, .update, of: ["b"]), message("b", 10, .update, of: ["a"])]
         #expect(standing(circle) == ["b"])
-        #expect(unused(circle) == ["the update of b does not replace it: it was sent before the warning"])
+        #expect(unused(circle) == ["the update of b does not replace the warning: the update was sent before the warning"])
     }
 
     @Test func `an update replaces from its time on`() {
         let pair = [message("a", 0), message("b", 9 * 60, .update, of: ["a"], severity: .minor)]
         #expect(standing(pair, now: noon + 3600) == ["a", "b"])
-        #expect(unused(pair, now: noon) == ["the update of a does not replace it yet: it is dated 2026-07-01T21:00:00Z"])
+        #expect(
+            unused(pair, now: noon) == [
+                "the update of a does not replace the warning yet: the update is dated 2026-07-01T21:00:00Z"
+            ])
         #expect(standing(pair, now: noon + 9 * 3600) == ["b"] && unused(pair, now: noon + 9 * 3600).isEmpty)
         // A chain that the update does not name is not replaced early either.
         let chain = [message("a", 0), message("b", 10, .update, of: ["a"]), message("c", 600, .update, of: ["a"])]
@@ -190,14 +194,19 @@ import Testing
     @Test func `a cancellation counts from its time`() {
         let messages = [message("a", 0), message("c", 30, .cancel, of: ["a"])]
         #expect(standing(messages, now: noon + 29 * 60) == ["a"] && standing(messages, now: noon + 30 * 60).isEmpty)
-        #expect(unused(messages, now: noon) == ["the cancellation of a does not count yet: it is dated 2026-07-01T12:30:00Z"])
+        #expect(
+            unused(messages, now: noon) == [
+                "the cancellation of a does not count yet: the cancellation is dated 2026-07-01T12:30:00Z"
+            ])
         #expect(unused(messages, now: noon + 1800).isEmpty)
     }
 
     @Test func `a cancellation does not end what was sent after it`() {
         let again = [message("a", 0), message("c", 30, .cancel, of: ["a"]), message("a", 40)]
         #expect(standing(again) == ["a"])
-        #expect(unused([again[2], again[1]]) == ["the cancellation of a does not count: it was sent before the warning"])
+        #expect(
+            unused([again[2], again[1]]) == ["the cancellation of a does not count: the cancellation was sent before the warning"]
+        )
         #expect(standing([message("a", 30), message("c", 30, .cancel, of: ["a"])]).isEmpty, "at one time")
     }
 
@@ -210,7 +219,7 @@ import Testing
         #expect(standing([message("a", 0), message("c", 30, .cancel, of: ["a"], sender: "x")]).isEmpty)
         #expect(
             unused([warning, message("c", 30, .cancel, of: ["a"], sender: "other@example")]) == [
-                "the cancellation of a does not count: it is from another sender (c)"
+                "the cancellation of a does not count: the cancellation is from another sender (c)"
             ])
         // A later part of the chain is not ended by a foreign cancellation of its first message.
         let chain = [warning, message("b", 10, .update, of: ["a"], sender: "warn@met.example")]

@@ -113,7 +113,7 @@ private func why(_ assessment: Assessment) -> String? {
             assessment.unconfirmed?.map(\.window)
                 == (isCounted ? [] : [StormWindow(from: noon + 3 * 3600, until: noon + 4 * 3600)]))
         if counts == nil {
-            #expect(why(assessment) == "thunder is forecast in 3 h 0 min, and how much rain comes with it is not known")
+            #expect(why(assessment) == "thunder is forecast in 3 h 0 min, but the amount of rain is not known")
         }
         #expect(StormRule(thunderstorm: false).assess(day([3: thunder]), now: noon).unconfirmed == [])
     }

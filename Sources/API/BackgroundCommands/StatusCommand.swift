@@ -156,7 +156,7 @@ package struct AgentReport: Encodable {
             isRemoved
             ? "\n            its program was removed: background work ends when the agent exits"
             : outdated ? "\n            its program was replaced: the new program starts when no work is running" : ""
-        let stopped = stopped.map { "\n            no work continues, because the agent is \($0)" } ?? ""
+        let stopped = stopped.map { "\n            no work continues: the agent is \($0)" } ?? ""
         let place = isElsewhere ? "running in another PID namespace" : "starting"
         return "Agent       " + (pid.value.map { "running, pid \($0)" } ?? place) + stopped + update + (trouble ?? "")
     }

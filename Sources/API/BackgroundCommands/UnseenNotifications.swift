@@ -85,7 +85,8 @@ extension UnseenNotifications.One {
         case .pending, .presenting:
             guard record.life.isUnreported, record.dueAt ?? now <= now, let why = record.trouble else { return nil }
             (trouble, at) = (why, record.createdAt)
-        case .delivered where record.life.isHidden: (trouble, at) = (record.trouble ?? "it is hidden", record.createdAt)
+        case .delivered where record.life.isHidden:
+            (trouble, at) = (record.trouble ?? "the notification is hidden", record.createdAt)
         case .expired: (trouble, at) = (nil, record.endedAt ?? record.createdAt)
         case .delivered, .gathered, .closed, .over, .withdrawing, .withdrawn: return nil
         }

@@ -162,7 +162,9 @@ extension BackgroundGuarantees.Guarantee {
                 "The desktop is not known yet. Run a command of the app in a terminal on the desktop.")
         case .switchedOff: Self(.buttonsAreLive, .notKept, "Notifications are turned off in the app's settings.")
         case .unknown:
-            Self(.buttonsAreLive, .unknown, "The notification server was not checked yet. The first notification checks it.")
+            Self(
+                .buttonsAreLive, .unknown,
+                "The notification server was not checked yet. The first notification checks the server.")
         }
     }
 

@@ -24,7 +24,9 @@ struct AddressUpload: UploadProtocol {
         case 200..<300: .finished(remoteURL: PublicAddress.of(plan.collectionURL))
         case 400, 401, 403:
             .fail(
-                head, -1102, "The server refuses this presigned address: it may have expired. Configure a new one, then retry.")
+                head, -1102,
+                "The server refuses this presigned address, which may have expired. Configure a new address, then retry the upload."
+            )
         default: pauses.afterOther(head)
         }
     }

@@ -166,7 +166,7 @@ struct NameSearch: Sendable {
     }
 
     private static let everyAddress =
-        "The server reports success for every address, so it may not store files. Check the address of the destination."
+        "The server reports success for every address, so it possibly stores no files. Check the address of the destination."
 }
 
 /// Functions for the names of files on a server.

@@ -8,7 +8,7 @@ struct UnitText {
     let environment: [String: String]
     let displayName: String
 
-    private static let origin = "# Written by the app when it has work; removed by `quit`.\n"
+    private static let origin = "# Written by the app when the app has work. The command `quit` removes this file.\n"
 
     func service(command: [String], program: String, socket: String) -> String {
         let line = "\"\(Self.escaped(command[0]))\"" + command.dropFirst().map { " \($0)" }.joined()
@@ -55,7 +55,7 @@ struct UnitText {
     var socket: String {
         """
         \(Self.origin)[Unit]
-        Description=Starts the background work of \(Self.escaped(displayName)) when it has some
+        Description=Starts the background work of \(Self.escaped(displayName)) when there is work
 
         [Socket]
         ListenDatagram=%t/\(directories.appIdentifier)/bell

@@ -99,7 +99,7 @@ struct FeedWarnings: Sendable {
             ),
             (
                 messages.count { $0.hasTooManyInfos == true },
-                "have more than \(CAPDocument.mostInfos) parts, and only the most severe ones are used"
+                "have more than \(CAPDocument.mostInfos) parts, and only the most severe parts are used"
             ),
             (
                 messages.count { $0.hasTooManyCorners == true },

@@ -77,7 +77,7 @@ package struct OwnFiles: Sendable {
 
     private func has(_ information: stat, at path: PathName?) throws(Unknown) -> Bool {
         if files.contains(Identity(information)) { return true }
-        guard let path else { throw Unknown(reason: "its path cannot be determined") }
+        guard let path else { throw Unknown(reason: "the path of the file cannot be determined") }
         if isBelow(path) { return true }
         if let trouble { throw Unknown(reason: trouble) }
         return false

@@ -90,7 +90,7 @@ package struct StormQuery {
     /// - Returns: `nil` if the request continues in the agent.
     private func askForForecast(at place: Place) async throws -> (FetchedForecast, ArraySlice<WeatherSource>)? {
         let sources = settings.sources(for: place)
-        if sources.isEmpty { throw try unknown("its coordinates cannot be read", at: place) }
+        if sources.isEmpty { throw try unknown("the coordinates of the place cannot be read", at: place) }
         var reasons: [String] = []
         var handedOver: HandedOver?
         for (index, source) in sources.enumerated() {

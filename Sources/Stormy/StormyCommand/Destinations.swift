@@ -34,7 +34,8 @@ struct Destinations {
                 throw CommandFailure(
                     .badConfiguration,
                     """
-                    \(names.joined(separator: " and ")) are configured, and none of them is the default: use --to \(names[0]), or write to \(path), \
+                    \(names.joined(separator: " and ")) are configured, but no destination is the default: \
+                    use --to \(names[0]), or write to \(path), \
                     under [upload]:
                       default = "\(names[0])"
                     """)

@@ -57,7 +57,7 @@ struct InterruptionNotice {
                 + transfers.map(String.init).joined(separator: " ")
         default:
             "\(transfers.count) transfers continue in the background. To list them: stormy transfers. "
-                + "To stop one: stormy transfers cancel ID"
+                + "To stop a transfer: stormy transfers cancel ID"
         }
     }
 }

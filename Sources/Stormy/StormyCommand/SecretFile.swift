@@ -51,7 +51,7 @@ struct SecretFile {
             throw .unreadable(reason: "the disk reports an error")
         }
         guard data.count <= Self.maximumBytes else { throw .tooLarge }
-        guard let text = String(data: data, encoding: .utf8) else { throw .unreadable(reason: "it is not text") }
+        guard let text = String(data: data, encoding: .utf8) else { throw .unreadable(reason: "the file is not text") }
         let secret = text.trimmingCharacters(in: .newlines)
         guard !secret.isEmpty else { throw .empty }
         guard !secret.unicodeScalars.contains(where: { $0.value < 0x20 || $0.value == 0x7F }) else { throw .severalLines }

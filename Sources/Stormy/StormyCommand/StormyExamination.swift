@@ -54,7 +54,7 @@ enum StormyExamination {
             return DoctorFinding("configuration", .failed, message, fix: .init("chmod 600 \(word)", isSafe: true))
         }
         return DoctorFinding(
-            "configuration", .failed, "\(message) (correct the file, or move it away and use the defaults)",
+            "configuration", .failed, "\(message) (correct the file, or move the file away to use the defaults)",
             fix: .init("mv \(word) \(ShellWord.quoted(file + ".aside"))"))
     }
 
@@ -95,7 +95,7 @@ private struct DestinationExamination {
                 let made = try Destinations(configuration).named(name)
                 if made.url.scheme == "http", made.credential != nil, !Self.isHere(made.url.host) {
                     return DoctorFinding(
-                        check, .warning, "\(name): its password is sent over the network without encryption (http)")
+                        check, .warning, "\(name): the password is sent over the network without encryption (http)")
                 }
                 return DoctorFinding(check, .ok, "\(name): \(destination.kind.rawValue) at \(made.url.host ?? "")")
             } catch {

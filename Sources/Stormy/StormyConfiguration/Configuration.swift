@@ -173,9 +173,9 @@ extension Configuration {
 
         [weather]
         # The weather service that is used first: open-meteo, met-norway, nws
-        # (United States) or bright-sky (Germany). If it does not respond, or if
-        # nothing confirms its forecast of thunder, the next service that covers
-        # the place is used.
+        # (United States) or bright-sky (Germany). If the service does not respond,
+        # or if nothing confirms its forecast of thunder, the next service that
+        # covers the place is used.
         provider = "open-meteo"
         # An e-mail address that is sent to the services in the User-Agent. MET
         # Norway requires it: without it Stormy receives no forecasts and no
@@ -245,7 +245,7 @@ extension Configuration {
 
         # The destinations of photos. Each one is a table, and you choose its name
         # after "destinations.". Every kind may have these lines:
-        #   limit_kbps     the maximum speed of all its uploads together, in
+        #   limit_kbps     the maximum speed of all uploads together, in
         #                  kilobits per second
         #   user and password_file, or token_file, if the server requires them
         #   location       "remove" (the default) or "keep"

@@ -48,7 +48,8 @@ struct ConfigurationParser {
     init(text: String, path: String) throws(ConfigurationError) {
         if text.utf8.contains(0) {
             // The library also refuses the text, but its message does not help to find the byte.
-            throw ConfigurationError(.unreadable(reason: "it contains a NUL byte; write it again as plain text"), path: path)
+            throw ConfigurationError(
+                .unreadable(reason: "the file contains a NUL byte; write the file again as plain text"), path: path)
         }
         let root: TOMLTable
         do throws(TOMLTable.Refusal) { root = try TOMLTable.read(text) } catch {
@@ -203,7 +204,7 @@ struct ConfigurationParser {
     private mutating func secret(_ table: TableReader, _ key: String, orFile file: String) throws(ConfigurationError) -> String? {
         guard let text = try table.string(key) else { return nil }
         if try table.string(file) != nil {
-            throw table.invalid(key, "given beside \(file)", "keep one of the two")
+            throw table.invalid(key, "given beside \(file)", "remove one of these two keys")
         }
         record(table.exposed(key))
         return text
@@ -272,7 +273,7 @@ private struct ConfigurationFile {
         var status = stat()
         guard fstat(descriptor, &status) == 0 else { throw failure(errno) }
         guard status.st_mode & S_IFMT == S_IFREG else {
-            throw unreadable("it is not a regular file; remove it or write a file there")
+            throw unreadable("this is not a regular file; write a regular file there")
         }
         let data: Data
         do {
@@ -280,9 +281,9 @@ private struct ConfigurationFile {
         } catch {
             throw ConfigurationError(.unavailable(reason: "the disk reports an error", isDisk: true), path: path)
         }
-        guard data.count <= maximumBytes else { throw unreadable("it is larger than 1 MiB; this is not a configuration") }
+        guard data.count <= maximumBytes else { throw unreadable("the file is larger than 1 MiB; this is not a configuration") }
         guard let text = String(data: data, encoding: .utf8) else {
-            throw unreadable("it is not UTF-8; save it in that encoding")
+            throw unreadable("the file is not UTF-8; save the file in UTF-8")
         }
         return ConfigurationFile(
             text: text, othersCanRead: status.st_mode & (S_IRGRP | S_IROTH) != 0, isAnotherUsers: status.st_uid != geteuid(),

@@ -221,7 +221,7 @@ package struct StormRule: Sendable, Equatable, Codable {
         let hasRainData = hours.contains { $0.rainMM != nil }
         if hasRainData, let hour = hours.first(where: hasThunderAlone) {
             let until = StormRule.span(max(0, hour.start.timeIntervalSince(now)))
-            return "thunder is forecast in \(until), and how much rain comes with it is not known"
+            return "thunder is forecast in \(until), but the amount of rain is not known"
         }
         let known = hours.count(where: isKnown)
         if known >= min(StormRule.minimumKnownHours, horizonHours), known > 0 { return nil }

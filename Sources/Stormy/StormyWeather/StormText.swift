@@ -18,7 +18,7 @@ package enum StormText {
     /// user may have removed its source.
     package static func calledOffBody(_ reasons: [StormReason]) -> String {
         reasons.allSatisfy(\.hangsOnWarnings)
-            ? "No official warning of the chosen severity is known here now." : "The newest forecast no longer shows it."
+            ? "No official warning of the chosen severity is known here now." : "The newest forecast no longer shows the storm."
     }
 
     private static func word(_ severity: StormSeverity) -> String {

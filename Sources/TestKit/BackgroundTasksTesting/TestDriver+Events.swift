@@ -78,7 +78,8 @@ extension TestDriver {
         try await settle()
         let launch = try running(identifier)
         guard machine.processes.process(of: launch.id) != nil else {
-            throw Refused(answer: "\(launch.identifier) runs in the process that asked for it, which here is the test's own")
+            throw Refused(
+                answer: "\(launch.identifier) runs in the process that requested it, and here this is the process of the test")
         }
         machine.processes.kill(launch.id, by: .signalled(SIGKILL))
         return try await finish(launch, within: .seconds(1))

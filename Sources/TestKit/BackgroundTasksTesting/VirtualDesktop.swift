@@ -262,7 +262,7 @@ public final class VirtualNotificationServer: Presenter {
         guard case .presented(let identifier, let number) = answer else { return answer }
         return state.withLock { state in
             guard let open = state.unanswered.firstIndex(of: number) else {
-                return .failed(identifier: identifier, .noServer("it left before it answered"))
+                return .failed(identifier: identifier, .noServer("the server left before it responded"))
             }
             state.unanswered.remove(at: open)
             return answer

@@ -24,7 +24,7 @@ package final class VirtualUserManager: AgentActivator {
             state.count += 1
             return false
         }
-        if isRefused { throw ActivationFailure("the user manager does not take it") }
+        if isRefused { throw ActivationFailure("the user manager does not accept the change") }
     }
 
     /// Sets whether the timer is refused, for example because it is masked.

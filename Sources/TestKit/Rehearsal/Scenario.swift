@@ -135,7 +135,7 @@ extension Scenario {
             $0.continueResponses()
         },
         Scenario(
-            .check, "ended by hand", promise: "The same as when its time runs out.",
+            .check, "ended by hand", promise: "The check ends as when its time runs out.",
             expects: "check expired, delivery completed; \(once)", grace: patience
         ) {
             try $0.verb("simulate", "expire", "StormyNoon")
@@ -144,7 +144,7 @@ extension Scenario {
         },
         Scenario(
             .check, "SIGTERM of the app",
-            promise: "The same as when its time runs out: the expiration handler is called for any SIGTERM.",
+            promise: "The check ends as when its time runs out: the expiration handler is called for any SIGTERM.",
             expects: "check expired, delivery completed; \(once)", grace: patience
         ) {
             try $0.send(SIGTERM, to: .app)
@@ -184,7 +184,7 @@ extension Scenario {
             try $0.replaceAgent(by: SIGTERM)
         },
         Scenario(
-            .check, "network cut", promise: "The download is retried, and the check waits for it.",
+            .check, "network cut", promise: "The download is retried, and the check waits for the download.",
             expects: "check completed; \(twice)"
         ) {
             $0.serveWholeForecast(on: $0.server)

@@ -117,7 +117,7 @@ extension Scenario {
             try $0.waitForCheck()
         },
         Scenario(
-            .scheduled, "unscheduled", promise: "No check is scheduled, and none runs at noon.",
+            .scheduled, "unscheduled", promise: "No check is scheduled, and no check runs at noon.",
             expects: "no check; 0 requests; 0 storms shown; no check is scheduled"
         ) {
             try $0.verb("unschedule")
@@ -137,7 +137,7 @@ extension Scenario {
         },
         Scenario(
             .check, "the clock is set forward",
-            promise: "The check continues, because its time is a duration and not a time of day.", expects: oneCheck
+            promise: "The check continues, because its time limit is a duration and not a time of day.", expects: oneCheck
         ) {
             try $0.control.stepClock(hour)
             try $0.sync()
@@ -145,7 +145,7 @@ extension Scenario {
         },
         Scenario(
             .check, "the clock is set back",
-            promise: "The check continues, because its time is a duration and not a time of day.", expects: oneCheck
+            promise: "The check continues, because its time limit is a duration and not a time of day.", expects: oneCheck
         ) {
             try $0.control.stepClock(-hour)
             try $0.sync()
@@ -153,7 +153,7 @@ extension Scenario {
         },
         Scenario(
             .check, "no notification server runs",
-            promise: "The notification waits for a server, and is shown when one starts.",
+            promise: "The notification waits for a server, and is shown when a server starts.",
             expects: oneCheck
         ) {
             try $0.control.set { $0.hasNotificationServer = false }

@@ -106,19 +106,19 @@ extension Scenario {
             begin: { try $0.beginUpload(stalls: false) }, also: { $0.seenOfNaming() }
         ) { _ in },
         Scenario(
-            .upload, "kill -9 of the agent", promise: "The next agent sends the photo again. The server has it once.",
+            .upload, "kill -9 of the agent", promise: "The next agent sends the photo again. The server has the photo once.",
             expects: "completed; storm.bmp complete; sent twice"
         ) {
             try $0.replaceAgent(by: SIGKILL)
         },
         Scenario(
-            .upload, "logout", promise: "After the next login the photo is sent again. The server has it once.",
+            .upload, "logout", promise: "After the next login the photo is sent again. The server has the photo once.",
             expects: "completed; storm.bmp complete; sent twice"
         ) {
             try $0.replaceAgent(by: SIGTERM)
         },
         Scenario(
-            .upload, "network cut", promise: "The photo is sent again. The server has it once.",
+            .upload, "network cut", promise: "The photo is sent again. The server has the photo once.",
             expects: "completed; storm.bmp complete; sent twice"
         ) { $0.dropConnections() },
         Scenario(
@@ -185,7 +185,7 @@ extension Scenario {
             try rehearsal.waitForEndedRequest("DELETE")
         },
         Scenario(
-            .upload, "paused and resumed", promise: "The photo is sent again. The server has it once.",
+            .upload, "paused and resumed", promise: "The photo is sent again. The server has the photo once.",
             expects: "completed; storm.bmp complete; sent twice"
         ) {
             try $0.verb("transfers", "pause", "all")
@@ -201,7 +201,7 @@ extension Scenario {
         },
         Scenario(
             .upload, "one of several photos is held back",
-            promise: "The others are sent, `transfers` lists it as held, and the exit code is 77.",
+            promise: "The other photos are sent. `transfers` lists the photo as held, and the exit code is 77.",
             expects: "completed; storm.bmp complete; sent once; 1 held",
             begin: {
                 try $0.makeHeldPhoto("first.bmp")
@@ -209,7 +209,7 @@ extension Scenario {
             }, also: { try $0.seenOfHeld() }
         ) { _ in },
         Scenario(
-            .upload, "one of several photos cannot be read", promise: "The others are sent, and the exit code is 74.",
+            .upload, "one of several photos cannot be read", promise: "The other photos are sent, and the exit code is 74.",
             expects: "completed; storm.bmp complete; sent once",
             begin: {
                 try $0.makeUnreadablePhoto("first.jpg")
@@ -217,7 +217,7 @@ extension Scenario {
             }
         ) { _ in },
         Scenario(
-            .upload, "one of several photos is missing", promise: "The others are sent, and the exit code is 66.",
+            .upload, "one of several photos is missing", promise: "The other photos are sent, and the exit code is 66.",
             expects: "completed; storm.bmp complete; sent once",
             begin: { try $0.beginUpload(behind: "first.jpg", ending: .notFound) }
         ) { _ in },

@@ -68,7 +68,7 @@ public enum WaitFailure: Error, Sendable, Equatable, CustomStringConvertible {
     public var description: String {
         switch self {
         case .timedOut(let summary): "timed out waiting; the server saw: \(summary)"
-        case .serverStopped(let summary): "the server stopped; it had seen: \(summary)"
+        case .serverStopped(let summary): "the server stopped; the server saw: \(summary)"
         }
     }
 }

@@ -49,7 +49,7 @@ struct AgentExamination: Examination {
                 fix: .init("kill \(holder.pid); sleep 1; \(app.command) why"))
         }
         guard let pid = holder?.pid else {
-            return DoctorFinding(check, .warning, "an agent runs, but its process is not visible from here")
+            return DoctorFinding(check, .warning, "an agent runs, but this command cannot see the process of the agent")
         }
         if RunningProcess(pid).isStopped {
             return DoctorFinding(

@@ -28,7 +28,7 @@ struct FoldersExamination: Examination {
         if let row = owner(path, information) { return row }
         if information.st_mode & 0o022 != 0 {
             return DoctorFinding(
-                check, .failed, "other users can write to \(path): they could choose a program that is launched",
+                check, .failed, "other users can write to \(path) and could choose a program that is launched",
                 fix: .init("chmod go-w \(ShellWord.quoted(path))", isSafe: true))
         }
         guard information.st_mode & 0o700 == 0o700, access(path, W_OK | X_OK) == 0 else { return cannotBeWritten(path, "u+rwx") }
@@ -101,7 +101,8 @@ struct FoldersExamination: Examination {
             return DoctorFinding("disk", .failed, "\(place.path): \(reason)")
         }
         if DiskSpace.hasNoFreeInodes(at: place.path) {
-            return DoctorFinding("disk", .failed, "no file can be created on the disk of \(place.path): it has too many files")
+            return DoctorFinding(
+                "disk", .failed, "no file can be created on the disk of \(place.path): the disk has too many files")
         }
         guard let left = DiskSpace.left(at: place.path) else { return DoctorFinding("disk", .ok, "There is room.") }
         let bytes = Output.bytes(left)

@@ -38,7 +38,7 @@ extension BackgroundTransfers {
         let found = try AppRuntime.shared.ledger().read { transaction in
             try transaction.transfer(id).map { ($0, try transaction.fact(.server(of: $0))?.region) }
         }
-        guard let (upload, region) = found, let receipt = upload.receipt else { return .unknown("it was not uploaded") }
+        guard let (upload, region) = found, let receipt = upload.receipt else { return .unknown("the file was not uploaded") }
         let question = UploadCheck(upload: upload, receipt: receipt, credential: credential, region: region)
         let finding = try await question.query()
         try record(finding, id)
@@ -74,7 +74,7 @@ private struct UploadCheck {
         switch method.laterQuestion(asked: upload.url, stored: receipt.url) {
         case .file: return try await readBack(request(url, opener))
         case .signedFile:
-            guard credential?.s3 != nil else { return .unknown("its destination is not configured any more") }
+            guard credential?.s3 != nil else { return .unknown("the destination is not configured any more") }
             return try await readBack(request(url, opener))
         case .immichAsset: return try await askImmich(at: url, opener)
         case .offset: return try await askForOffset(request(url, opener))

@@ -45,7 +45,8 @@ package struct FileTrouble: Error, Equatable {
         }
         if folder?.isAt(path) ?? true { return nil }
         let reason = "the agent does not see the folder that was chosen, for example because the command ran in a container"
-        let remedy = "Start the agent there, or cancel the download and choose a folder that both see"
+        let remedy =
+            "Start the agent in the container, or cancel the download and choose a folder that the command and the agent share"
         return FileTrouble(why: "\(path): \(reason). \(remedy).", isPassing: true)
     }
 }

@@ -15,7 +15,7 @@ struct DownloadVerb: AsyncParsableCommand {
             its progress.
 
             An existing file is replaced only if -o names it, or with --force. If a file is created there during the download, that file
-            is kept, and the download gets a numbered name. A link is replaced only with --force; the file that it leads to is kept.
+            is kept, and the download gets a numbered name. A link is replaced only with --force; the target of the link is kept.
 
             Example:
               stormy download https://example.org/disk.img -o disk.img --wait

@@ -105,7 +105,8 @@ struct ForecastVerb: AsyncParsableCommand {
 
     private func picture(_ outcome: CheckOutcome) throws -> ForecastPicture {
         guard let plotted = plotted(outcome) else {
-            throw CommandFailure(.unavailable, "\(outcome.place.name): no forecast: \(outcome.trouble ?? "none is stored")")
+            throw CommandFailure(
+                .unavailable, "\(outcome.place.name): no forecast: \(outcome.trouble ?? "no forecast is stored")")
         }
         let age = outcome.fetchedAt.map { ", " + Output.relative($0, now: AppRuntime.shared.now) } ?? ""
         return ForecastPicture(

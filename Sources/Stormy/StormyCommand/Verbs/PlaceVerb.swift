@@ -14,7 +14,7 @@ struct PlaceVerb: AsyncParsableCommand {
 
     struct Add: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Adds a place. Without coordinates, its name is looked up.",
+            abstract: "Adds a place. Without coordinates, the name of the place is looked up.",
             usage: "stormy place add <name> [<lat,lon>] [--no-sync] [--provider <service>]",
             discussion: "Example:\n  stormy place add Sydney -33.87,151.21")
 
@@ -96,7 +96,7 @@ struct PlaceVerb: AsyncParsableCommand {
 
     struct Rename: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Renames a place. Its storms are kept.",
+            abstract: "Renames a place. The storms of the place are kept.",
             discussion: "Example:\n  stormy place rename Sydney Home")
 
         @Argument(help: "The name of the place.", completion: .places) var name: String
@@ -112,7 +112,7 @@ struct PlaceVerb: AsyncParsableCommand {
 
     struct Move: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Moves a place to other coordinates. Its storms are kept.",
+            abstract: "Moves a place to other coordinates. The storms of the place are kept.",
             usage: "stormy place move <name> <lat,lon> [--no-sync]", discussion: "Example:\n  stormy place move Home -33.9,151.2")
 
         @Flag(name: .customLong("no-sync"), help: "Do not fetch a forecast now.") var isNotFetched = false

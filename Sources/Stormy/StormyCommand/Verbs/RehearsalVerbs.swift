@@ -28,8 +28,8 @@ extension RehearsalVerb {
         case .failure(let missing):
             throw CommandFailure(
                 .unavailable,
-                "`stormy \(name)` needs the program stormy-rehearse, but \(missing). Install it beside stormy, or, in a checkout of the "
-                    + "sources, build it with `swift build --product stormy-rehearse`")
+                "`stormy \(name)` needs the program stormy-rehearse, but \(missing). Install stormy-rehearse beside stormy. "
+                    + "In a checkout of the sources, build the program with `swift build --product stormy-rehearse`")
         }
     }
 }

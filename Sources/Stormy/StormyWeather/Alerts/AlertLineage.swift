@@ -109,7 +109,7 @@ struct AlertLineage {
             "the update \(Self.shown($0)) refers to itself, and counts as a separate warning"
         }
         let circular = circles.filter { circle in circle.contains { listed.contains($0.identifier) } }.map { circle in
-            "\(circle.count) updates replace each other, and the newest of them counts (\(Self.shown(circle[0])))"
+            "\(circle.count) updates replace each other, and the newest update counts (\(Self.shown(circle[0])))"
         }
         let ending = messages.filter { $0.kind != .alert }.flatMap { later in
             Set(later.references).subtracting([later.identifier]).sorted().flatMap { names[$0] ?? [] }
@@ -121,11 +121,11 @@ struct AlertLineage {
     /// Returns the reason why a cancellation or an update does not end a message that it refers to. `nil` if it does.
     private func unused(_ later: AlertMessage, of message: AlertMessage) -> String? {
         let name = Self.shown(message)
-        let start =
-            later.kind == .cancel ? "the cancellation of \(name) does not count" : "the update of \(name) does not replace it"
-        if !later.isFromSender(of: message) { return start + ": it is from another sender (\(Self.shown(later)))" }
-        if later.sent < message.sent { return start + ": it was sent before the warning" }
-        if !later.isSent(by: now) { return start + " yet: it is dated \(later.sent.formatted(.iso8601))" }
+        let (what, effect) = later.kind == .cancel ? ("cancellation", "count") : ("update", "replace the warning")
+        let start = "the \(what) of \(name) does not \(effect)"
+        if !later.isFromSender(of: message) { return start + ": the \(what) is from another sender (\(Self.shown(later)))" }
+        if later.sent < message.sent { return start + ": the \(what) was sent before the warning" }
+        if !later.isSent(by: now) { return start + " yet: the \(what) is dated \(later.sent.formatted(.iso8601))" }
         return nil
     }
 
