@@ -176,7 +176,9 @@ import UserNotifications
             try submitWork { ($0.requiresNetworkConnectivity, $0.requiresExternalPower) = (true, true) }
             try await driver.setConditions { $0.isNetworkAvailable = true }
             let error = await #expect(throws: NothingIsLaunched.self) { try await driver.advanceToNextLaunch() }
-            #expect(error?.description.contains("work (processing, 0 failures); network there, external power gone") == true)
+            #expect(
+                error?.description.contains("work (processing, 0 failures); network available, external power not connected")
+                    == true)
             try await driver.setConditions { $0.isOnExternalPower = true }
             #expect(driver.ledger.running.map(\.identifier) == ["work"])
         }

@@ -40,10 +40,10 @@ extension ConditionVerdict.Name {
         case .lowPowerMode: "power saving"
         case .networkAfterSleep: "network after sleep"
         case .backoff: "pause"
-        case .notRunning: "not running"
-        case .turn: "turn"
-        case .room: "room"
-        case .systemWake: "wakes the machine"
+        case .notRunning: "launch"
+        case .turn: "start"
+        case .room: "limit"
+        case .systemWake: "waking the machine"
         }
     }
 

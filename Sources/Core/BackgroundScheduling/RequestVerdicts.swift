@@ -100,9 +100,11 @@ extension RequestLife {
                 }
             add(.backoff, met: delay.until <= now, reason, "the delay after the last attempt has passed", metAt: delay.until)
         }
-        if case .serving = phase { add(.notRunning, "running now") }
+        if case .serving = phase { add(.notRunning, "the launch runs now") }
         let turn = world.nextStart(now: now)
-        if turn > now, verdicts.allSatisfy(\.met) { add(.turn, "another launch began a moment ago", metAt: turn) }
+        if turn > now, verdicts.allSatisfy(\.met) {
+            add(.turn, "waiting a moment, because another launch has just begun", metAt: turn)
+        }
         return verdicts
     }
 }

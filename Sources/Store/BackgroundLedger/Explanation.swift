@@ -41,7 +41,8 @@ package struct Explanation {
         guard request.wakesSystem else { return nil }
         if let obstacle = alarm?.obstacle {
             return ConditionVerdict(
-                name: .systemWake, met: false, detail: "it runs late if the machine sleeps: \(obstacle.words)", metAt: nil)
+                name: .systemWake, met: false, detail: "the request runs late if the machine sleeps: \(obstacle.words)",
+                metAt: nil)
         }
         let isSet = alarm?.alarm != nil
         let detail = isSet ? "an alarm is set" : "no alarm is set: no alarm is due, or no agent has checked this yet"

@@ -72,7 +72,7 @@ final class FileChooserPortal {
         request = try Self.object("org.freedesktop.portal.FileChooser").call(
             "OpenFile", Self.question(title), on: connection, seconds: 30
         ) { Self.text(of: $0, type: "(o)") }
-        guard let request else { return .unavailable("the portal's reply has another type") }
+        guard let request else { return .unavailable("the portal's reply has an unexpected type") }
         choice = responses[request]
         if choice == nil { g_main_loop_run(loop) }
         return choice ?? .unavailable("the portal ended")
@@ -103,7 +103,7 @@ final class FileChooserPortal {
     /// Reads a response, `(ua{sv})`. The code 0 is a choice, and 1 is a cancellation by the user.
     private static func read(_ parameters: OpaquePointer) -> Choice {
         guard String(cString: g_variant_get_type_string(parameters)) == "(ua{sv})" else {
-            return .unavailable("the portal's reply has another type")
+            return .unavailable("the portal's reply has an unexpected type")
         }
         let code = g_variant_get_child_value(parameters, 0)
         let results = g_variant_get_child_value(parameters, 1)

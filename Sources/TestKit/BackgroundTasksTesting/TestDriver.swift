@@ -326,11 +326,11 @@ public struct NothingIsLaunched: Error, CustomStringConvertible {
             return "\(request.id) (\(request.kind.rawValue), \(request.failures) failures\(date))"
         }
         let state =
-            "network \(conditions.isNetworkAvailable ? "there" : "gone"), "
-            + "external power \(conditions.isOnExternalPower ? "there" : "gone")"
+            "network \(conditions.isNetworkAvailable ? "available" : "not available"), "
+            + "external power \(conditions.isOnExternalPower ? "connected" : "not connected")"
         let isFar = waiting.contains { $0.earliestBegin.map { $0 > now } ?? false }
         let hint = isFar ? " (code that calls Date() for it needs TestDriver.run with `dates: .realClock`)" : ""
-        return "nothing is launched: " + (names.isEmpty ? "no request waits" : names.joined(separator: ", ")) + "; " + state
+        return "no launch begins: " + (names.isEmpty ? "no request waits" : names.joined(separator: ", ")) + "; " + state
             + "; the clock shows \(now.formatted(.iso8601))" + hint
     }
 }

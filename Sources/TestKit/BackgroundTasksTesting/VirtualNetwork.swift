@@ -149,7 +149,10 @@ public final class VirtualNetwork: Sendable {
         guard
             let server,
             let exchange = server.begin(method: request.method, target: target, headers: headers)
-        else { return unknown(request, server == nil ? "no server was made for \(name)" : "no route was made for it") }
+        else {
+            return unknown(
+                request, server == nil ? "no server was made for \(name)" : "the virtual server has no route for this request")
+        }
         return .exchange(exchange, server)
     }
 

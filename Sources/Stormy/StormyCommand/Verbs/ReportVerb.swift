@@ -100,7 +100,8 @@ struct ReportVerb: AsyncParsableCommand {
             : !life.isOpen(now: AppRuntime.shared.now)
                 ? "over"
                 : isHidden
-                    ? "expected, not seen" : life.isShown ? "expected, shown" : "expected, not shown yet"
+                    ? "expected, but do not disturb hides the notification"
+                    : life.isShown ? "expected, shown" : "expected, not shown yet"
         return ReportPage.Storm(
             place: place?.name ?? "a place that was removed",
             time: StormText.span(
