@@ -160,7 +160,7 @@ extension EndToEnd {
             try home.waitForEnded("urlSession")
             #expect(server.requests(matching: Weather.path).map { $0["Range"] } == [nil, nil])
             let detail = try home.rows("history").last { $0["kind"] as? String == "urlSession" }?["detail"] as? String
-            #expect(detail?.contains("started over: no validator") == true)
+            #expect(detail?.contains("started over: the server sent no usable validator") == true)
             try await expectReportedOnce(home, history: ["appRefresh expired", "urlSession completed"])
         }
 

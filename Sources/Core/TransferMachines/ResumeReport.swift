@@ -2,13 +2,13 @@
 package enum ResumeReport: Codable, Equatable, Sendable, CustomStringConvertible {
     /// The reason why earlier bytes are not used.
     package enum Reason: String, Codable, Sendable {
-        case noValidator = "no validator"
+        case noValidator = "the server sent no usable validator (ETag or Last-Modified)"
         case changed = "the file changed"
         case rangeIgnored = "the server sent the complete file"
-        case badPart = "the server's part does not fit"
-        case notSatisfiable = "the server has no such part"
+        case badPart = "the part that the server sent does not fit"
+        case notSatisfiable = "the server does not have the requested part"
         case otherAddress = "another address responded"
-        case damaged = "the digest did not match"
+        case damaged = "the digest of the file did not match"
         case notResumable = "this request cannot be resumed"
     }
 
