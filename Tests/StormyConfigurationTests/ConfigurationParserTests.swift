@@ -240,7 +240,7 @@ private func message(_ text: String) -> String? {
         #expect(message("[upload.destinations.home]\nkind = 'put'\nurl='http://u:secret@'")?.contains("secret") == false)
         #expect(
             message("[upload.destinations.home]\nkind = 'put'\nurl='http://a'\npassword='x'\npassword_file='y'")?.contains(
-                "keep one") == true)
+                "remove one of these") == true)
     }
 
     /// In these lines an assertion of the library fails, which would end the process. An assertion does not report a place, so

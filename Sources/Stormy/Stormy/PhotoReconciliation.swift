@@ -53,7 +53,7 @@ package struct PhotoReconciliation {
             for path in away { sentences.append("\(path): not sent yet, because the file cannot be read now: connect its drive") }
             for path in replaced {
                 sentences.append(
-                    "\(path): not sent, because another file has this path now. To send the other file, upload it again")
+                    "\(path): not sent, because another file has this path now. To send the new file, run stormy upload again")
             }
             for path in lost {
                 sentences.append("\(path): not sent: the file and its queued copy are missing")

@@ -50,7 +50,7 @@ struct WakeExamination {
     }
 
     static func giver(_ version: Int?) -> String {
-        "systemd \(firstVersion) and later grant the capability to user services that request it"
+        "systemd \(firstVersion) and later grant CAP_WAKE_ALARM to user services that request it"
             + (version.map { "; this is systemd \($0)" } ?? "")
     }
 
