@@ -374,6 +374,41 @@ extension EndToEnd {
             #expect(try Self.digests(in: nginx.photos) == wanted)
         }
 
+        /// A stopped process holds the store while the user chooses, for longer than the time of the launch.
+        @Test func `photos that are chosen while the store is locked are uploaded later`() async throws {
+            let desktop = try Desktop()
+            let nginx = try Nginx()
+            let server = try await FaultyServer.start()
+            Weather.serve(.json(Weather.forecast()), on: server)
+            let home = try Home(server: server, desktop: desktop, budget: 2, extra: Self.destination(nginx.url + "photos/"))
+            let source = home.folder.appendingPathComponent("camera")
+            let wanted = try Self.makePhotos(2, in: source)
+            try home.installChooser("ls -d '\(source.path)'/*")
+            try home.prepareAddPhoto(on: desktop)
+            let holder = try home.stopAWriter(of: "data/stormy/stormy.sqlite")
+            try desktop.press("Add photo")
+            try home.waitForEnded("notificationResponse")
+            holder.end(SIGKILL)
+            try home.wait("the photos") {
+                try $0.transfers().filter { $0.kind == .upload && $0.state == .completed }.count == 2 ? true : nil
+            }
+            #expect(try Self.digests(in: nginx.photos) == wanted)
+        }
+
+        /// Photos of a card that the user removed while the launch copied them.
+        @Test func `chosen photos that are missing are named in one notification`() async throws {
+            let desktop = try Desktop()
+            let server = try await FaultyServer.start()
+            Weather.serve(.json(Weather.forecast()), on: server)
+            let home = try Home(server: server, desktop: desktop, extra: Self.destination("http://127.0.0.1:1/photos/"))
+            try home.installChooser("for number in 1 2 3 4 5; do echo /missing/$number.jpg; done")
+            try home.pressAddPhoto(on: desktop)
+            try home.waitForEnded("notificationResponse")
+            #expect(desktop.listen(for: 2) == ["Storm expected in Here", "5 photos not queued"])
+            let log = try String(contentsOf: home.directories.agentLog, encoding: .utf8)
+            for number in 1...5 { #expect(log.contains("/missing/\(number).jpg"), "\(log)") }
+        }
+
         /// A chooser that fails is not a cancelled choice.
         @Test(arguments: ["kill -SEGV $$", "exit 127", "echo 'cannot open display: :7' >&2; exit 1"])
         func `a chooser that fails is notified`(_ script: String) async throws {

@@ -277,7 +277,9 @@ private let part = ["Content-Range": "bytes 40-99/100", "ETag": "\"1\"", "Conten
         var weak = DownloadMachine(request: TransferRequest(url: url), partial: nil)
         let command = attempt(&weak, head(200, ["ETag": "W/\"1\""]), failure: .connectionLost, durable: 40).1
         guard case .restart = command else { Issue.record("\(command)"); return }
-        #expect(weak.partial == nil && weak.report.description == "started over: the server sent no usable validator (ETag or Last-Modified)")
+        #expect(
+            weak.partial == nil
+                && weak.report.description == "started over: the server sent no usable validator (ETag or Last-Modified)")
     }
 
     @Test(arguments: [

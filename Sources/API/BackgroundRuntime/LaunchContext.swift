@@ -200,9 +200,9 @@ package final class LaunchContext: Sendable {
         DurableWrites.shared.commit("the delivery in launch \(id)", acknowledgement)
     }
 
-    /// Acknowledges deliveries at once from now on. Call it if the app began a background transfer in this launch, because the app
-    /// would begin the transfer again if all events were delivered again. An upload with a submission key is an exception. Also call it if the time of the launch ended before all
-    /// events were delivered.
+    /// Acknowledges deliveries at once from now on. Call this method if the app began a background transfer in this launch, because
+    /// the app would begin the transfer again if all events were delivered again. An upload with a submission key is an exception.
+    /// Also call this method if the time of the launch ended before all events were delivered.
     ///
     /// - Parameter recorded: the number of deliveries that ``recordDeliveries(in:)`` recorded.
     package func acknowledgeAtOnce(recorded: Int = 0) {

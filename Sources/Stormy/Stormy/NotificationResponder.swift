@@ -19,48 +19,85 @@ final class NotificationResponder: UNUserNotificationCenterDelegate, Sendable {
 
     private func addPhoto(storm: Int64?, from notification: String) async {
         let settings = StormySettings.current
-        guard let destination = settings.destination else {
-            let way = "`stormy upload FILE` shows how."
-            let missing =
-                settings.destinations.isEmpty
-                ? ("No upload destination", "Add an upload destination to the configuration first: \(way)")
-                : ("No upload destination", "Choose the default upload destination in the configuration first: \(way)")
-            let (title, text) = settings.destinationTrouble.map { ("The photo cannot be added now", $0) } ?? missing
-            await show(title, text)
-            let hasChosen = (try? StormyStore.open().rememberedChoice(for: notification)) ?? nil
+        let earlier = (try? StormyStore.open().rememberedChoice(for: notification)) ?? nil
+        let chosen = earlier?.destination.map { settings.destination(for: $0) }
+        guard let destination = chosen ?? settings.destination else {
+            let text =
+                settings.destinationTrouble
+                ?? (chosen != nil
+                    ? "The destination of the chosen photos is not in the configuration any more."
+                    : settings.destinations.isEmpty
+                        ? "Add an upload destination to the configuration first: `stormy upload FILE` shows how."
+                        : "Choose the default upload destination in the configuration first: `stormy upload FILE` shows how.")
+            if LaunchContext.current?.repetitions ?? 0 == 0 {
+                await show(settings.destinationTrouble == nil ? "No upload destination" : "The photo cannot be added now", text)
+            }
             // The response is delivered again later.
-            if settings.destinationTrouble != nil || hasChosen != nil { BGTaskScheduler.shared.abandonCurrentLaunch(text) }
+            if settings.destinationTrouble != nil || earlier != nil { BGTaskScheduler.shared.abandonCurrentLaunch(text) }
             return
         }
         do {
             let store = try StormyStore.open()
-            guard let files = try await choice(for: notification, store) else { return }
+            guard var files = try await choice(for: notification, destination, store) else { return }
             let location = LocationDecision(option: nil, destination: destination, configuration: settings.keepsLocation)
             let order = PhotoUploads.BatchOptions(to: destination, location: location, storm: storm, tells: true)
             var report = ChoiceReport()
-            for (index, file) in files.enumerated() {
-                add(file, order, store, &report)
-                let rest = Array(files[(index + 1)...])
-                // The next launch tries the failed files again. Without the list it tries all files again.
-                try? store.rememberChoice(report.failed + rest, for: notification)
-                if Task.isCancelled, !rest.isEmpty { return }
+            while true {
+                report.waiting = []
+                for (index, file) in files.enumerated() {
+                    add(file, order, store, &report)
+                    let rest = Array(files[(index + 1)...])
+                    // Without the current list, the next launch tries more files again.
+                    let left = report.failed + report.waiting.map(\.file) + rest
+                    try? store.rememberChoice(left, to: destination, for: notification)
+                    if Task.isCancelled, !rest.isEmpty { return }
+                }
+                if report.waiting.isEmpty { break }
+                do {
+                    try await Task.sleep(for: .seconds(1))
+                } catch {
+                    // The next launch continues with the remaining files.
+                    guard LaunchContext.current?.repetitions == 0 else { return }
+                    let (title, sentences) = report.waitingNotification
+                    return await logging(title) { try await ActionNotification.show(title, sentences: sentences) }
+                }
+                files = report.waiting.map(\.file)
             }
             for (title, sentences) in report.notifications {
                 sentences.forEach { logError("\(title): \($0)") }
                 await logging(title) { try await ActionNotification.show(title, sentences: sentences) }
             }
-            try store.rememberChoice([], for: notification)
+            try store.rememberChoice([], to: destination, for: notification)
         } catch {
-            await show("Photo not queued", StormyStoreError.words(for: error))
+            await giveUpLater("Photo not queued", StormyStoreError.words(for: error))
         }
+    }
+
+    /// The number of launches in a row that a fault may end. The user receives its text in the last launch.
+    private static let patience = 6
+
+    private static var isLastTry: Bool { LaunchContext.current?.repetitions ?? patience >= patience - 1 }
+
+    /// Lets a later launch deliver the response again. Shows the text in the last of these launches.
+    private func giveUpLater(_ title: String, _ text: String) async {
+        if Self.isLastTry { return await show(title, text) }
+        BGTaskScheduler.shared.abandonCurrentLaunch(text)
     }
 
     /// The chosen files that were not queued.
     private struct ChoiceReport {
+        /// The files that cannot be queued at all.
         var failed: [URL] = []
+        /// The files that are added again, and the reasons.
+        var waiting: [(file: URL, reason: String)] = []
         private var sentences: [(one: String, many: String, sentence: String)] = []
 
         mutating func add(_ one: String, _ many: String, _ sentence: String) { sentences.append((one, many, sentence)) }
+
+        var waitingNotification: (title: String, sentences: [String]) {
+            let title = waiting.count == 1 ? "Photo waits" : "\(waiting.count) photos wait"
+            return (title, waiting.map { "\($0.file.lastPathComponent) is not queued yet: \($0.reason)" })
+        }
 
         /// One notification for each kind of result: its title and its sentences.
         var notifications: [(title: String, sentences: [String])] {
@@ -74,16 +111,25 @@ final class NotificationResponder: UNUserNotificationCenterDelegate, Sendable {
 
     /// Returns the files that the user chose. The choice may be from a launch that ran out of time while copying. `nil` if nothing was
     /// chosen.
-    private func choice(for notification: String, _ store: StormyStore) async throws -> [URL]? {
-        if let files = try store.rememberedChoice(for: notification) { return files }
+    private func choice(
+        for notification: String, _ destination: PhotoDestination, _ store: StormyStore
+    ) async throws -> [URL]? {
+        if let earlier = try store.rememberedChoice(for: notification) { return earlier.files }
         // A choice in the window of a process that was killed would be lost.
         if let chooser = try store.openChooser(for: notification), chooser.isAlive { kill(chooser.pid, SIGTERM) }
         defer { try? store.setOpenChooser(nil, for: notification) }
         do {
             let paths = try await PhotoChoice.choosePhotos { try? store.setOpenChooser($0, for: notification) }
             guard let files = paths?.map({ URL(fileURLWithPath: $0) }) else { return nil }
-            // Without the list, a launch that runs out of time asks the user again.
-            try? store.rememberChoice(files, for: notification)
+            // Another process may be writing. Without the list, the next launch has to ask the user again.
+            while !Task.isCancelled {
+                do {
+                    try store.rememberChoice(files, to: destination, for: notification)
+                    break
+                } catch {
+                    try? await Task.sleep(for: .seconds(1))
+                }
+            }
             return files
         } catch let failure as PhotoChoice.Failure {
             await show("Add a photo", failure.description)
@@ -91,9 +137,9 @@ final class NotificationResponder: UNUserNotificationCenterDelegate, Sendable {
         }
     }
 
+    /// Queues a photo. A file that cannot be read does not prevent the other files from being added.
     private func add(_ file: URL, _ order: PhotoUploads.BatchOptions, _ store: StormyStore, _ report: inout ChoiceReport) {
         let name = file.lastPathComponent
-        // A file that cannot be read does not prevent the other files from being added.
         do {
             switch try PhotoUploads(store: store).add(file, order) {
             case .held(_, let reason): report.add("Photo held back", "photos held back", "\(name): \(reason)")
@@ -105,8 +151,23 @@ final class NotificationResponder: UNUserNotificationCenterDelegate, Sendable {
             case .queued: break
             }
         } catch {
+            let reason = StormyStoreError.words(for: error)
+            if !Self.isFinal(error, file), !Self.isLastTry { return report.waiting.append((file, reason)) }
             report.failed.append(file)
-            report.add("Photo not queued", "photos not queued", "\(name): \(StormyStoreError.words(for: error))")
+            report.add("Photo not queued", "photos not queued", "\(name): \(reason)")
+        }
+    }
+
+    /// Returns whether the fault stays. A file can be unreadable for a moment, and another process can be writing.
+    private static func isFinal(_ error: any Error, _ file: URL) -> Bool {
+        switch PathStatus.at(file.path) {
+        case .absent: return true
+        case .found(let information) where information.st_mode & S_IFMT != S_IFREG: return true
+        default: break
+        }
+        return switch error {
+        case PhotoUploadError.addressIsTaken, PhotoUploadError.isOwnFile, PhotoUploadError.isNoPhoto: true
+        default: false
         }
     }
 
@@ -150,9 +211,13 @@ final class NotificationResponder: UNUserNotificationCenterDelegate, Sendable {
 }
 
 extension StormyStore {
-    /// Returns the files that the user chose at a notification and that are not queued yet.
-    fileprivate func rememberedChoice(for notification: String) throws -> [URL]? {
-        try setting("chosen \(notification)").flatMap { try? JSONDecoder().decode([URL].self, from: Data($0.utf8)) }
+    /// Returns what the user chose at a notification and what is not queued yet.
+    fileprivate func rememberedChoice(for notification: String) throws -> RememberedChoice? {
+        guard let data = try setting("chosen \(notification)").map({ Data($0.utf8) }) else { return nil }
+        let decoder = JSONDecoder()
+        if let choice = try? decoder.decode(RememberedChoice.self, from: data) { return choice }
+        // Earlier versions stored only the files.
+        return (try? decoder.decode([URL].self, from: data)).map { RememberedChoice(files: $0, destination: nil) }
     }
 
     /// The chooser that a launch for this notification opened, if the launch did not see its end.
@@ -166,8 +231,16 @@ extension StormyStore {
         try set("chooser \(notification)", "\(chooser.pid) \(chooser.start)")
     }
 
-    fileprivate func rememberChoice(_ files: [URL], for notification: String) throws {
+    fileprivate func rememberChoice(_ files: [URL], to destination: PhotoDestination, for notification: String) throws {
         guard !files.isEmpty else { return try removeSetting("chosen \(notification)") }
-        try set("chosen \(notification)", String(decoding: JSONEncoder().encode(files), as: UTF8.self))
+        let choice = RememberedChoice(files: files, destination: destination.identity)
+        try set("chosen \(notification)", String(decoding: JSONEncoder().encode(choice), as: UTF8.self))
     }
+}
+
+/// The chosen files that are not queued yet. Another launch continues with them.
+private struct RememberedChoice: Codable {
+    var files: [URL]
+    /// The identity of the destination at the time of the choice.
+    var destination: String?
 }

@@ -70,12 +70,17 @@ final class Home {
 
     /// Shows the notification of a storm and presses its button.
     func pressAddPhoto(on desktop: Desktop) throws {
+        try prepareAddPhoto(on: desktop)
+        try desktop.press("Add photo")
+    }
+
+    /// Shows the notification of a storm.
+    func prepareAddPhoto(on desktop: Desktop) throws {
         try stormy("place", "add", "Here", "1,1", "--no-sync")
         try stormy("schedule")
         try stormy("simulate", "launch", "StormyNoon", "--wait")
         #expect(desktop.listen(for: 1) == ["Storm expected in Here"])
         try waitForQuiet()
-        try desktop.press("Add photo")
     }
 
     /// Installs a chooser that replaces only the choice of the user.
