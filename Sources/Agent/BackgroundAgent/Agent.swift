@@ -9,7 +9,7 @@ import TransferMachines
 ///
 /// The agent uses one thread and one loop. All data that must not be lost when the agent ends is in its database (ledger). The
 /// state of the parts can be derived from the ledger. The parts are values: if a commit fails, the parts keep their state and the
-/// events are handled again. If progress events are repeated, only the latest is kept.
+/// events are handled again. Of several progress events of one attempt, only the latest is kept.
 package final class Agent {
     private let ledger: Ledger
     private let launcher: any Launcher<ProcessIdentity>
@@ -19,7 +19,7 @@ package final class Agent {
     private let disk: DiskWorker
     private let random: () -> Double
     private let log: AgentLog
-    /// Watches a process that waits for the agent's work. Returns `false` if the process has already ended.
+    /// Starts to watch an app's process that waits for the agent's work. Returns `false` if the process has already ended.
     private let watchProcess: (ProcessIdentity) -> Bool
     /// Posts an event to this agent, from any thread.
     private let post: @Sendable (AgentEvent) -> Void
@@ -46,17 +46,17 @@ package final class Agent {
             ClockReading(of: host, zone: host.zone()), activation: Activation(isAvailable: ports.activator != nil))
     }
 
-    /// The state that decides how long the agent runs.
+    /// The part of the agent that decides how long the agent runs.
     package var lifetime: Lifetime { parts.lifetime }
 
-    /// The files whose change ends a pause after failed launches, as the app specified them.
+    /// The files that the app specified. A change of such a file ends the pause after failed launches.
     package var watchedFiles: [String] { parts.passScope.settings.watchedFiles ?? [] }
 
     /// Continues the agent, because new work arrived after all work was complete.
     package func continueWork() { parts.lifetime.continueWork() }
 
     /// Requests the next start of the agent, if the agent exits while work is unfinished. Returns `false` if the request is
-    /// refused. In this case the agent continues.
+    /// refused. After a refusal the agent continues.
     package func armActivation() -> Bool {
         guard case .finished(.away(_, let until)) = parts.lifetime, let activator = ports.activator else { return true }
         do throws(ActivationFailure) {
@@ -71,7 +71,7 @@ package final class Agent {
         }
     }
 
-    /// Returns `true` if no operation is running that another agent would have to continue.
+    /// Returns `true` if this agent may be replaced now: no operation is running that the next agent would have to continue.
     package func isAtRest() throws(StoreError) -> Bool {
         guard parts.attempts.isEmpty, !parts.planner.isShowing else { return false }
         return try ledger.read { try $0.liveLaunches().isEmpty }
@@ -114,8 +114,8 @@ package final class Agent {
     /// - Throws: ``StoreError`` if the commit failed. The next turn handles the same events again.
     package func turn() throws(StoreError) -> Date? {
         var wake: Date?
-        // `true` if the pass before changed rows. Another pass is needed then, because the agent's own commits do not wake it. Also, an
-        // earlier part of a pass may have to handle rows that a later part wrote.
+        // `true` if the pass before changed rows. After such a pass another pass is needed, because the agent's own commits do not
+        // wake it. Also, an earlier part of a pass may have to handle rows that a later part wrote.
         var isFollowUp = false
         for _ in 0..<100 {
             let look = try runPass()
@@ -267,7 +267,7 @@ package final class Agent {
         let mayReplace: Bool
         do throws(StoreError) {
             let transfer = try ledger.read { try $0.transfer(id) }
-            // If the transfer was cancelled in the meantime, its file must not appear.
+            // If the transfer was cancelled after the commit, the file of the transfer must not appear.
             guard let transfer, transfer.state == .running, transfer.isFinishing else { return receive(.filePlaced(id, nil)) }
             let isTheOne = transfer.replacedFile.map { $0 == FileIdentity(whole.path)?.text } ?? true
             mayReplace = transfer.destination == nil || transfer.mayReplace && isTheOne
@@ -280,11 +280,11 @@ package final class Agent {
         var giving =
             FileName.objection(to: part, whole, sight, disk.calls)
             ?? FileName.rename(part, whole, replacing: mayReplace, disk.calls)
-        // Another file may have got the part's name in between.
+        // Another program may have put another file at the part's path before the file was renamed.
         if giving == .given, let placed = FileVersion.named(whole.path, disk.calls), !placed.isStill(sight.ofContent) {
             giving = .changed
         }
-        // A temporary error is retried later: then the proof finds that the file has its name.
+        // After a temporary error the step is repeated later. The proof then finds that the file has its final name.
         if giving == .given, let trouble = FileName.sync(folder: whole.deletingLastPathComponent().path, disk.calls) {
             giving = .failed(trouble)
         }

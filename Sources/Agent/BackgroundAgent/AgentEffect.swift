@@ -20,19 +20,19 @@ enum AgentEffect: Equatable {
     case stopAttempt(Int64)
     /// Checks a file again that an earlier agent had proven.
     case checkProof(Int64, FileProof.Expectation)
-    /// Gives a complete file its name if it is still the file that was proven.
+    /// Gives a complete file its final name, if the file has not changed since its content was verified.
     case placeFile(Int64, part: URL, whole: URL, FileVersion)
     /// Removes the server's data of a cancelled upload if the server can be reached now.
     case tidyServer(WireRequest, AttemptID)
     case removeFile(URL)
     case removeOrphans
-    /// - Parameter of: the server that gave the number.
+    /// - Parameter of: the notification server that assigned the number `replacing`.
     case present(Notice, replacing: UInt32?, of: String?)
     case withdraw(identifier: String, serverID: UInt32, of: String?)
     /// Receives the button presses of a notification again.
     case adoptNotification(identifier: String, serverID: UInt32, of: String?)
     case showBadge(Int)
-    /// Checks whether the notification server answers.
+    /// Checks whether the notification server responds.
     case askServer
     case watchProcess(ProcessIdentity)
     case sessionChanged(SessionEnvironment?)
@@ -43,7 +43,7 @@ enum AgentEffect: Equatable {
     case allowSleep
     case suspendMachine
 
-    /// `true` if performing the effect makes no other work due.
+    /// `true` if performing the effect makes no work due except work of transfers.
     var isOfTransfersAlone: Bool {
         switch self {
         case .startAttempt, .stopAttempt, .tidyServer, .removeFile, .removeOrphans: true

@@ -26,7 +26,7 @@ package enum AgentEvent: Sendable {
     case launchFailed(Int64, reason: String)
     case launchEnded(Int64, ProcessEnd)
     case processEnded(ProcessIdentity)
-    /// A download continues at an offset, or all its received bytes are on the disk. This is written to the ledger for other
+    /// A download continues at an offset, or all received bytes are on the disk. The progress is written to the ledger for other
     /// processes.
     case attemptMoved(AttemptID)
     /// An attempt at a download ended. Its received bytes are on the disk, and a complete file was hashed.
@@ -37,12 +37,12 @@ package enum AgentEvent: Sendable {
     case attemptStopped(AttemptID)
     /// The result of the check of a file that an earlier agent had verified.
     case proofChecked(Int64, FileProof.Finding)
-    /// A complete file was renamed to its final name, or could not be renamed. `nil` if the file was not needed any more and was
-    /// not renamed.
+    /// A complete file was renamed to its final name, or could not be renamed. The result is `nil` if the file was not needed any
+    /// more and was not renamed.
     case filePlaced(Int64, FileName.NamingResult?)
     /// The app's executable is missing.
     case appIsMissing(AppIsMissing)
-    /// A file that the app specified has changed, or another file in the same folder.
+    /// A file that the app specified has changed, or another file in the folder of such a file.
     case filesChanged
     /// The process received SIGTERM or SIGINT.
     case stopRequested

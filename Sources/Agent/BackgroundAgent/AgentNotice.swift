@@ -11,7 +11,7 @@ struct AgentNotice: Equatable {
 
     /// The prefix of the identifiers. A press on such a notification launches no app.
     static let prefix = NotificationRecord.agentPrefix
-    /// The number of seconds after which a cause that lasts or occurs again is shown again.
+    /// The number of seconds after which a notification is shown again if its cause continues or returns.
     static let silence: Double = 86_400
 
     var identifier: String { Self.prefix + cause }
@@ -26,10 +26,11 @@ struct AgentNotice: Equatable {
 extension AgentNotice {
     private static func name(of host: String) -> String { host.split(separator: "/").last.map(String.init) ?? host }
 
-    /// Returns `true` if the notification reports that transfers to a host wait. The report is outdated when data has arrived.
+    /// Returns `true` if the notification reports that transfers to a host wait. The notification is outdated when data from the
+    /// host has arrived.
     static func suspects(_ notice: NotificationRecord, host: String) -> Bool { suspectedHost(of: notice) == name(of: host) }
 
-    /// Returns the host without its scheme; `nil` if the notification has another cause.
+    /// Returns the host that the notification is about, without the scheme. Returns `nil` if the notification has another cause.
     fileprivate static func suspectedHost(of notice: NotificationRecord) -> String? {
         for suspicion in TransferTrouble.Suspicion.allCases where notice.identifier.hasPrefix("\(prefix)\(suspicion.rawValue).") {
             return String(notice.identifier.dropFirst("\(prefix)\(suspicion.rawValue).".count))
@@ -37,7 +38,8 @@ extension AgentNotice {
         return nil
     }
 
-    /// Creates a notification that something between this computer and a server is wrong, and that transfers wait for a change.
+    /// Creates a notification about a problem between this computer and a server, for example a captive portal. Transfers wait
+    /// until the problem ends.
     init(_ suspicion: TransferTrouble.Suspicion, host: String, message: String, now: Date) {
         let name = Self.name(of: host)
         cause = "\(suspicion.rawValue).\(name)"
@@ -73,7 +75,8 @@ package struct AppIsMissing: Error, Equatable, CustomStringConvertible {
 extension AgentNotice {
     private static let missing = "missing."
 
-    /// Returns `true` if the notification reports that an app cannot be started. The report is outdated after a successful start.
+    /// Returns `true` if the notification reports that an app cannot be started. The notification is outdated after a successful
+    /// start of the app.
     static func reportsMissingApp(_ notice: NotificationRecord) -> Bool { notice.identifier.hasPrefix(prefix + missing) }
 
     init(_ missing: AppIsMissing) {
@@ -95,8 +98,8 @@ extension Pass {
         try transaction.addNotification(notice.identifier, notice.content, dueAt: nil, now: now)
     }
 
-    /// Withdraws the reports of waiting hosts if no transfer waits there any more, because the transfers were cancelled or held. The next
-    /// transfer that waits is reported again.
+    /// Withdraws the notification about a host if no transfer waits for the host any more, because the transfers were cancelled or
+    /// held. The next transfer that waits for the host is reported again.
     mutating func withdrawSuspicions() throws {
         let transaction = transaction
         try retract { notice in

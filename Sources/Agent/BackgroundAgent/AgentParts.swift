@@ -3,7 +3,8 @@ import BackgroundScheduling
 import Foundation
 import TransferMachines
 
-/// The agent's state in memory. Each fact belongs to one part. This type has the order in which the parts record and plan.
+/// The agent's state in memory. Each fact belongs to one part. This type defines the order in which the parts record events and
+/// plan effects.
 struct AgentParts {
     var time: TimeWatch
     var passScope = PassScope()
@@ -29,17 +30,17 @@ struct AgentParts {
 
     /// Makes all decisions of one transaction, in this order.
     mutating func planEverything(_ heard: [AgentEvent], living: Set<Int64>, _ pass: inout Pass) throws {
-        // Checks if this agent may continue. Checked inside the transaction, because the change notification arrives before a commit is
-        // visible, and no other notification may follow for hours.
+        // Checks if this agent may continue, or if a newer version changed the ledger. Checked inside the transaction, because the
+        // change notification arrives before a commit is visible, and no other notification may follow for hours.
         try noticeNewerVersion(&pass)
-        // Before any time budget is checked: a clock that jumped must not end a budget.
+        // The clocks are checked before any time budget, because a clock that jumped must not end a budget.
         try checkClocks(&pass)
         for event in heard { try handle(event, &pass) }
         if try watchedProcesses.readSessionEnvironment(&pass) { planner.tryAgain() }
         // A command may begin or end a launch, which is then supervised below.
         try answerQuestions(&pass)
-        // Ended launches come before budgets, so that they are not warned. They come before requests, because they make room, and their
-        // requests become due again.
+        // Ended launches are handled before time budgets, so that no ended launch receives a warning. They are handled before
+        // requests, because an ended launch makes room for another launch, and its request becomes due again.
         try launches.adoptLate(&pass, living: living)
         try ContinuedWork.dropOrphans(pass, watchedProcesses)
         try launches.endContinued(pass, watchedProcesses)
@@ -48,23 +49,24 @@ struct AgentParts {
         try watchedProcesses.plan(&pass)
         // Planned before the requests: if the clock was set, a request that was due by the old clock may not be due any more.
         try time.plan(&pass)
-        // Before requests: work that the machine was woken for begins when the sleep is delayed.
+        // Sleep is delayed before requests are handled, so that the machine stays awake for the work that it was woken for.
         try wakes.tick(&pass)
         if lifetime.beginsWork {
             if !wakes.holdsWork { try DueRequests.plan(&pass, conditions, time) }
             try ContinuedWork.plan(&pass)
             try TimeChanges.plan(&pass)
             try planAttempts(&pass)
-            // After the attempts: results of attempts that just ended are delivered.
+            // Deliveries are planned after the attempts, so that results of attempts that just ended are delivered.
             try Deliveries.plan(&pass, moving: attempts.movingSessions)
-            // After the attempts: cancelled or held transfers wait for nothing.
+            // Withdrawn after the attempts are planned, because a transfer that was just cancelled or held does not wait for a host
+            // any more.
             try pass.withdrawSuspicions()
         }
         // The rows of a newer version may have another meaning.
         if !lifetime.isSuperseded { try planner.plan(&pass, isQuitting: lifetime.isQuitting) }
-        // After all work: the machine may sleep again if no work is left.
+        // Planned after all other work, because the machine may sleep again if no work is left.
         try wakes.plan(&pass, hasAttempts: !attempts.isEmpty)
-        // Last, because only now it is known if work is left.
+        // The lifetime of the agent is decided last, because only now it is known if work is left.
         let others = Lifetime.OtherWork(
             hasAttempts: !attempts.isEmpty, answersDue: planner.answersDue(pass.moment), isShowing: planner.isShowing,
             holdsAlarm: wakes.needsAgent, outOfReach: launches.outOfReach)
@@ -81,7 +83,7 @@ struct AgentParts {
             try planAttempts(&pass)
             try Deliveries.plan(&pass, moving: attempts.movingSessions)
         }
-        // After the last attempt the agent may have to exit. The host may also have slept.
+        // A complete pass follows, because the agent may have to exit after the last attempt. The machine may also have slept.
         if attempts.isEmpty || time.mustReplan { passScope.requireFullPass() }
     }
 
@@ -136,7 +138,7 @@ struct AgentParts {
         let change = try time.check(&pass)
         if change.shift != 0 {
             launches.shift(by: change.shift)
-            // An error about a certificate's dates was found at another time.
+            // An attempt that failed because of a certificate's dates used the clock before the change.
             try pass.transaction.retryTransfers(waitingWith: TransferTrouble.recordedClockCodes, now: pass.now)
         }
         if change.shift != 0 { try wakes.resetAlarm(&pass) }
@@ -198,7 +200,7 @@ struct AgentParts {
             try launches.stop(launch, .simulated, &pass)
             return "ended the time of \(question.argument)"
         case .quit:
-            // A signal had stopped this agent, and the command has ended. The user has queued work since then, and needs an agent for it.
+            // The command that stopped this agent has ended. The user has queued work since then, and an agent must do this work.
             if !question.isAwaited(in: pass.directories),
                 try pass.transaction.hasActiveTransfers() || pass.transaction.hasRequests()
             {

@@ -8,14 +8,15 @@ package struct AgentPorts {
     package var transport: any Transport
     package var presenter: any Presenter
     package var conditions: any ConditionsSource
-    /// Starts the agent again after its exit. `nil` if this is not possible. In this case the agent runs while work is unfinished.
+    /// Starts the agent again after its exit. `nil` if no program can start the agent again. Without an activator the agent runs
+    /// while work is unfinished.
     package var activator: (any AgentActivator)?
     /// Wakes the machine. `nil` if the machine cannot be woken.
     package var wakeClock: (any WakeClock)?
     /// Controls sleep. `nil` if the machine has no sleep manager.
     package var sleepManager: (any SleepManager)?
-    /// Called at the start and after each change, with the user's session that commands reported, or `nil` if no command has
-    /// reported a session yet.
+    /// Called at the agent's start and after each change of the session. Receives the user's session that commands reported, or
+    /// `nil` if no command has reported a session yet.
     package var sessionChanged: @Sendable (SessionEnvironment?) -> Void
 
     package init(

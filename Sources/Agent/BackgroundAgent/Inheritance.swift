@@ -26,7 +26,8 @@ struct Inheritance {
                 let commands = try transaction.handle(.agentDied(now: now), &transfer, now: now)
                 left.effects += AgentEffect.removals(commands, of: before, in: directories.spool)
             }
-            // An agent that died after a commit may have left a part next to the user's file. Parts in the spool are found as orphans.
+            // An agent that died after a commit may have left a part next to the user's file. Parts in the spool are removed by
+            // ``removeOrphans(knownTo:)``.
             for place in try transaction.partsBesideDestinations() {
                 left.effects += [.removeFile(place.url), .removeFile(place.other.url)]
             }
@@ -41,13 +42,14 @@ struct Inheritance {
                 if let number = notice.leavingID {
                     left.effects.append(.withdraw(identifier: notice.identifier, serverID: number, of: server))
                 }
-                // New content may be waiting while the old content is on the screen.
+                // A pending notification may still show earlier content on the screen.
                 guard let number = notice.serverID, notice.state == .delivered || notice.state == .pending else { continue }
                 left.effects.append(.adoptNotification(identifier: notice.identifier, serverID: number, of: server))
             }
-            // The agent that watched for its end is gone; the server reports again whether do-not-disturb is on.
+            // The agent that watched for the end of do-not-disturb does not run any more. The notification server reports again
+            // whether do-not-disturb is on.
             try transaction.setFact(.doNotDisturbSince, nil)
-            // A dock may forget the number when the process that sent it ends.
+            // A dock may forget the badge number when the process that sent the number ends.
             try transaction.setFact(.badgeTold, nil)
             let shown = try transaction.endedLaunchesStillShown()
             left.hasShownProgress = !shown.isEmpty
@@ -58,22 +60,22 @@ struct Inheritance {
         }
     }
 
-    /// Called after the effects: the withdrawn progress notifications have left the screen.
+    /// Called after the effects, when the withdrawn progress notifications have left the screen.
     func finish(_ ledger: Ledger) throws(StoreError) {
         if hasShownProgress { try ledger.write { try $0.forgetEndedProgressNotices() } }
     }
 }
 
 extension AppDirectories {
-    /// Removes files in the spool without a row, left by a process that died between writing the file and the row. No living process is
-    /// between these steps while this process holds the lock exclusively.
+    /// Removes files in the spool without a row, left by a process that died between writing the file and the row. While this
+    /// process holds the lock exclusively, no other process is between these two steps.
     ///
     /// A copy of a file to upload is not removed but kept in another folder for a month. The ledger may have been moved away or restored
     /// from a backup, and the original may be gone.
     ///
     /// - Returns: `false` if another process prevented the removal, or if a copy could not be moved. Such files are checked again later.
     func removeOrphans(knownTo ledger: Ledger) -> Bool {
-        // A copy that was not cleaned may be left there.
+        // A crash may have left a copy whose location was not removed yet.
         for place in [spool, state] { HeldFolder.removeAbandoned(prefix: HeldFolder.cleaning, in: place) }
         var isDone = true
         let wasAlone = withUnknownFiles(of: ledger) { names in
@@ -85,8 +87,8 @@ extension AppDirectories {
         return wasAlone && isDone
     }
 
-    /// Removes copies after a month, and another week in which they were known to be old. A clock that was ahead for a while removes
-    /// nothing.
+    /// Removes copies that are older than a month and were first found to be old more than a week ago. Because of the week, a clock
+    /// that was ahead for a while removes no copy.
     ///
     /// A copy's modification time is the time when it was moved here; its access time is the time when it was first found to be old.
     ///

@@ -4,14 +4,14 @@ import TransferMachines
 
 // How a transfer waits, fails and ends, in every part of the agent.
 extension Pass {
-    /// Ends a transfer: its row, its event, its files.
+    /// Ends a transfer: changes the row, creates the event for the app, and removes files that are not needed any more.
     mutating func end(
         _ transfer: inout TransferRecord, as outcome: TransferLife.Outcome, _ reason: TransferLife.Reason? = nil
     ) throws {
         let before = transfer
         let commands = try transaction.handle(.ended(outcome, reason, now: now), &transfer, now: now)
         remove(commands, of: before)
-        // A version that was begun and never committed may have left this file.
+        // A new version that was begun but never committed may have left a part with the other name.
         if outcome == .completed, let other = before.partPlace(in: spool)?.other {
             perform(.removeFile(other.url))
         }
@@ -34,7 +34,8 @@ extension Pass {
     /// Fails a transfer whose file to send cannot be opened. No bytes were sent.
     mutating func failWithoutSource(_ transfer: inout TransferRecord, _ trouble: FileTrouble) throws {
         var trouble = trouble
-        // Only a copy that does not exist, in the folder that it was put into, cannot be sent later.
+        // Only a copy that is missing in the folder that it was put into can never be sent. A copy in another folder may be
+        // available later.
         if trouble == .queuedCopyIsGone, transfer.bodyFile != nil, try !transaction.knows(spool: spool) {
             trouble = .queuedCopyIsElsewhere(spool)
         }

@@ -3,7 +3,7 @@ import BackgroundLedger
 import BackgroundScheduling
 import Foundation
 
-/// The values of the machine's clocks at one time.
+/// The values of all clocks of the machine at one time.
 struct ClockReading {
     /// The wall clock.
     let now: Date
@@ -18,12 +18,12 @@ struct ClockReading {
         self.zone = zone
     }
 
-    /// Returns the wall-clock time of a future time, if the clock is not set until then. Slightly later, so that the time has passed at
-    /// the wake-up.
+    /// Returns the wall-clock time of a future time, if the clock is not set before that time. The result is slightly later, so
+    /// that the time has passed at the wake-up.
     func date(atAwake seconds: Double) -> Date { now.addingTimeInterval(seconds - awake + 0.001) }
 }
 
-/// One pass over the ledger, inside its write transaction. It has the data for the parts' decisions, and the actions after the
+/// One pass over the ledger, inside its write transaction. A pass has the data for the parts' decisions, and the actions after the
 /// commit.
 ///
 /// A pass does not touch files, processes or sockets, because apps wait for this transaction.
@@ -36,7 +36,7 @@ struct Pass {
     let directories: AppDirectories
     /// The actions to perform after the commit of this pass, in this order.
     private(set) var effects: [AgentEffect] = []
-    /// The time of the next pass at the latest; `nil` if time alone makes no pass due.
+    /// The latest time of the next pass; `nil` if time alone makes no pass due.
     private(set) var wake: Date?
     /// The log entries, written after the commit of this pass.
     private(set) var entries: [LogEntry] = []
@@ -71,7 +71,8 @@ struct Pass {
 
     mutating func recordEndedTransfer(_ transfer: TransferRecord) { if let id = transfer.id { endedTransfers.append(id) } }
 
-    /// Returns a random factor, at least 0.2: full jitter alone could allow an attempt without any pause.
+    /// Returns a random factor for pauses. The factor is at least 0.2, because a factor near 0 would allow an attempt without any
+    /// pause.
     func jitter() -> Double { 0.2 + 0.8 * random() }
 }
 
@@ -80,15 +81,15 @@ extension Pass {
         try transaction.handle(event, &request, now: now, in: zone)
     }
 
-    /// Begins a launch: its row now, its process after the commit.
+    /// Begins a launch. The row is written now, and the process is started after the commit.
     mutating func begin(_ launch: LaunchRecord) throws {
         let launch = try transaction.insert(launch)
         guard let id = launch.id else { return }
         perform(.startLaunch(id))
     }
 
-    /// Returns the generation of the next launch; `nil` during a pause, and the pass wakes at its end. A launch that did not handle the
-    /// waiting work has failed: it is repeated with growing pauses, and no work is dropped.
+    /// Returns the generation of the next launch; Returns `nil` during a pause, and the pass wakes at the end of the pause. A
+    /// launch that did not handle the waiting work has failed. The launch is repeated with growing pauses, and no work is dropped.
     ///
     /// - Parameter failures: the earlier launches in a row that failed, newest first.
     mutating func generation(after failures: some Collection<LaunchRecord>) -> Int? {

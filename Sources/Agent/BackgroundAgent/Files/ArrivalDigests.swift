@@ -15,14 +15,14 @@ struct ArrivalDigests: Sendable {
         for algorithm in running.keys { running[algorithm]?.update(bytes) }
     }
 
-    /// Adds a range of an open file. Returns `false` if it cannot be read; `errno` is 0 if the file is too short.
+    /// Adds a range of an open file. Returns `false` if the range cannot be read. `errno` is 0 if the file is too short.
     mutating func update(_ descriptor: Int32, _ range: Range<Int64>, _ calls: FileCalls) -> Bool {
         withUnsafeTemporaryAllocation(byteCount: 1 << 18, alignment: 16) { buffer in
             var position = range.lowerBound
             while position < range.upperBound {
                 let wanted = min(buffer.count, Int(range.upperBound - position))
                 let count = calls.read(descriptor, buffer.baseAddress, wanted, at: position)
-                // The file is shorter than before: the next attempt detects that and fetches the rest again.
+                // The file is shorter than before. The next attempt detects the missing bytes and requests them again.
                 if count == 0 { errno = 0 }
                 guard count > 0 else { return false }
                 update(UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(buffer)[..<count]))

@@ -2,7 +2,7 @@ import Foundation
 import Synchronization
 import TransferMachines
 
-/// Compares the body of a response with a part of an upload's snapshot while it arrives, and stores nothing.
+/// Compares the body of a response with a part of an upload's snapshot while the body arrives. The body is not stored.
 final class ComparisonSink: BodySink {
     private struct State {
         /// The source of the bytes to compare with; `nil` if the body cannot be compared.
@@ -25,7 +25,7 @@ final class ComparisonSink: BodySink {
         _ = try UploadFile(url, size: part.total, calls: calls)
     }
 
-    /// The result so far.
+    /// The result of the comparison of the bytes that have arrived so far.
     var comparison: BodyComparison { state.withLock { $0.comparison } }
 
     func receive(head: ResponseHead) -> Bool {

@@ -13,7 +13,7 @@ final class CopyCheck: DiskWork {
     private struct State {
         var hashed: Int64 = 0
         var digest = RunningDigest()
-        /// `true` if the copy could not be read to its end. Then its digest is unknown.
+        /// `true` if the copy could not be read to its end. The digest of such a copy is unknown.
         var isUnreadable = false
         /// The end of the attempt, which is posted when the digest is computed.
         var heldEnd: WireEnd?
@@ -34,7 +34,7 @@ final class CopyCheck: DiskWork {
         disk.enqueue(self, .more)
     }
 
-    /// The digest; `nil` until the complete copy was read, and if it could not be read.
+    /// The digest; `nil` until the complete copy was read, or if the copy could not be read.
     var sha256: String? { state.withLock { $0.hashed == file.copyBytes ? $0.digest.hex : nil } }
 
     private func isDone(_ state: State) -> Bool { state.isUnreadable || state.hashed == file.copyBytes }
@@ -57,7 +57,7 @@ final class CopyCheck: DiskWork {
 
     /// Handles the end of the attempt's transfer.
     ///
-    /// - Returns: `true` if the digest is known, or not needed. Otherwise `.attemptFinished` is posted when it is computed.
+    /// - Returns: `true` if the digest is known, or not needed. Otherwise `.attemptFinished` is posted when the digest is computed.
     func finish(_ end: WireEnd) -> Bool {
         guard let head = end.head, (200..<300).contains(head.status) else { return true }
         let isHeld = state.withLock { state in

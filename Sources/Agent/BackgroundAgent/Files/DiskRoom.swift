@@ -8,8 +8,8 @@ struct DiskRoom {
     /// The maximum number of bytes of a body without an announced length; `nil` if the length is announced.
     private var endless: Int64?
 
-    /// The maximum number of bytes written between two checks of the disk. Fewer near the limit, because many attempts write between
-    /// checks.
+    /// The maximum number of bytes written between two checks of the disk. The number is smaller if little space is left, because
+    /// other attempts also write between checks.
     private static let step: Int64 = 4 << 20
     private static let sharers: Int64 = 32
     /// The maximum number of bytes of a body without an announced length.
@@ -39,7 +39,8 @@ struct DiskRoom {
             return nil
         }
         guard left >= count else {
-            // A body that may be endless must not keep the disk full until there is room.
+            // A body without an announced length may be endless, so its part must not stay on the full disk until other files are
+            // deleted.
             return FileTrouble(
                 why: "\(FileFault.noRoomReason), except the space that is left for other programs", isPassing: true,
                 isOfNoUse: endless != nil, mayBeEndless: endless != nil)

@@ -4,7 +4,7 @@ import Synchronization
 
 /// A long operation on a file.
 protocol DiskWork: AnyObject, Sendable {
-    /// Runs one turn, which is short enough for other work to wait.
+    /// Runs one turn of the work. A turn is short, because other work waits for its end.
     func work() -> DiskWorker.Rest
 }
 
@@ -13,8 +13,8 @@ protocol DiskWork: AnyObject, Sendable {
 package final class DiskWorker: @unchecked Sendable {  // because the condition's lock guards the queue
     package static let shared = DiskWorker()
 
-    /// `false` if the worker has no thread and works only when it is called. Tests with simulated time use this to know when work is
-    /// complete.
+    /// `false` if the worker has no thread and works only when it is called. Tests with simulated time use such a worker, because
+    /// then it is known when work is complete.
     let hasThread: Bool
 
     /// The number of unhashed bytes up to which the owner of an ended attempt waits for the hash.
@@ -33,14 +33,15 @@ package final class DiskWorker: @unchecked Sendable {  // because the condition'
         case nothing
         /// More work, to be done in the next turn.
         case more
-        /// Too little work for a turn now; a turn follows if no more data arrives for a while.
+        /// Too little work for a turn now. A turn follows if no more data arrives for one second.
         case little
     }
 
     /// The time without new data after which a little work gets a turn.
     private static let patience = Duration.seconds(1)
 
-    /// A task that waits. The reference is weak, because a small file is often complete and released before its time, with its descriptor.
+    /// A task that waits. The reference is weak, because a small file is often complete before its turn. The file and its
+    /// descriptor are then released at once.
     private struct Waiting {
         weak var task: (any DiskWork)?
         let due: SuspendingClock.Instant
@@ -83,7 +84,7 @@ package final class DiskWorker: @unchecked Sendable {  // because the condition'
         }
     }
 
-    /// Does all work on this thread.
+    /// Does all queued work on the thread of the caller.
     package func catchUp() {
         while true {
             condition.lock()
@@ -114,7 +115,7 @@ package final class DiskWorker: @unchecked Sendable {  // because the condition'
         }
     }
 
-    /// Sleeps until a task arrives, or until a little work has waited long enough.
+    /// Sleeps until a task arrives, or until a task with little work has waited for one second.
     private func waitForWork() {
         guard let first = later.first else { return condition.wait() }
         if condition.wait(until: first.due) || !queue.isEmpty { return }

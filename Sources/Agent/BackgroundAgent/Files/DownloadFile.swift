@@ -13,7 +13,7 @@ import TransferMachines
 final class DownloadFile: BodySink, DiskWork {
     /// A lock held only briefly: the agent's loop reads the state in its transaction, which must not wait for a disk.
     private let state: Mutex<DownloadFileState>
-    /// A lock held while the file is opened, cut and written; acquired before the lock of the state.
+    /// A lock held while the file is opened, cut and written; acquired before the lock of `state`.
     private let file = Mutex(DiskRoom())
     private let attempt: AttemptID
     private let permissions: mode_t
@@ -23,7 +23,7 @@ final class DownloadFile: BodySink, DiskWork {
 
     /// - Parameters:
     ///   - place: the place of the part file.
-    ///   - isPrivate: `true` if only the user may read the file; otherwise it has the permissions of the user's other files.
+    ///   - isPrivate: `true` if only the user may read the file. Otherwise the file has the permissions of the user's other files.
     ///   - disk: hashes and syncs behind the written bytes.
     ///   - now: the start time of the attempt.
     ///   - post: receives events, from any thread.
@@ -117,7 +117,8 @@ final class DownloadFile: BodySink, DiskWork {
 
     func write(_ bytes: UnsafeRawBufferPointer) -> Bool {
         let (isTaken, need) = file.withLock { append(bytes, &$0) }
-        // Never waits: the worker's delay costs no memory, and other transfers use this thread too.
+        // The transport never waits for the disk worker, because other transfers use this thread too. Waiting bytes need no memory,
+        // because they are in the file.
         disk.enqueue(self, need)
         return isTaken
     }
@@ -157,7 +158,7 @@ final class DownloadFile: BodySink, DiskWork {
     func work() -> DiskWorker.Rest {
         let start = state.withLock { $0 }
         guard start.descriptor >= 0, start.trouble == nil, !start.isStopped else {
-            // An error occurred while the owner began to wait.
+            // The error may have occurred just before the owner began to wait. The wait must end then.
             if start.trouble != nil { endSettling(start.bytes.beginning) }
             return .nothing
         }
@@ -177,7 +178,7 @@ final class DownloadFile: BodySink, DiskWork {
         if let syncTo {
             guard disk.calls.syncData(start.descriptor) == 0 else { return failWork(beginning, syncing: true) }
             let isAll = state.withLock { state in
-                // The transfer may have ended in the meantime and been synced further.
+                // During the sync, the transfer may have ended, and more bytes may have been synced.
                 guard state.bytes.beginning == beginning, state.bytes.recordSynced(to: syncTo) else { return false }
                 return state.bytes.isDurable && !state.isSettling
             }
@@ -221,19 +222,20 @@ final class DownloadFile: BodySink, DiskWork {
         if let settled { post(.attemptFinished(attempt, settled)) }
     }
 
-    /// Makes all written bytes durable, or records trouble.
+    /// Makes all written bytes durable. If this fails, records the trouble.
     ///
     /// Called when the attempt was stopped or has ended: no more bytes are written, and no response headers open another file.
     private func sync() {
         let open = file.withLock { _ in
             state.withLock { state -> (descriptor: Int32, written: Int64)? in
-                // A full disk must not lose the bytes that it holds.
+                // The bytes that are already on a full disk must not be lost.
                 guard state.descriptor >= 0, state.trouble?.isPassing ?? true, state.bytes.maySync else { return nil }
                 return (state.descriptor, state.bytes.written)
             }
         }
         guard let open else { return }
-        // Not under the lock: the transport's thread, and all other transfers, would wait for this disk.
+        // The sync is outside the lock. With the lock, the transport's thread, and therefore all other transfers, would wait for
+        // this disk.
         guard disk.calls.syncData(open.descriptor) == 0 else {
             _ = fail()
             return state.withLock { $0.bytes.recordFailedSync() }
@@ -261,9 +263,9 @@ final class DownloadFile: BodySink, DiskWork {
         /// The place of the part file.
         var place: PartPlace
         var written: Int64
-        /// The offset at which the response continued; `nil` if the response is complete.
+        /// The offset at which the response continued the download; `nil` if the response contains the file from its beginning.
         var resumedAt: Int64?
-        /// `true` if a wanted response has begun.
+        /// `true` if a response that the download needs has begun.
         var hasAnswer: Bool
     }
 
@@ -289,19 +291,19 @@ final class DownloadFile: BodySink, DiskWork {
 
     /// Ends the attempt for its owner, although the transport may still run. The received bytes become durable.
     func release() {
-        // Waits until the present piece of bytes is written.
+        // Waits until the bytes that are being written are complete.
         file.withLock { _ in state.withLock { $0.intake = .stopped(wasWriting: $0.holdsBytes) } }
         sync()
     }
 
     /// Handles the end of the transfer: the received bytes become durable, and a complete file is hashed.
     ///
-    /// - Returns: `true` if this is done. Otherwise much work is left, and `.attemptFinished` is posted when it is done.
+    /// - Returns: `true` if this is done. Otherwise much work is left, and `.attemptFinished` is posted when the work is done.
     func finish(_ end: WireEnd) -> Bool {
         let descriptor = state.withLock { $0.holdsBytes ? $0.descriptor : -1 }
         let found = descriptor < 0 ? nil : FileVersion.open(descriptor, disk.calls)
         if descriptor >= 0, found == nil { _ = fail() }
-        // In one step, because the worker may record trouble at any time.
+        // The state is read in one step, because the worker may record trouble at any time.
         let isRead = state.withLock { state in
             guard state.trouble == nil, let found, state.compare(found) else { return false }
             let isWhole = end.failure == nil || state.machine.partial?.totalBytes == state.bytes.written
@@ -366,8 +368,8 @@ final class DownloadFile: BodySink, DiskWork {
         }
     }
 
-    /// Gives a complete and proven file its name next to its part, before the ledger is changed. Returns `false` if this has to be done
-    /// later.
+    /// Gives a complete and proven file its final name in addition to the part's name, before the ledger is changed. Returns
+    /// `false` if this has to be done later.
     ///
     /// This adds a second name: if the ledger shows that the transfer was stopped in the meantime, the part still exists.
     func linkIfWhole(_ end: WireEnd, upTo limit: Int64) -> Bool {
@@ -384,12 +386,12 @@ final class DownloadFile: BodySink, DiskWork {
 }
 
 extension FileTrouble {
-    /// Trouble that the part is gone. The next attempt also detects that and requests the complete file.
+    /// The trouble that the part does not exist any more. The next attempt also detects that and requests the complete file.
     fileprivate static func lostPart(_ path: String) -> FileTrouble {
         FileTrouble(why: "\(path): the partial file of the download is missing", isPassing: true)
     }
 
-    /// Trouble that the part was changed. The next attempt starts from the beginning.
+    /// The trouble that another program changed the part. The next attempt starts from the beginning.
     static func changedPart(_ path: String) -> FileTrouble {
         FileTrouble(why: "\(path): another program changed the file", isPassing: true, isOfNoUse: true)
     }

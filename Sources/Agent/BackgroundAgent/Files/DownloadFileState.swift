@@ -36,7 +36,7 @@ struct DownloadFileState {
     var intake = Intake.discarding
     var answer = Answer.none
     var bytes = PartBytes()
-    /// `true` if the worker will handle a little data that arrived.
+    /// `true` if the disk worker already has a queued task for the few bytes that arrived.
     var isRemembered = false
     var settling = Settling.no
     var trouble: FileTrouble?
@@ -71,7 +71,7 @@ struct DownloadFileState {
         return true
     }
 
-    /// Records trouble. Trouble that does not pass is kept, because later trouble may only seem to pass.
+    /// Records trouble. Permanent trouble is kept, because it may cause later trouble that seems to be temporary.
     mutating func record(_ other: FileTrouble) { if trouble?.isPassing ?? true { trouble = other } }
 
     var isStopped: Bool { if case .stopped = intake { true } else { false } }

@@ -54,12 +54,12 @@ package final class FileCalls: Sendable {
         make(.status) { fstat(descriptor, &information) }
     }
 
-    /// Returns the cached status, without a request to a file server.
+    /// Reads the cached status of an open file, without a request to a file server.
     func cachedStatus(_ descriptor: Int32, _ information: inout stat) -> Int32 {
         make(.status) { clinux_cached_status(descriptor, &information) }
     }
 
-    /// Returns the status of the name itself; does not follow a link.
+    /// Reads the status of the file at a path. If the path is a link, reads the status of the link.
     func statusOfName(_ path: String, _ information: inout stat) -> Int32 { make(.status) { lstat(path, &information) } }
 
     func status(of path: String, _ information: inout stat) -> Int32 { make(.status) { stat(path, &information) } }

@@ -8,7 +8,7 @@ package struct FileTrouble: Error, Equatable {
     var isPassing: Bool
     /// `true` if the part has to be discarded.
     var isOfNoUse: Bool
-    /// `true` if the disk had no room for a body without an announced length. Then the number of attempts is limited.
+    /// `true` if the disk had no room for a body without an announced length. The number of attempts at such a download is limited.
     var mayBeEndless: Bool
 
     init(why: String, isPassing: Bool, isOfNoUse: Bool = false, mayBeEndless: Bool = false) {
@@ -33,7 +33,7 @@ package struct FileTrouble: Error, Equatable {
         isPassing = FileFault(number).isPassingOnOpenFile
     }
 
-    /// Returns why a download must not use the folder of its destination; `nil` if it may.
+    /// Returns why a download must not use the folder of its destination; `nil` if the download may use the folder.
     ///
     /// - Parameters:
     ///   - file: A file in the folder.
@@ -63,7 +63,7 @@ package enum FileName {
     /// Returns `true` if a part file still has the bytes that the ledger records.
     static func holds(_ byteCount: Int64, at url: URL, _ calls: FileCalls) -> Bool {
         let descriptor = calls.open(url.path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
-        // A part that cannot be read now is kept.
+        // A part that cannot be read now may have its bytes, and is kept.
         guard descriptor >= 0 else { return FileFault(errno).isPassing }
         defer { close(descriptor) }
         do throws(FileTrouble) {
@@ -75,7 +75,7 @@ package enum FileName {
 
     /// The result of renaming a file to its final name.
     package enum NamingResult: Sendable, Equatable {
-        /// The file has the name. The name is on the disk when the folder is synced.
+        /// The file has its final name. The name is durable after the folder was synced.
         case given
         /// Another file has the name and is not replaced. The name `free` is unused.
         case taken(free: URL)
@@ -84,7 +84,7 @@ package enum FileName {
         case failed(FileTrouble)
     }
 
-    /// Returns why a part does not get its name; `nil` if the part is the file that was proven.
+    /// Returns why a part must not get its final name; `nil` if the part is the file that was proven.
     ///
     /// - Parameter sight: The part, when its content was proven.
     static func objection(to part: URL, _ whole: URL, _ sight: FileVersion, _ calls: FileCalls) -> NamingResult? {
@@ -93,14 +93,14 @@ package enum FileName {
         guard FileFault(number).isAbsence else {
             return .failed(FileTrouble(number, ofNewFile: whole.path))
         }
-        // The folder may be away, for example with its drive.
+        // The folder may be missing for a while, for example with an unplugged drive.
         let folderExists = FileVersion.named(part.deletingLastPathComponent().path, calls) != nil
         return folderExists ? .changed : .failed(FileTrouble(number, ofNewFile: whole.path))
     }
 
-    /// Gives a complete, synced file its name.
+    /// Gives a complete, synced file its final name.
     ///
-    /// - Parameter replacing: `true` to replace a file that has the name.
+    /// - Parameter replacing: `true` to replace an existing file with the final name.
     static func rename(_ part: URL, _ whole: URL, replacing: Bool, _ calls: FileCalls) -> NamingResult {
         guard !replacing else { return replace(part, whole, calls) }
         if calls.renameWithoutReplacing(part.path, whole.path) == 0 { return .given }
@@ -130,7 +130,7 @@ package enum FileName {
     }
 
     private static func replace(_ part: URL, _ whole: URL, _ calls: FileCalls) -> NamingResult {
-        // The replaced file may be private, so the new file gets its permissions.
+        // The new file gets the permissions of the replaced file, because the replaced file may be private.
         var replaced = stat()
         if lstat(whole.path, &replaced) == 0, replaced.st_mode & S_IFMT == S_IFREG {
             chmod(part.path, replaced.st_mode & 0o777)

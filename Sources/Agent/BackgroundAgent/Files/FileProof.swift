@@ -13,7 +13,7 @@ package final class FileProof: DiskWork {
         /// `true` if only a file with the expected content counts under the name. If `false`, any file counts: the user may have changed
         /// the file.
         var mustMatch: Bool
-        /// The `FileIdentity` of the file that had the name before. This file does not count.
+        /// The `FileIdentity` of the file that had the final name before the download. This file is not the download.
         var replaced: String?
         /// The expected folder; `nil` for any folder at this path.
         var folder: SeenFolder?
@@ -57,7 +57,7 @@ package final class FileProof: DiskWork {
     func work() -> DiskWorker.Rest {
         let finding = state.withLock { state -> Finding? in
             if state.descriptor < 0 {
-                // A file in another folder is not the download.
+                // A file in another folder than the expected one is not the download.
                 if let trouble = FileTrouble.otherFolder(of: expectation.whole, expectation.folder) {
                     return .unreadable(trouble)
                 }
@@ -118,18 +118,20 @@ package final class FileProof: DiskWork {
         return .notAtEnd
     }
 
-    /// Returns trouble that passes, so that the file is checked again later: too many open files, missing permissions, an unreadable disk.
+    /// Returns temporary trouble, so that the file is checked again later: too many open files, missing permissions, an unreadable
+    /// disk.
     private static func trouble(_ number: Int32, with url: URL) -> FileTrouble {
         FileTrouble(why: "\(url.path): " + String(cString: strerror(number)), isPassing: true)
     }
 
-    /// Continues after a file that is not the proven file. - Returns: `nil` if the other path is checked next.
+    /// Continues after a file that is not the proven file. Returns `nil` if the other path is checked next.
     private func next(_ state: inout State, isThere: Bool) -> Finding? {
         if state.descriptor >= 0 { close(state.descriptor) }
         state.descriptor = -1
         // A different file at the part's path does not show that the part got its name.
         guard state.isAtPart, !isThere else { return .isGone }
-        // In another folder, for example on another drive, the agent gave no name. There, only the expected content counts.
+        // In another folder than before, for example on another drive, the agent has not named any file. In such a folder, only a
+        // file with the expected content counts.
         let folder = expectation.whole.deletingLastPathComponent().path
         if !expectation.mustMatch, expectation.folder?.isUnchanged(at: folder) ?? true {
             if let replaced = expectation.replaced, FileIdentity(expectation.whole.path)?.text == replaced { return .isGone }

@@ -6,7 +6,7 @@ package struct FileVersion: Equatable, Sendable {
     private let isRegular: Bool
     /// The time of the last change, in nanoseconds since 1970.
     private let modified: Int64
-    /// The identity; `nil` if only the content counts.
+    /// The identity of the file; `nil` if only the content is compared.
     private var identity: Identity?
 
     private struct Identity: Equatable {
@@ -46,14 +46,16 @@ package struct FileVersion: Equatable, Sendable {
         return calls.statusOfName(path, &found) == 0 ? FileVersion(found) : nil
     }
 
-    /// The state of the content alone. File systems without stable inode numbers return another identity at each call.
+    /// The state without the identity, for a comparison of the content alone. Some file systems without stable inode numbers return
+    /// another identity at each call.
     var ofContent: FileVersion {
         var content = self
         content.identity = nil
         return content
     }
 
-    /// Returns `true` if the file is a regular file with unchanged content. The identity counts if both values have one.
+    /// Returns `true` if the file is a regular file with unchanged content. The identity is compared if both values have an
+    /// identity.
     func isStill(_ other: FileVersion) -> Bool {
         guard isRegular, other.isRegular, byteCount == other.byteCount, modified == other.modified else { return false }
         guard let identity, let otherIdentity = other.identity else { return true }

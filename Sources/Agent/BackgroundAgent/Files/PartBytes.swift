@@ -2,7 +2,7 @@ import TransferMachines
 
 /// The numbers of bytes of a partial file that were written, hashed and synced.
 struct PartBytes {
-    /// The maximum number of bytes, and of seconds, between syncs. A crash loses at most this much.
+    /// The maximum number of bytes between two syncs. A crash loses at most this many bytes.
     private static let syncInterval: Int64 = 8 << 20
     private static let syncSeconds = 1.0
     /// The maximum number of bytes hashed in one turn.
@@ -12,9 +12,9 @@ struct PartBytes {
     private(set) var hashed: Int64 = 0
     private(set) var synced: Int64 = 0
     private(set) var digests = ArrivalDigests([])
-    /// The number of the file's present beginning. Results of an earlier beginning are ignored.
+    /// Counts how often the file was opened. Results for a file that was opened earlier are ignored.
     private(set) var beginning = 0
-    /// The digest of the first bytes, from before all bytes are read again.
+    /// The digest of the first `end` bytes, which was computed before all bytes are read again.
     private var earlier: (end: Int64, sha256: String)?
     /// `true` if the second reading found other bytes than the first.
     private(set) var isRefuted = false
@@ -40,7 +40,7 @@ struct PartBytes {
         return hashed..<min(end, earlier.end)
     }
 
-    /// Begins after the file was opened and cut to `offset`. The bytes that the file already has are read once.
+    /// Begins to count after the file was opened and cut to `offset`. The bytes that the file already has are read once.
     mutating func begin(at offset: Int64, proving algorithms: [RequiredDigest.Algorithm]) {
         (written, synced, syncedAt, hasFailedSync) = (offset, offset, .now, false)
         (hashed, earlier, isRefuted) = (0, nil, false)
@@ -65,7 +65,7 @@ struct PartBytes {
 
     mutating func recordFailedSync() { hasFailedSync = true }
 
-    /// Records a sync. Returns `false` if more was durable already, or if the sync cannot be relied on.
+    /// Records a sync. Returns `false` if more bytes were durable already, or if the sync cannot be relied on.
     mutating func recordSynced(to offset: Int64) -> Bool {
         guard offset > synced, !hasFailedSync else { return false }
         (synced, syncedAt) = (offset, .now)

@@ -103,7 +103,7 @@ final class UploadFile: BodySource {
         return true
     }
 
-    /// Returns the position in the file after so many bytes of the body were sent.
+    /// Returns the position in the file after `sent` bytes of the body were sent.
     func place(sent: Int64) -> Int64 { start + min(max(0, sent - Int64(before.count)), fileBytes) }
 
     /// The digest of the returned bytes, after the complete file was returned.
@@ -127,10 +127,10 @@ final class UploadFile: BodySource {
 }
 
 extension FileTrouble {
-    /// Trouble that the spool does not have the queued file.
+    /// The trouble that the queued copy is not in the spool.
     static let queuedCopyIsGone = FileTrouble(why: "The queued copy of the file is gone from the spool.", isPassing: false)
 
-    /// Trouble that the spool is not the folder that the copy was put into.
+    /// The trouble that the spool is not the folder that the copy was put into.
     static func queuedCopyIsElsewhere(_ spool: URL) -> FileTrouble {
         FileTrouble(
             why: """

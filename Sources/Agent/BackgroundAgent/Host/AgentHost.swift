@@ -19,7 +19,7 @@ package final class AgentHost {
     package func continueWork() { wake = .distantPast }
 
     /// Runs a turn of the agent if its time has come, an event was received, or another process wrote to the ledger. Otherwise the
-    /// call takes little time, for example after a change notification of the agent's own commit, or after a timer that fired
+    /// call returns quickly, for example after a change notification of the agent's own commit, or after a timer that fired
     /// slightly early.
     ///
     /// - Returns: `true` if the agent ran a turn.

@@ -5,12 +5,12 @@ import ProcessSupport
 /// The log of the agent's actions. If standard error is connected to the journal, entries with fields are written there. Otherwise
 /// lines are written to standard error.
 struct AgentLog {
-    /// The approximate maximum size of the log file, in bytes. Then a new file begins, and one earlier file is kept.
+    /// The approximate maximum size of the log file, in bytes. If the file is larger, a new file begins, and one earlier file is
+    /// kept.
     private static let limit = 2 << 20
 
     private let app: String
-    /// The log file of a detached agent. Only this file is rotated: never a terminal, a journal, or a file that the user redirected output
-    /// to.
+    /// The log file of a detached agent. Only this file is rotated. A file that the user redirected the output to is never rotated.
     private let file: URL
     /// Receives the entries instead of the journal and the file.
     private let redirect: ((LogEntry) -> Void)?

@@ -19,18 +19,19 @@ package final class AgentProcess {
     private var log: AgentLog { AgentLog(ledger.directories) }
 
     /// Opens the agent's database (ledger). If this fails temporarily (no space, a disk error, too many open files), the call tries
-    /// again, because no other process would launch the app.
+    /// again, because without this agent no process would launch the app.
     ///
-    /// Returns `nil` if an agent of this app is already running. This agent may use another runtime folder, because the lock is
-    /// next to the ledger. But an agent that the service manager started waits, and continues if the other agent ends while work is
-    /// unfinished.
-    /// - Throws: Errors that are not temporary. Also, after some minutes, an error if the lock cannot be acquired or the ledger
-    ///   cannot be written. Also a temporary error if the process has to stop.
+    /// Returns `nil` if another agent of this app is already running. The other agent may use another runtime folder, because the
+    /// lock is next to the ledger. An agent that the service manager started does not return but waits. It continues if the other
+    /// agent ends while work is unfinished.
+    /// - Throws: An error that is not temporary. After some minutes, an error if the lock cannot be acquired or the ledger cannot
+    ///   be written. A temporary error if the process has to stop.
     package init?(appIdentifier: String) throws(StoreError) {
         let directories = AppDirectories(appIdentifier: appIdentifier)
         let lock = AgentLock(directories)
         program = ProgramFile(appIdentifier: appIdentifier)
-        // Without the lock, every command may have started a process that waits like this one.
+        // The number of tries is limited, because without the lock every command may have started a process that waits like this
+        // process.
         let isAlone = try Self.waitingOut(upTo: Self.boundedTries, lock) { () throws(StoreError) in
             try directories.createStateFolders()
             return try lock.acquire()
@@ -40,7 +41,8 @@ package final class AgentProcess {
             ServiceManager.reportReady("Waits, because another agent runs.")
             try lock.waitForOtherAgent()
         }
-        // Before any wait without `sigtimedwait`, because the signals are blocked.
+        // The loop is created before any wait without `sigtimedwait`, because the signals are blocked and only the loop handles
+        // them.
         loop = try Self.waitingOut(upTo: nil, lock) { () throws(StoreError) in
             try EventLoop.requireRoom(for: Self.descriptorsAtStart)
             return try EventLoop()
@@ -51,14 +53,15 @@ package final class AgentProcess {
         }
         ledger = try Self.waitingOut(upTo: nil, lock) { () throws(StoreError) in
             let ledger = try Ledger(directories, as: .agent)
-            // SQLite opens a read-only log for reading, and the log stays read-only.
+            // This write is a test: SQLite opens a read-only log file only for reading, and reports an error only at the first
+            // write.
             try ledger.write(usesReserve: false) { _ in }
             return ledger
         }
         self.lock = lock
         changes = ChangeWatch(ledger, loop, lock)
         while !isAlone, try !ledger.read({ try $0.hasUnfinishedWork() }) {
-            // Work that arrives in between finds the lock held, and starts no other agent.
+            // A command that queued work before this release found the lock held, and started no other agent.
             lock.release()
             guard try ledger.read({ try $0.hasUnfinishedWork() }), try lock.acquire() else { return nil }
         }
@@ -72,7 +75,7 @@ package final class AgentProcess {
 
     /// Repeats an operation until it succeeds, with growing pauses.
     ///
-    /// - Parameter limit: the maximum number of tries; `nil` for no limit. For a missing right to write, the limit is always
+    /// - Parameter limit: the maximum number of tries; `nil` for no limit. If the right to write is missing, the limit is always
     ///   ``boundedTries``.
     private static func waitingOut<Value>(
         upTo limit: Int?, _ lock: AgentLock, _ body: () throws(StoreError) -> Value
@@ -159,7 +162,7 @@ package final class AgentProcess {
                 ServiceManager.reportReady("Runs.")
                 let ending = run(host, agent)
                 if case .troubled(let error) = ending { throw error }
-                // Checked with the lock: the next agent opens the ledger as soon as the lock is free.
+                // Checked while the lock is held, because the next agent opens the ledger as soon as the lock is free.
                 if ledger.isReplaced { throw StoreError.replaced(path: ledger.directories.ledger.path) }
                 lock.release()
                 if case .makesWay = ending {
@@ -179,9 +182,9 @@ package final class AgentProcess {
         return 0
     }
 
-    /// Takes over what an earlier agent left. Repeats this for as long as the ledger cannot be written.
+    /// Handles the unfinished operations of an earlier agent. Tries again as long as the ledger cannot be written.
     ///
-    /// - Returns: `false` if the process was asked to stop in the meantime.
+    /// - Returns: `false` if the process was asked to stop before this succeeded.
     private func reconcile(_ agent: Agent, _ version: String) throws(StoreError) -> Bool {
         setback = Setback()
         while true {
@@ -207,7 +210,8 @@ package final class AgentProcess {
         case .finished(.away(_, let until)):
             // A machine that slept here missed its timer; systemd's timer starts no second service while this one runs.
             let isDue = until.map { $0 <= host.now() } ?? false
-            // Events that arrived during the call to the user manager; for example a changed time zone is not reported again.
+            // Events may have arrived during the call to the user manager. They are handled here, because for example a changed
+            // time zone is not reported again.
             let hasNews = loop.hasNews ? true : try agent.hasNews()
             guard isDue || hasNews, try lock.acquire() else { return false }
         }
@@ -218,19 +222,20 @@ package final class AgentProcess {
 
     private func exitCode(after error: StoreError) throws(StoreError) -> Int32 {
         if ledger.isReplaced { saveLedger() }
-        // If this process opened the ledger without the right to write, that does not change: the next process opens the ledger again.
+        // A process that opened the ledger without the right to write can never write to it. The next process opens the ledger
+        // again.
         guard error.mayPass else { throw error }
         if wasAskedToStop {
             log.write(.agentStoppedInTrouble, (.reason, error))
             return 0
         }
         log.write(.agentStartsAfresh, (.reason, error))
-        // The saved file has to be opened again before any other change.
+        // A new process must open the saved ledger before any other change.
         if case .replaced = error { return Self.superseded }
         return Self.tryAgain
     }
 
-    /// Saves the ledger after its file was replaced: data that only this process has must not be lost.
+    /// Saves the ledger after the ledger's file was replaced, because some data exists only in the open file of this process.
     private func saveLedger() {
         do throws(StoreError) {
             try Self.waitingOut(upTo: Self.boundedTries, lock) { () throws(StoreError) in try ledger.save() }
@@ -272,31 +277,32 @@ package final class AgentProcess {
                 return .troubled(.busy(path: ledger.directories.agentLock.path))
             }
             guard setback.count == 0 || wasAskedToStop || setback.isOver(now: Date()) else { return nil }
-            // Before the pass, so that changes after it are reported.
+            // The watch starts before the pass, so that changes after the pass are reported.
             listen(agent)
-            // Before a turn, because a turn may begin work; at the daily check the new program does that.
+            // Checked before a turn, because a turn may begin work that the new program should do, for example a launch that is
+            // due.
             if program.isReplaced, try host.agent.isAtRest(), program.canContinueWork(now: ContinuousClock.now) {
                 return .makesWay
             }
             try host.turn()
-            // Again, because the agent now knows which files the apps specified.
+            // The watch is updated, because the agent now knows which files the app specified.
             listen(agent)
             endSetback()
             DiskReserve.create(ledger.directories)
             if try isResting(host) { ledger.checkpointLog() }
-            // The timer uses the real clock only, but the host's clock may be simulated.
+            // The timer uses only the real clock, but the clock of `host` may be simulated.
             let ahead = host.now().timeIntervalSinceNow
             let wake = abs(ahead) < 0.001 ? host.wake : host.wake?.addingTimeInterval(-ahead)
             loop.setTimer([wake, changes.nextCheckTime].compactMap { $0 }.min())
             guard host.hasFinished else { return nil }
             if host.agent.armActivation() { return .finished }
-            // Runs a turn at once to record the reason.
+            // The next turn runs at once, to record the reason.
             host.continueWork()
             loop.setTimer(Date())
             return nil
         } catch {
             guard error.isPassing, !ledger.isReplaced, !wasAskedToStop else { return .troubled(error) }
-            // The parts are unchanged, and the events are handled again.
+            // After a failed commit the parts are unchanged, and the next turn handles the events again.
             handleLedgerFailure(error)
             return nil
         }

@@ -5,7 +5,7 @@ import ProcessSupport
 /// Detects commits of other processes to the ledger, and changes of files that an app specified.
 ///
 /// If the system has no free inotify instance or watch, because other programs use all of them, the agent checks at intervals and
-/// reports this.
+/// reports the missing watch.
 final class ChangeWatch {
     private let ledger: Ledger
     private let loop: EventLoop
@@ -63,7 +63,7 @@ final class ChangeWatch {
         } catch {
             reportWatchFailure(error)
         }
-        // Changes before this point were not reported.
+        // The watch has not reported changes before this point.
         if check() { filesChanged() }
     }
 
@@ -82,7 +82,7 @@ final class ChangeWatch {
         try loop.watch(watch.descriptor) { [descriptor = watch.descriptor, paths, unowned self] in
             ChangeListener.drain(descriptor)
             do throws(StoreError) { try FileWatch.arm(descriptor, paths) } catch { reportWatchFailure(error) }
-            // Other files in these folders also cause events.
+            // The files are compared, because other files in the same folders also cause events.
             if check() { filesChanged() }
         }
         files = consume watch

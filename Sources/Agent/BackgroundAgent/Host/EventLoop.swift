@@ -61,7 +61,7 @@ final class EventLoop {
             throw error
         }
         epoll = made
-        // All properties are set: an error from here on runs `deinit`.
+        // All properties are set here, so an error from here on runs `deinit`.
         try watch(mailbox.descriptor) { for call in mailbox.drain() { call() } }
         try watch(timer) { [unowned self] in drainTimer() }
     }
@@ -92,7 +92,7 @@ final class EventLoop {
         return { mailbox.post($0) }
     }
 
-    /// Watches a descriptor.
+    /// Calls a handler when a descriptor is readable.
     ///
     /// - Throws: An error if the kernel has no room for another watch. The descriptor is then not watched.
     func watch(_ descriptor: Int32, _ handler: @escaping () -> Void) throws(StoreError) {
@@ -163,7 +163,7 @@ final class EventLoop {
     /// Sets the time of the next wake-up; `nil` for none. A set clock cancels the timer even without a date.
     func setTimer(_ date: Date?) {
         var specification = itimerspec()
-        // Far enough to never fire, and near enough to be a valid time, so that the watch for a set clock stays armed.
+        // With a date so far in the future, the timer never fires but still reports a change of the clock.
         let never = 32_503_680_000.0
         let seconds = min(max(date?.timeIntervalSince1970 ?? never, 1), never)
         specification.it_value.tv_sec = Int(seconds.rounded(.down))

@@ -10,7 +10,7 @@ package struct HostEnvironment: Sendable {
     package var monotonic: @Sendable () -> Double
     /// Returns the number of seconds that the machine has slept.
     package var slept: @Sendable () -> Double
-    /// Returns the current time zone. It is called again after a change.
+    /// Returns the current time zone. The agent calls the function again after the time zone changed.
     package var zone: @Sendable () -> TimeZone
     /// Returns additional environment variables for launched processes.
     package var environment: @Sendable () -> [String: String]

@@ -29,7 +29,7 @@ final class Journal: Sendable {
     static func encoded(_ entry: LogEntry, app: String) -> [UInt8] {
         var bytes: [UInt8] = []
         func add(_ name: String, _ value: String) {
-            // The short form ends at the line's end.
+            // The short form `name=value` is used for a value without a line feed, because a line feed ends the short form.
             guard value.contains("\n") else { return bytes += Array("\(name)=\(value)\n".utf8) }
             bytes += Array("\(name)\n".utf8)
             withUnsafeBytes(of: UInt64(value.utf8.count).littleEndian) { bytes += Array($0) }

@@ -96,7 +96,7 @@ package enum LogMessage: String, CaseIterable, Sendable {
         }
     }
 
-    /// The fields that follow the text, in this order.
+    /// The fields that follow the text of the message, in this order.
     package var fields: [LogField] {
         switch self {
         case .agentStarted: [.pid]
@@ -202,7 +202,8 @@ package struct LogEntry: Sendable, Equatable {
         ([message.text] + values.map { "\($0.field.rawValue)=\(Self.word($0.value))" }).joined(separator: " ")
     }
 
-    /// Returns the value in quotes if it contains special characters, always on one line, because some values come from outside.
+    /// Returns the value in quotes if it contains special characters, always on one line, because some values come from another
+    /// program, for example from a server.
     private static func word(_ value: String) -> String {
         let isPlain =
             !value.isEmpty

@@ -3,9 +3,9 @@
 ///
 /// Times are in seconds awake.
 struct NotificationRate {
-    /// The maximum number of notifications in a row. A single launch causes fewer.
+    /// The maximum number of notifications in a row. A single launch causes fewer notifications than this.
     private static let limit = 10
-    /// The number of seconds without a notification after which a row is over.
+    /// The number of seconds without a notification after which a new row begins.
     private static let silence = 0.1
     /// The maximum number of seconds between two checks while notifications continue.
     static let longestPause = 1.0

@@ -5,7 +5,7 @@ import CLinux
 import Foundation
 import Glibc
 
-/// Starts app processes with posix_spawn, and detects their end with process descriptors.
+/// Starts app processes with posix_spawn, and detects the end of each process with a process descriptor.
 final class ProcessLauncher: Launcher {
     private struct Held {
         var pid: Int32
@@ -15,7 +15,7 @@ final class ProcessLauncher: Launcher {
     private let ledger: Ledger
     private let loop: EventLoop
     private var held: [Int64: Held] = [:]
-    /// The launches whose process was seen to end.
+    /// The launches for which this launcher detected the end of the process.
     private var over: Set<Int64> = []
     /// Called on the loop when a launch's process has ended.
     var onEnd: (Int64, ProcessEnd) -> Void = { _, _ in }
@@ -53,14 +53,15 @@ final class ProcessLauncher: Launcher {
         guard let lock = try FileLock.acquire(ledger.directories.launchLock(launch)) else { throw Failure.lockTaken(launch) }
         var environment = LaunchEnvironment.inherited(
             ProcessInfo.processInfo.environment, by: app, in: ledger.directories)
-        // Variables from the last command are closer to the user's session than the agent's own variables.
+        // Variables that the last command reported replace the agent's own variables, because the command ran in the user's present
+        // session.
         environment.merge(session?.variables ?? [:]) { $1 }
         for name in ServiceManager.variables { environment[name] = nil }
         environment["BACKGROUND_LAUNCH"] = String(launch)
-        // The activation token of the agent's own start was used already.
+        // The agent's own activation token is replaced, because a token is valid only once.
         for name in ["XDG_ACTIVATION_TOKEN", "DESKTOP_STARTUP_ID"] { environment[name] = token }
         environment.merge(self.environment()) { $1 }
-        // A crash point for the agent does not apply to the app, and vice versa.
+        // A crash point for the agent does not apply to the app. A crash point for the app has a separate variable.
         environment["BACKGROUND_CRASH_AT"] = environment.removeValue(forKey: "BACKGROUND_APP_CRASH_AT")
         var child = ChildProcess(path: app.executable, arguments: app.arguments, environment: environment)
         child.standardOutput = 2
@@ -71,7 +72,7 @@ final class ProcessLauncher: Launcher {
         do {
             try watch(launch, pid)
         } catch {
-            // Without a watch, the launch would be started a second time while its process runs.
+            // The process is killed, because without a watch the launch would be started a second time while the process runs.
             _ = Glibc.kill(pid, SIGKILL)
             waitpid(pid, nil, 0)
             throw error
@@ -81,13 +82,14 @@ final class ProcessLauncher: Launcher {
     }
 
     func adopt(_ launch: Int64, _ process: ProcessIdentity) -> Adoption {
-        // Opened before the comparison: from here on, the descriptor refers to the process that is compared.
+        // The descriptor is opened before the comparison, so that it refers to the process that is compared.
         let descriptor = clinux_pidfd_open(process.pid)
         guard descriptor >= 0, ProcessIdentity(pid: process.pid) == process else {
             if descriptor >= 0 { close(descriptor) }
             return isAlive(launch) ? .outOfReach : .gone
         }
-        // If this process was replaced by `exec`, the launch is still its child: a dead child must be reaped.
+        // If this agent process was replaced by `exec`, the launched process is still a child of it, and a dead child must be
+        // reaped.
         waitpid(process.pid, nil, WNOHANG)
         guard isAlive(launch) else {
             close(descriptor)
@@ -132,8 +134,9 @@ final class ProcessLauncher: Launcher {
         onEnd(launch, signal == 0 ? .exited((status >> 8) & 0xff) : .signalled(signal))
     }
 
-    /// Returns `true` if the launch's process is alive. The lock is only checked if the process's end was not seen here. Another child of
-    /// this process holds a copy of the lock's descriptor from its fork to its exec, and can outlive the launch.
+    /// Returns `true` if the launch's process is alive. The lock is checked only if this launcher has not detected the end of the
+    /// process. Another child of this process holds a copy of the lock's descriptor from its fork to its exec, and can outlive the
+    /// launch.
     func isAlive(_ launch: Int64) -> Bool {
         !over.contains(launch) && FileLock.isHeld(ledger.directories.launchLock(launch), unknown: true)
     }
@@ -144,7 +147,7 @@ final class ProcessLauncher: Launcher {
 
     private func send(_ signal: Int32, _ launch: Int64) {
         guard let process = held[launch] else { return }
-        // Through the descriptor, because the process id may belong to another process by now.
+        // The signal is sent through the descriptor, because the process id may belong to another process by now.
         _ = clinux_pidfd_send_signal(process.descriptor, signal)
     }
 
@@ -175,7 +178,8 @@ final class ProcessWatch {
         let descriptor = clinux_pidfd_open(process.pid)
         guard descriptor >= 0 else { return false }
         do throws(StoreError) {
-            // Compared after opening: from here on, the descriptor refers to the process that is compared.
+            // The process is compared after the descriptor was opened, so that the descriptor refers to the process that is
+            // compared.
             if ProcessIdentity(pid: process.pid) == process, process.isAlive {
                 try loop.watch(descriptor) { [unowned self] in
                     loop.unwatch(descriptor)

@@ -25,13 +25,14 @@ package struct ProgramFile {
     var isReplaced: Bool { ThisProcess.isDeleted && access(ThisProcess.executablePath, X_OK) == 0 }
 
     /// Returns `true` if the new program can continue. An update replaces files one after the other, so libraries may still be missing.
-    /// The new program may also be an older one that does not support this ledger. Checked at most once a minute. Cost: a process.
+    /// The new program may also be an older one that does not support this ledger. The check starts a process, so it runs at most
+    /// once a minute.
     mutating func canContinueWork(now: ContinuousClock.Instant) -> Bool {
         guard now >= nextTry else { return false }
         nextTry = now + .seconds(60)
         var ends: [Int32] = [-1, -1]
         guard pipe(&ends) == 0 else { return false }
-        // Processes that the program started may hold the other end.
+        // Reading must not block, because processes that the program started may hold the other end of the pipe open.
         _ = fcntl(ends[0], F_SETFL, O_NONBLOCK)
         defer { close(ends[0]) }
         var child = ChildProcess(

@@ -26,7 +26,8 @@ package enum ServiceManager {
         return getsockopt(descriptor, SOL_SOCKET, SO_TYPE, &kind, &size) == 0 && kind == Int32(SOCK_DGRAM.rawValue)
     }
 
-    /// Reads the notifications so far, because notifications left in the socket would start the agent again as soon as it exits.
+    /// Reads the change notifications that have arrived so far, because notifications left in the socket would start the agent
+    /// again as soon as it exits.
     ///
     /// Reads a limited number, so that an app with endless notifications does not stop the agent's work.
     static func drain(_ descriptor: Int32) {

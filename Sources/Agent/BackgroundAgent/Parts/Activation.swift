@@ -17,9 +17,10 @@ struct Activation {
 
     private var state: State
 
-    /// The number of seconds until the next try. A first pause is short, because the manager may just be restarting.
+    /// The number of seconds until the next try. The first pause is short, because the service manager may just be restarting.
     private var pause: Double { min(10 * pow(4, Double(refusals - 1)), 600) }
-    /// The minimum number of seconds for an exit: a start costs more than such a short sleep.
+    /// The minimum number of seconds without work for an exit. For a shorter time, a new start of the agent costs more than a
+    /// running agent.
     private static let shortest: Double = 20
 
     init(isAvailable: Bool) { state = isAvailable ? .available : .none }

@@ -10,7 +10,7 @@ struct AttemptEnding {
     /// The action that follows the change of the row.
     enum Next {
         case nothing
-        /// The file gets its name, if the file has not changed.
+        /// The file gets its final name, if the file has not changed.
         case place(FileVersion)
         /// The next request of an upload that continues.
         case nextStep
@@ -78,8 +78,9 @@ struct AttemptEnding {
         return .nothing
     }
 
-    /// Handles a complete file that is proven and synced. If it has no name yet, the name follows after a commit that records this.
-    /// Without that commit, a crash in between would leave a file that cannot be distinguished from another program's file.
+    /// Handles a complete file that is proven and synced. If the file has no final name yet, the file gets the name after a commit
+    /// that records the step. Without that commit, a crash in between would leave a file that cannot be distinguished from another
+    /// program's file.
     private func finishWhole(_ transfer: inout TransferRecord, _ sight: FileVersion?, _ pass: inout Pass) throws -> Next {
         guard let place = transfer.partPlace(in: pass.spool), let sight else {
             try pass.failLocally(&transfer, FileTrouble(why: "the row is damaged", isPassing: false))
@@ -95,10 +96,10 @@ struct AttemptEnding {
         return .place(sight)
     }
 
-    /// Ends a transfer whose file has its name.
+    /// Ends a transfer whose file has its final name.
     static func endWhole(_ transfer: inout TransferRecord, _ pass: inout Pass) throws {
         guard transfer.kind == .upload, let head = transfer.head else { return try pass.end(&transfer, as: .completed) }
-        // The received file is the response to a plain upload; the sent bytes count.
+        // For a plain upload, the received file is only the response, so the sent bytes are counted.
         transfer.bytesTotal = transfer.upload?.byteCount
         transfer.bytesDone = transfer.bytesTotal ?? 0
         if (200..<300).contains(head.status) {
@@ -127,7 +128,7 @@ struct AttemptEnding {
         _ entry: inout Attempts.Entry, _ pass: inout Pass
     ) throws -> Next {
         var (machine, end) = (before, end)
-        // The request was stopped because its file could not be read. For the server this is a broken connection.
+        // The request was stopped because its file could not be read. The server only detects a broken connection.
         let disk = end.failure == .stoppedByOwner && end.head == nil ? source?.trouble : nil
         if let disk, disk.isPassing { end.failure = .connectionLost }
         if let source { transfer.bytesDone = source.place(sent: end.bytesSent) }
@@ -171,7 +172,7 @@ struct AttemptEnding {
                 try pass.fail(&transfer, trouble)
                 return .nothing
             }
-            // A machine that has failed does not continue.
+            // A machine that has failed cannot continue, so the next attempt creates a new machine.
             entry.machine = nil
             record(progress: false, &transfer, &entry, pass)
             let pause = RetryPolicy.ofAgent.backoff(attemptsWithoutProgress: entry.notFound, jitter: pass.jitter())
@@ -184,7 +185,7 @@ struct AttemptEnding {
     private func failDamaged(
         _ transfer: inout TransferRecord, _ machine: UploadMachine, _ entry: inout Attempts.Entry, _ pass: inout Pass
     ) throws {
-        // Another try sends the file again instead of searching for the sent file.
+        // Without the stored state, another try sends the file again and does not search for the damaged file on the server.
         (transfer.uploadMemory, entry.machine) = (nil, nil)
         if let removal = machine.removal {
             transfer.attemptNumber += 1
@@ -209,8 +210,8 @@ struct AttemptEnding {
         _ transfer: inout TransferRecord, _ machine: UploadMachine, at remoteURL: String, _ pass: inout Pass
     ) throws {
         transfer.bytesDone = transfer.bytesTotal ?? transfer.bytesDone
-        // After a restart an earlier agent may have sent the bytes, and a resumed upload sends a part. Then the snapshot's digest counts,
-        // whose length the server confirmed.
+        // An earlier agent may have sent the bytes, and a resumed upload sends only a part. In these cases the digest of the queued
+        // copy is used, because the server confirmed the length of the copy.
         let sent = transfer.sha256 ?? transfer.sourceSHA256
         guard sent == transfer.sourceSHA256 else { return try pass.end(&transfer, as: .failed, damage) }
         transfer.sha256 = sent
@@ -252,8 +253,8 @@ struct AttemptEnding {
         entry.unreached += 1
     }
 
-    /// Returns the factor for a pause. Hours offline do not need an attempt every quarter of a minute, because a network that returns
-    /// causes an attempt at once.
+    /// Returns the factor for a pause. A host that cannot be reached for hours does not need an attempt every quarter of a minute,
+    /// because a change of the network causes an attempt at once.
     ///
     /// - Parameter unreached: the number of attempts in a row that reached no server.
     private static func stretch(_ unreached: Int) -> Double { min(pow(1.5, Double(unreached)), longestStretch) }

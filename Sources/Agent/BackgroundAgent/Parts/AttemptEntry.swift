@@ -6,23 +6,23 @@ extension Attempts {
     struct Entry {
         enum Phase {
             case idle
-            /// The attempt is committed, and not yet passed to the transport.
+            /// The attempt is committed, but was not passed to the transport yet.
             case prepared(PreparedAttempt)
             case running(RunningAttempt)
             /// The attempt's part is being made durable.
             case stopping(AttemptID, AttemptTraits, DownloadFile?)
-            /// The file is complete and proven: it gets its name, or is checked again.
+            /// The file is complete and proven. The file gets its final name, or is checked again.
             ///
             /// - Parameter checks: How often the file differed from the proven file.
             case finishing(FileVersion?, checks: Int)
         }
 
         var phase = Phase.idle
-        /// The protocol's state of an upload.
+        /// The state of an upload's protocol.
         var machine: UploadMachine?
         /// The number of attempts in a row that reached no server.
         var unreached = 0
-        /// The number of responses that an address does not exist.
+        /// The number of responses that reported that the address does not exist.
         var notFound = 0
 
         var isIdle: Bool { if case .idle = phase { true } else { false } }
@@ -33,7 +33,7 @@ extension Attempts {
 
         var running: RunningAttempt? { if case .running(let attempt) = phase { attempt } else { nil } }
 
-        /// The traits of the attempt that occupies its host; `nil` without such an attempt.
+        /// The traits of the attempt that uses a connection to the transfer's host; `nil` if there is no such attempt.
         var occupied: AttemptTraits? {
             switch phase {
             case .prepared(let attempt): attempt.traits

@@ -10,7 +10,7 @@ enum AttemptPreparation {
         case attempt(PreparedAttempt)
         /// An earlier agent had proven the file, which has to be checked again first.
         case proof(FileProof.Expectation)
-        /// The server has the file already.
+        /// The server already stores the file of this upload at the address.
         case stored(at: String)
         /// The transfer ended.
         case ended
@@ -44,7 +44,8 @@ enum AttemptPreparation {
                 return .ended
             }
         }
-        // The agent decodes no content: with a coding that the app requests, the app would receive bytes that it cannot read.
+        // The app's header is removed, because the agent does not decode compressed responses. The app would receive compressed
+        // bytes.
         let headers = transfer.headers.filter { $0.name.lowercased() != "accept-encoding" }
         var request = TransferRequest(
             method: transfer.method, url: transfer.url, headers: headers, idleTimeout: transfer.idleTimeout,
@@ -125,8 +126,8 @@ enum AttemptPreparation {
         return (Set(open), try transaction.storedUploads(to: transfer.url, except: id, beginning: beginning))
     }
 
-    /// Returns the common beginning of a name and its numbered forms. It contains only characters that are unchanged in an address, and is
-    /// short enough to be never cut. Few of thousands of stored names have this beginning.
+    /// Returns the common beginning of a name and its numbered forms. It contains only characters that are unchanged in an address,
+    /// and is so short that it is never cut. Of thousands of stored names, only a few have this beginning.
     private static func plainBeginning(of name: String) -> String {
         let stem = name.lastIndex(of: ".").map { name[..<$0] } ?? name[...]
         return String(

@@ -8,19 +8,19 @@ import TransferMachines
 /// needed any more.
 struct Attempts {
     private var entries: [Int64: Entry] = [:]
-    /// The host that was served last.
+    /// The host of the transfer that was started last.
     private var lastHost = ""
     private var pauses = HostPauses()
-    /// The unfinished transfers that were tried since this agent started, or since the host woke.
+    /// The unfinished transfers that were tried since this agent started, or since the machine woke.
     private var tried: Set<Int64> = []
 
-    /// Handles a wake of the host: attempts from before the sleep do not count.
+    /// Handles the end of a sleep: transfers that were tried before the sleep do not count as tried.
     mutating func handleWake() { tried = Set(entries.filter { $0.value.occupied != nil }.keys) }
 
     /// `true` if no attempt is running.
     var isEmpty: Bool { entries.values.allSatisfy(\.isIdle) }
 
-    /// The sessions with a running transfer, or with one that runs as soon as this turn is committed.
+    /// The sessions with a running transfer, or with a transfer that starts when this turn is committed.
     var movingSessions: Set<String> { Set(entries.values.compactMap { $0.occupied?.session }) }
 
     private func running(_ attempt: AttemptID) -> RunningAttempt? {
@@ -102,7 +102,7 @@ struct Attempts {
         return attempt
     }
 
-    /// Forgets transfers that were ended by any part of the agent.
+    /// Removes the entries of transfers that any part of the agent has ended.
     mutating func forget(_ ended: [Int64]) {
         for id in ended where entries[id]?.isIdle == true { entries[id] = nil }
         tried.subtract(ended)
@@ -128,12 +128,13 @@ struct Attempts {
     /// Handles the end of an attempt after all slow work is complete.
     mutating func handleAttemptEnd(of attempt: AttemptID, _ end: WireEnd, _ pass: inout Pass) throws {
         let id = attempt.transfer
-        // The late response of an attempt that was stopped or replaced.
+        // Without an entry, this is the late end of an attempt that was stopped or replaced.
         guard let ended = running(attempt), var entry = entries[id] else { return }
         entry.phase = .idle
         defer { set(id, entry) }
         guard var transfer = try pass.transaction.transfer(id), transfer.state == .running else {
-            // The transfer was stopped just now. Its stored memory lacks the last response, so the next attempt queries the server first.
+            // The transfer was stopped just now. The stored state of the upload lacks the last response, so the next attempt
+            // queries the server first.
             entry.machine = nil
             guard case .download(let file, body: _) = ended.work else { return try recordStoppedAttempt(of: id, nil, &pass) }
             if ended.isLinked { pass.perform(.removeFile(file.progress.place.whole)) }
@@ -205,7 +206,7 @@ struct Attempts {
             if let place = transfer.partPlace(in: pass.spool) { pass.perform(.removeFile(place.url)) }
             let commands = try pass.transaction.handle(.disproven(now: pass.now), &transfer, now: pass.now)
             pass.remove(commands, of: before)
-            // A request that must not be repeated has ended.
+            // A transfer that must not be repeated has ended.
             guard !transfer.life.hasEnded else { return }
             guard mayBegin else {
                 try pass.transaction.handle(.stopped, &transfer, now: pass.now)
@@ -223,7 +224,8 @@ struct Attempts {
         defer { set(id, entry) }
         guard var transfer = try pass.transaction.transfer(id), let giving else { return }
         guard transfer.state == .running, transfer.isFinishing else {
-            // The transfer was cancelled while its file got the name: the user sees that the file is there.
+            // The transfer was cancelled while the file got its final name. The note explains why the file of a cancelled transfer
+            // exists.
             guard giving == .given, transfer.state == .cancelled, let place = transfer.destination else { return }
             transfer.note = "cancelled too late, because the file was already saved: \(place)"
             return try pass.transaction.record(transfer)
@@ -232,7 +234,8 @@ struct Attempts {
         case .given: try AttemptEnding.endWhole(&transfer, &pass)
         case .failed(let trouble): try pass.failLocally(&transfer, trouble)
         case .taken(let free):
-            // Recorded first: after a crash in between, the file at the first name is not mistaken for the download.
+            // The new name is recorded before the file is renamed. After a crash in between, the other file at the old name is not
+            // mistaken for the download.
             transfer.claimName(free)
             try pass.transaction.record(transfer)
             guard case .finishing(let sight?, let checks) = finishing else { return }
@@ -276,11 +279,11 @@ struct Attempts {
         let running = entries.compactMapValues(\.running)
         let stopped = try pass.transaction.stoppedTransfers(among: running.keys)
         for (id, attempt) in running {
-            // All bytes have arrived: the transfer needs the network no more.
+            // If all bytes have arrived, the transfer does not need the network any more.
             let isMet = attempt.isSettling || met.isSuperset(of: attempt.traits.needs)
             guard !isMet || stopped.contains(id) else { continue }
             if let transfer = try pass.transaction.transfer(id) {
-                // A transfer that must not be repeated may finish, whatever the network costs now.
+                // A transfer that must not be repeated is not stopped, even if the network is expensive now.
                 let mayStop = transfer.mayBeInterrupted && (!isMet || transfer.isSuspended)
                 guard transfer.state != .running || mayStop else { continue }
                 if let why = attempt.traits.needs.missing(from: met) {
@@ -291,9 +294,11 @@ struct Attempts {
         }
     }
 
-    /// Gives up transfers without progress, or that take too long in total; never because of a number of attempts.
+    /// Gives up transfers that made no progress for too long, or that take too long in total. The number of attempts is not a
+    /// reason.
     ///
-    /// A transfer that was not tried is not given up: after a week away, or with needs that were never met, the first attempt comes first.
+    /// A transfer is not given up before this agent has tried it. For example, the machine may have been off for a week, or the
+    /// transfer's needs may never have been met.
     private mutating func giveUp(_ pass: inout Pass) throws {
         let (due, untried, next) = try pass.transaction.transfersToGiveUp(tried: tried, now: pass.now)
         for var transfer in untried {
@@ -325,7 +330,7 @@ struct Attempts {
             var hasBegun = false
             for candidate in candidates {
                 var entry = entries[candidate.id] ?? Entry()
-                // An earlier attempt is being stopped: the next pass starts the transfer again.
+                // While an earlier attempt is being stopped, the transfer cannot start. A later pass starts it.
                 guard entry.isIdle, var transfer = try pass.transaction.transfer(candidate.id) else { continue }
                 if let target = UploadTarget(transfer), entries.values.contains(where: { $0.occupied?.target == target }) {
                     continue
@@ -333,7 +338,7 @@ struct Attempts {
                 hasBegun = true
                 _ = transfer.handle(.began)
                 transfer.attemptNumber += 1
-                // No attempt was possible before, so the time until now does not count.
+                // Before this first attempt no attempt was possible, so the time until now does not count as time without progress.
                 if tried.insert(candidate.id).inserted, transfer.isPatienceOver(at: pass.now) {
                     _ = transfer.handle(.countsReset(now: pass.now))
                 }

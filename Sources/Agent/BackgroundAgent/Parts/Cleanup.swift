@@ -31,7 +31,8 @@ struct Cleanup {
                 pass.perform(.stopAttempt(id))
             }
             let commands = try pass.transaction.handle(.collected(now: pass.now), &transfer, now: pass.now)
-            // Sent once, when the copy is removed. Its result changes nothing here, so it is not an attempt of the transfer.
+            // The request to the server is sent once, when the copy is removed. The result is not needed, so the request is not an
+            // attempt of the transfer.
             if commands.contains(.removeBody), before.state != .completed, before.attempts > 0,
                 let removal = try AttemptPreparation.uploadMachine(before, pass.transaction)?.removal
             {
@@ -55,7 +56,7 @@ struct Cleanup {
         }
     }
 
-    /// Plans the search for orphans. An agent may run for months, or exit before the hour is over.
+    /// Plans the search for orphans. If the agent ends before the search is due, the search runs at the agent's end.
     mutating func planOrphans(_ pass: inout Pass, _ lifetime: Lifetime) {
         // The rows of a newer version may refer to files that this version does not know.
         guard let due = orphansDue, !lifetime.isSuperseded else { return }

@@ -7,7 +7,7 @@ struct Conditions {
     /// The number of seconds after which the present conditions are used, even if no service has reported them.
     private static let patience: Double = 10
 
-    /// `true` if the conditions are known and not guessed. Until then they are not used for planning.
+    /// `true` if the conditions are known and not guessed. Guessed conditions are not used for planning.
     private var isKnown = false
     private let startedAt: Double
 
@@ -28,7 +28,7 @@ struct Conditions {
         try pass.transaction.setFact(.conditions, observed)
     }
 
-    /// Handles a wake of the host: the network may not be available yet.
+    /// Records that the machine woke, because the network may not be available yet.
     func handleWake(_ pass: inout Pass) throws {
         pass.log(.hostWoke)
         guard var observed = try pass.transaction.fact(.conditions) else { return }

@@ -13,7 +13,7 @@ enum ContinuedWork {
         }
     }
 
-    /// Starts waiting work. Called after ended launches are settled, because they make room.
+    /// Starts waiting work. Called after ended launches are settled, because an ended launch makes room for waiting work.
     static func plan(_ pass: inout Pass) throws {
         let waiting = try pass.transaction.requests(of: .continuedProcessing)
         guard !waiting.isEmpty else { return }

@@ -18,7 +18,7 @@ enum Deliveries {
         let served = live.servedSession(settings: pass.settings, now: pass.now)
         // The session that waits the longest is first.
         for (session, oldest) in sessions.sorted(by: { $0.oldest < $1.oldest }) {
-            // The live launch replays the events, or an attached process takes them: no second process is started.
+            // No second process is started, because a live launch or an attached process receives the events.
             if attached.contains(session) || live.contains(where: { $0.kind == .urlSession && $0.identifier == session }) {
                 continue
             }

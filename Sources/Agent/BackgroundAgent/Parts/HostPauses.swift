@@ -21,7 +21,7 @@ struct HostPauses: Equatable {
     /// The number of seconds after which a host counts as unknown again.
     private static let memory: Double = 3_600
 
-    /// Records the end of an attempt; its transfer waits, continues, or has ended.
+    /// Records the end of an attempt. The transfer of the attempt waits, continues, or has ended.
     mutating func record(_ end: WireEnd, of transfer: TransferRecord, _ moment: ClockReading) {
         if let failure = end.failure, TransferTrouble(failure).isWaitingForNetwork, !end.wasRedirected {
             recordUnreachable(transfer.host, pause: transfer.nextAttemptAt?.timeIntervalSince(moment.now) ?? 0, moment)
@@ -33,7 +33,7 @@ struct HostPauses: Equatable {
     /// - Parameter seconds: the pause of one transfer.
     private mutating func recordUnreachable(_ host: String, pause seconds: Double, _ moment: ClockReading) {
         let known = pauses[host]
-        // Other attempts were running at the same time.
+        // During a pause, an attempt that began before the pause may fail. Such a failure does not prolong the pause.
         if let known, moment.awake < known.until { return }
         let probes = (known?.probes ?? 0) + 1
         let pause = min(max(seconds, 0) * pow(1.5, Double(probes - 1)), Self.longest)

@@ -4,7 +4,7 @@ import Foundation
 
 /// Ends a launch. The outcome decides what happens to the request and to the events of the launch. Has no state.
 enum LaunchSettlement {
-    /// - Returns: the launch as it ended.
+    /// - Returns: the launch with its outcome.
     static func end(
         _ launch: LaunchRecord, _ end: ProcessEnd, _ timer: LaunchSupervision?, _ pass: inout Pass
     ) throws -> LaunchRecord {
@@ -39,11 +39,12 @@ enum LaunchSettlement {
     // MARK: Deliveries
 
     /// Marks old events as delivered after the handler returned, if no delegate in the process received them. If they stayed undelivered,
-    /// an app without a delegate would be launched again and again. If a delegate received some of them, the next launch delivers the
-    /// others.
+    /// an app without a delegate would be launched again and again. If a delegate received some of the events, the next launch
+    /// delivers the other events.
     private static func completeDeliveries(of launch: LaunchRecord, _ pass: Pass) throws {
-        // A date in the future is old, because the clock was set back since then. A second is tolerated, because a date from the ledger
-        // can be a fraction of a microsecond after the written date. Results of this pass have not been delivered.
+        // A date in the future is old, because the clock was set back since then. A date up to one second in the future is not
+        // treated as old, because a date from the ledger can be a fraction of a microsecond after the written date. A result of
+        // this pass can have such a date, and has not been delivered.
         func isOld(_ date: Date) -> Bool { date <= launch.startedAt || date > pass.now.addingTimeInterval(1) }
         switch launch.kind {
         case .urlSession:

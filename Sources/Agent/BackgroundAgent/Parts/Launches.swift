@@ -7,22 +7,22 @@ import Foundation
 struct Launches {
     /// The reason why only the lock shows if the process of a launch is alive.
     private enum Unwatched {
-        /// An earlier agent started it, and the process has not recorded its identity.
+        /// An earlier agent started the launch, and the launch's process has not recorded its identity.
         case unidentified
         /// See ``Adoption/outOfReach``.
         case outOfReach
     }
 
-    /// The state of a launch that is not in its row.
+    /// The agent's state of a launch, in addition to the launch's row in the ledger.
     private struct Watch {
         var timer: LaunchSupervision?
         /// The time of the latest progress of continued processing that was seen.
         var seenProgress: Date?
-        /// `nil` if the end of its process is reported.
+        /// `nil` if the agent is notified when the launch's process ends.
         var unwatched: Unwatched?
         /// `true` if the row showed at the last pass that the user was choosing a file.
         var isPersonChoosing = false
-        /// `true` if the process belongs to continued processing: it is neither signalled nor killed.
+        /// `true` if the launch is continued processing. The user started the process, so the agent neither signals nor kills it.
         var isContinued = false
         var end: ProcessEnd?
     }
@@ -64,7 +64,7 @@ struct Launches {
         record(ended: id, .unknown)
     }
 
-    /// Shifts the deadlines after the clock was set: the remaining time of every budget is unchanged.
+    /// Shifts the deadlines after the clock was set, so that the remaining time of every budget is unchanged.
     mutating func shift(by seconds: Double) {
         for id in watches.keys { watches[id]?.timer?.shift(by: seconds) }
     }
@@ -82,7 +82,7 @@ struct Launches {
             }
             let found = watches[id]?.unwatched == .unidentified ? launch.process : nil
             if found == nil, living.contains(id) {
-                // The lock is released when the process ends, but no event reports that: check again.
+                // No event reports that a lock was released, so the lock is checked again after one second.
                 pass.wake(at: pass.now.addingTimeInterval(1))
                 continue
             }
@@ -91,8 +91,8 @@ struct Launches {
         }
     }
 
-    /// Ends continued processing after a result, or after the end of the process that the user started. No lock and no child process
-    /// reports it.
+    /// Ends continued processing after a result, or after the end of the process that the user started. The agent must check this,
+    /// because no lock and no child process reports the end.
     mutating func endContinued(_ pass: Pass, _ watchedProcesses: WatchedProcesses) throws {
         for launch in try pass.transaction.liveLaunches() where launch.kind == .continuedProcessing {
             guard let id = launch.id else { continue }

@@ -26,7 +26,7 @@ package enum Lifetime: Equatable {
     package struct Quit: Equatable {
         /// `true` if requests that handlers submit while they are stopped are also removed.
         var forGood: Bool
-        /// `true` if a newer version has taken over the ledger, before or since.
+        /// `true` if a newer version uses the ledger. The newer version may have arrived before or after the request to quit.
         var isSuperseded: Bool
     }
 
@@ -78,7 +78,7 @@ package enum Lifetime: Equatable {
         }
     }
 
-    /// Handles a newer version that has changed the ledger. Returns `true` if running work may finish.
+    /// Records that a newer version has changed the ledger. Returns `true` if running work may finish.
     mutating func drain() -> Bool {
         switch self {
         case .working, .finished(.idle), .finished(.away):
@@ -126,7 +126,7 @@ package enum Lifetime: Equatable {
                 return self = .quitting(quit)
             }
             self = .finished(.quit(quit))
-            // The command removed the requests that existed then; a handler may have submitted its next request after that.
+            // The command removed all requests. A handler that was still running may have submitted its next request after that.
             if quit.forGood { try pass.transaction.deleteRequestsOfLaunches() }
         }
     }
@@ -148,7 +148,7 @@ package enum Lifetime: Equatable {
             try pass.transaction.setFact(.absence, AgentAbsence(since: since, until: pass.wake))
             self = .finished(.away(since: since, until: pass.wake))
         } else {
-            // The agent is running, so readers of the ledger need no time of its return.
+            // A running agent removes the recorded time of its next start.
             try pass.transaction.setFact(.absence, nil)
             self = isTime ? .finished(.idle(since: since)) : .working(idleSince: since)
             pass.wake(at: exitDate)

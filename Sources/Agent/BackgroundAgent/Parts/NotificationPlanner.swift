@@ -13,7 +13,7 @@ struct NotificationPlanner {
     /// `true` after unreadable rows of an earlier version were removed.
     private var hasCleaned = false
 
-    /// `true` if a reply of the presenter is missing.
+    /// `true` while the agent waits for a reply of the notification server.
     var isShowing: Bool { calls.isShowing }
 
     /// Returns the time until which missing replies are awaited; `nil` if no reply is missing.
@@ -24,7 +24,7 @@ struct NotificationPlanner {
 
     // MARK: Events
 
-    /// - Parameter launches: the launches; a press on Cancel ends one.
+    /// - Parameter launches: the launches. A press on Cancel in a progress notification ends a launch.
     mutating func handle(_ event: PresenterEvent, _ pass: inout Pass, _ launches: inout Launches) throws {
         if try progress.handle(event, &pass, &launches) { return }
         switch event {
@@ -36,7 +36,7 @@ struct NotificationPlanner {
         case .replied(let identifier, let serverID, let text): try handleReply(identifier, serverID, text, &pass)
         case .closed(let identifier, let serverID, let reason): try handleClosed(identifier, serverID, reason, &pass)
         case .serverIs(let server):
-            // If the agent did not run when the previous server ended (for example at a logout), no event reported its end.
+            // If no agent ran when the previous server ended (for example at a logout), no event reported the end of that server.
             guard try pass.transaction.fact(.notificationServer) != server else { return }
             try handleServerLoss(&pass)
             try pass.transaction.setFact(.notificationServer, server)
@@ -46,7 +46,7 @@ struct NotificationPlanner {
         case .doNotDisturb(let isOn):
             let since = try pass.transaction.fact(.doNotDisturbSince)
             if isOn != (since != nil) { try pass.transaction.setFact(.doNotDisturbSince, isOn ? pass.now : nil) }
-            // Also if only an earlier agent knew that it was on.
+            // This is also done if only an earlier agent recorded that do-not-disturb was on.
             if !isOn { try showHidden(&pass) }
         case .serverAnswers: calls.recordServerReply(toCallOf: pass.moment.awake, pass.moment)
         case .withdrawn(let identifier, let serverID):
@@ -66,7 +66,7 @@ struct NotificationPlanner {
     private mutating func handlePress(
         _ identifier: String, _ serverID: UInt32, _ action: String, _ token: String?, _ pass: inout Pass
     ) throws {
-        // A second press while the notification leaves the screen has been handled already.
+        // A second press while the notification leaves the screen is ignored.
         guard let record = try pass.transaction.notification(identifier), record.life.isPressable(as: serverID) else { return }
         // A notification of the agent itself does not belong to an app.
         if Summaries.isSummary(identifier) {
@@ -83,7 +83,7 @@ struct NotificationPlanner {
     private func appName(of action: String, _ record: NotificationRecord, _ pass: Pass) throws -> String {
         switch action {
         case "default": Self.defaultAction
-        // From a server that has the button but sends no text.
+        // Some servers draw the button of a text field but send no text.
         case "inline-reply": try button(withFieldOf: record, pass)?.key ?? action
         default: action
         }
@@ -135,7 +135,7 @@ struct NotificationPlanner {
         if var record = try pass.transaction.notification(identifier) {
             let before = record
             record.consumeFireDate(now: pass.now, zone: pass.zone)
-            // The app has changed the content since then: the new content replaces it.
+            // If the app has changed the content since then, the new content replaces the shown content.
             if let given, given != record.revision { record.handle(.changed) }
             if record != before { try pass.transaction.save(record) }
             if let badge = record.shownContent.badge { try pass.transaction.setFact(.badge, badge) }
@@ -148,9 +148,11 @@ struct NotificationPlanner {
         }
     }
 
-    /// Returns why the user does not see a notification that stays until the user answers; `nil` if the user sees it.
+    /// Returns why the user does not see a notification that stays until the user responds; `nil` if the user sees the
+    /// notification.
     ///
-    /// A server in do-not-disturb keeps notifications in its history. The server may draw critical ones and does not report that.
+    /// A server in do-not-disturb keeps notifications in its history. The server may still show critical notifications, and does
+    /// not report this.
     private func reasonOfHiding(_ identifier: String, _ pass: Pass) throws -> String? {
         guard try pass.transaction.fact(.doNotDisturbSince) != nil,
             let record = try pass.transaction.notification(identifier), record.staysOnScreen, record.deliveredAt == nil
@@ -183,13 +185,13 @@ struct NotificationPlanner {
         }
     }
 
-    /// Handles the loss of the server: its numbers are invalid for the next server.
+    /// Handles the loss of the notification server. The numbers of that server are invalid for the next server.
     private mutating func handleServerLoss(_ pass: inout Pass) throws {
         let open = calls.open
         calls.loseServer()
         try pass.transaction.setFact(.doNotDisturbSince, nil)
         try pass.transaction.setFact(.serverHasButtons, nil)
-        // The next docks belong to another session, and do not show the number.
+        // The docks of the next session do not show the badge number yet.
         try pass.transaction.setFact(.badgeTold, nil)
         for record in try pass.transaction.notifications() {
             let event = NoticeLife.Event.serverLost(isAnswerOpen: open.contains(record.identifier))
@@ -252,7 +254,7 @@ struct NotificationPlanner {
         try planBadge(&pass)
     }
 
-    /// Returns the notification; `nil` if its time is over, so that it is not shown any more.
+    /// Returns the notification; `nil` if the time of the notification is over and it must not be shown any more.
     private mutating func withinItsTime(_ record: NotificationRecord, _ pass: inout Pass) throws -> NotificationRecord? {
         guard let until = record.until else { return record }
         if until <= pass.now {
@@ -260,12 +262,13 @@ struct NotificationPlanner {
             return nil
         }
         pass.wake(at: until)
-        // The clock was ahead, and is correct now.
+        // The time counted as over because the clock was ahead. The clock is correct now.
         if record.state == .over { try change(record, .timeIsNotOver, &pass) }
         return try pass.transaction.notification(record.identifier)
     }
 
-    /// Returns the notification as its trigger requires now: a repeating one waits again after its time has come.
+    /// Returns the notification in the state that its trigger requires now. A repeating notification waits again after its fire
+    /// date.
     private func scheduled(_ record: NotificationRecord, _ pass: inout Pass) throws -> NotificationRecord {
         guard let schedule = record.schedule, schedule.next != nil else { return record }
         var changed = record
@@ -276,7 +279,8 @@ struct NotificationPlanner {
         return changed
     }
 
-    /// Returns `true` if the notification may be sent to the server now. If not, the pass wakes when it may be sent.
+    /// Returns `true` if the notification may be sent to the server now. Otherwise the pass wakes when the notification may be
+    /// sent.
     private func isItsTurn(_ record: NotificationRecord, _ pass: inout Pass) throws -> Bool {
         switch calls.turn(of: record.identifier, revision: record.revision, pass.moment) {
         case .now: break
@@ -337,14 +341,16 @@ struct NotificationPlanner {
 
     private mutating func withdraw(_ record: NotificationRecord, _ app: AppRecord?, _ pass: inout Pass) throws {
         if record.life.needsNumber, calls.turn(of: record.identifier, revision: record.revision, pass.moment) == .now {
-            // A server that replaces by tag shows the notification in its own place.
+            // The notification is shown once more, without a sound, to receive its number. A server that replaces by tag replaces
+            // the notification on the screen.
             calls.begin(record.identifier, revision: record.revision, pass.moment)
             var notice = try notice(record, app, pass)
             notice.isQuiet = true
             return pass.perform(.present(notice, replacing: nil, of: try pass.transaction.fact(.notificationServer)))
         }
         if record.serverID == nil, let until = calls.numberDue(of: record.identifier, pass.moment) {
-            // The number has not arrived. Without it the notification cannot be withdrawn, and it would appear soon after.
+            // The server's number of the notification has not arrived. Without the number, the notification cannot be withdrawn and
+            // would soon appear.
             return pass.wake(at: pass.moment.date(atAwake: until))
         }
         try change(record, .takenOff(now: pass.now, isAnswerOpen: calls.isOpen(record.identifier)), &pass)
@@ -374,7 +380,7 @@ struct NotificationPlanner {
         notice.serversWithoutButtons = try pass.transaction.fact(.serversWithoutButtons) ?? []
         notice.isQuiet = record.life.deliveredAt != nil
         notice.picture = content.attachments?.first(where: \.isPicture).flatMap { attachment in
-            // A row can contain an invalid name.
+            // The name is checked, because a row can contain an invalid name.
             guard TransferRecord.isPlainName(attachment.file) else { return nil }
             return pass.directories.spooled(attachment.file).path
         }
@@ -383,11 +389,11 @@ struct NotificationPlanner {
 }
 
 extension NotificationRecord {
-    /// `true` if it stays on the screen until the user answers.
+    /// `true` if the notification stays on the screen until the user responds.
     fileprivate var staysOnScreen: Bool { shownContent.interruptionLevel >= 2 }
 
-    /// `true` if the notification is gathered when there are too many. Critical ones and replacements of shown ones are always shown
-    /// alone.
+    /// `true` if the notification goes into a summary when there are too many notifications. Critical notifications and
+    /// replacements of shown notifications are always shown alone.
     fileprivate var isBounded: Bool {
         !isAgents && identifier != Self.testIdentifier && shownContent.interruptionLevel < 3 && serverID == nil && !life.mayStand
     }

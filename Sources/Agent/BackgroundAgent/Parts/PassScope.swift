@@ -10,11 +10,11 @@ struct PassScope {
         case transfers
     }
 
-    /// The ledger's number of other processes' commits, at the last pass.
+    /// The ledger's counter of the commits of other processes, at the last pass.
     private var seenVersion: Int?
     /// The app's settings, at the last complete pass.
     private(set) var settings = AgentSettings()
-    /// The time of the next complete pass at the latest.
+    /// The latest time of the next complete pass.
     private var nextCheckTime = Date.distantPast
     private var mustCheck = true
     /// The past wake-up time of the last call of ``nextWake(_:now:)``.
@@ -22,7 +22,7 @@ struct PassScope {
 
     /// Returns the scope and the settings of this pass.
     ///
-    /// - Parameter version: The ledger's number for the commits of other processes, in this transaction.
+    /// - Parameter version: The ledger's counter of the commits of other processes, in this transaction.
     mutating func begin(
         _ heard: [AgentEvent], _ transaction: LedgerTransaction, version: Int, now: Date
     ) throws -> (Extent, AgentSettings) {
@@ -63,7 +63,8 @@ struct PassScope {
     /// Returns `true` if another process committed since the last pass. The agent's own commits also cause change notifications.
     func isNews(_ version: Int) -> Bool { version != seenVersion }
 
-    /// Returns the next wake-up. If the same past time occurs twice, it is delayed, because another pass would find the same again.
+    /// Returns the next wake-up. If the same past time occurs twice, the wake-up is delayed, because another pass at once would
+    /// have the same result.
     mutating func nextWake(_ wake: Date?, now: Date) -> Date? {
         guard let wake, wake <= now else { return wake }
         defer { lastPastWake = wake }

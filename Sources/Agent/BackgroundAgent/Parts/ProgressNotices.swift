@@ -10,9 +10,9 @@ struct ProgressNotices {
     private struct Shown: Equatable {
         var notice: Notice
         var shownAt: Date
-        /// `true` if the user closed it: it is not shown again.
+        /// `true` if the user closed the notification. A closed notification is not shown again.
         var isClosed = false
-        /// `true` if it could not be shown, or if its server is gone.
+        /// `true` if the notification could not be shown, or if the server that showed it does not run any more.
         var isLost = false
     }
 
@@ -55,7 +55,7 @@ struct ProgressNotices {
             guard try pass.transaction.launch(id)?.noticeID != nil else { return true }
             try pass.transaction.setProgressNotice(nil, launch: id)
         case .serverIs(let server):
-            // This event arrives before the replies to the notifications that the server shows.
+            // The event that a server appeared arrives before that server's replies to notifications.
             if try pass.transaction.fact(.notificationServer) != server {
                 try pass.transaction.forgetProgressNotices()
                 for id in shown.keys { shown[id]?.isLost = true }
@@ -64,11 +64,11 @@ struct ProgressNotices {
         case .withdrawn(let identifier, _): return Self.launch(of: identifier) != nil
         case .serverAnswers, .serverHasButtons, .doNotDisturb, .unheard, .replied: return false
         case .serverAppeared:
-            // Notifications that are on the screen already are also reported.
+            // The event also arrives for a server that already shows the notifications. Only lost notifications are shown again.
             shown = shown.filter { $0.value.isClosed || !$0.value.isLost }
             return false
         case .serverVanished, .busLost:
-            // Another server shows the notifications again; it does not know the old server's numbers.
+            // Another server has to show the notifications again, because the old server's numbers are invalid there.
             try pass.transaction.forgetProgressNotices()
             shown = shown.filter { $0.value.isClosed }
             return false
@@ -76,15 +76,15 @@ struct ProgressNotices {
         return true
     }
 
-    /// Removes the notification of an ended launch from the screen. The number is stored until the server reports the closing, so that the
-    /// next agent can repeat this after a crash.
+    /// Removes the notification of an ended launch from the screen. The number is stored until the server reports the closing, so
+    /// that the next agent can repeat the removal after a crash.
     mutating func withdraw(_ launch: LaunchRecord, _ pass: inout Pass) throws {
         guard let id = launch.id else { return }
         shown[id] = nil
         if let effect = Self.withdrawal(of: launch, try pass.transaction.fact(.notificationServer)) { pass.perform(effect) }
     }
 
-    /// Returns the effect that removes a notification; `nil` if none is on the screen.
+    /// Returns the effect that removes the launch's notification; `nil` if no notification of the launch is on the screen.
     static func withdrawal(of launch: LaunchRecord, _ server: String?) -> AgentEffect? {
         guard let id = launch.id, let serverID = launch.noticeID.flatMap(UInt32.init(exactly:)) else { return nil }
         return .withdraw(identifier: prefix + String(id), serverID: serverID, of: server)

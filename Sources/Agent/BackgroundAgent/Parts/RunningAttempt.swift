@@ -17,7 +17,7 @@ struct AttemptTraits {
     }
 }
 
-/// The name that an upload requests on its server. Uploads with the same name run one after the other. If they ran at the same
+/// The file name that an upload requests on its server. Uploads with the same name run one after the other. If they ran at the same
 /// time, both would find that the name is free, and a server without conditional requests would keep only the second file.
 struct UploadTarget: Hashable {
     private let folder: String
@@ -86,7 +86,8 @@ struct PreparedAttempt {
     ) throws(FileTrouble) -> RunningAttempt.Start {
         switch work {
         case .download(let machine, let place, let body):
-            // Before the part is searched: in another folder it would be missing, and the download would begin again.
+            // The folder is checked before the part is searched. In another folder the part would be missing, and the download
+            // would begin again.
             if let trouble = FileTrouble.otherFolder(of: place.whole, place.seenFolder) { throw trouble }
             let source = try body?.open(disk.calls)
             let file = DownloadFile(
@@ -156,9 +157,9 @@ struct RunningAttempt {
     var work: Work
     let wireBase: Int64
     let hasDestination: Bool
-    /// `true` if the transfer ended, and the disk worker hashes the rest.
+    /// `true` if the transfer has ended, and the disk worker is hashing the last bytes.
     var isSettling = false
-    /// `true` if the complete file has its name already, in addition to the part's name.
+    /// `true` if the complete file already has its final name, in addition to the part's name.
     var isLinked = false
     /// The check of an upload whose request carries the last part of the file.
     fileprivate(set) var check: CopyCheck?
@@ -169,9 +170,10 @@ struct RunningAttempt {
         self.work = work
     }
 
-    /// Returns the end of the attempt, as it counts for the transfer.
+    /// Returns the end of the attempt that the transfer uses.
     ///
-    /// A server that confirms a body before it has received all of it cannot have stored it. This counts as a broken connection.
+    /// A server that confirms a body before it has received all of it cannot have stored it. Such a confirmation counts as a broken
+    /// connection.
     func counted(_ end: WireEnd) -> WireEnd {
         guard case .download(_, let body?) = work, let head = end.head, (200..<300).contains(head.status), end.failure == nil,
             !body.isHandedOut
@@ -233,7 +235,7 @@ extension DownloadFile.Progress {
     func recordPart(in transfer: inout TransferRecord, _ pass: inout Pass) {
         transfer.partial = partial
         guard let known = transfer.partPlace(in: pass.spool), known.name != place.name else { return }
-        // A new version began under the other name. The ledger contains that name from this commit on.
+        // A new version of the file began in the part with the other name. From this commit on the ledger contains that name.
         transfer.file = place.name
         pass.perform(.removeFile(known.url))
     }

@@ -8,7 +8,8 @@ import Foundation
 struct ServerCalls {
     /// The number of seconds that a withdrawn notification, or an agent that exits, waits for the server's reply to a notification.
     private static let patience: Double = 5
-    /// The number of seconds after which newer content does not wait for a reply any more: every call to a server ends before.
+    /// The number of seconds after which newer content does not wait for a reply any more. Every call to a server ends in less
+    /// time.
     private static let longestCall: Double = 60
     /// The number of seconds after which newer content is shown although the server has not replied to the old content, and may never do
     /// so.
@@ -24,12 +25,13 @@ struct ServerCalls {
     private var given: [String: Int] = [:]
     /// The notifications that the server refused, or that found no server.
     private var refused: [String: Refusal] = [:]
-    /// The notifications without a reply of the server. It shows them when it continues; a second call would show them twice.
+    /// The notifications without a reply of the server. A server that froze shows these notifications when it continues, so a
+    /// second call would show them twice.
     private var unanswered: [String: Unanswered] = [:]
 
     private struct Unanswered {
         let since: Double
-        /// The time when the server replied to a later call: a reply to this one arrives soon, or was lost.
+        /// The time when the server replied to a later call. The reply to this call arrives soon after that time, or was lost.
         var laterAnswer: Double?
         /// The time of the last query whether the server responds.
         var queriedAt: Double?
@@ -39,11 +41,11 @@ struct ServerCalls {
     }
 
     private struct Refusal {
-        /// The revision of the refused content; other content is tried at once.
+        /// The revision of the refused content. Content of another revision is tried at once.
         var revision: Int
         /// The number of refusals in a row.
         var count: Int
-        /// The time of the next try without a change; `nil` for never.
+        /// The time of the next try if nothing changes; `nil` if there is no next try without a change.
         var until: Double?
 
         /// Returns the pause in seconds. A server that limits the rate accepts again within seconds; other refusals may last for ever.
@@ -76,14 +78,15 @@ struct ServerCalls {
     /// The time when a notification may be sent to the server.
     enum Turn: Equatable {
         case now
-        /// At this time, in seconds awake.
+        /// The notification may be sent at this time, in seconds awake.
         case at(Double)
-        /// When something changes.
+        /// The notification may be sent only after a change, for example of the server.
         case later
     }
 
     func turn(of identifier: String, revision: Int, _ moment: ClockReading) -> Turn {
-        // One call at a time: the reply to the last call contains the number that this content replaces. Without it, both would be shown.
+        // Only one call per notification is made at a time, because the reply to the last call contains the number that this
+        // content replaces. Without the number, both contents would be shown.
         let call = beingShown[identifier].map { $0 + Self.longestCall }
         if let end = call ?? unanswered[identifier]?.end, moment.awake < end { return .at(end) }
         guard let refusal = refused[identifier], refusal.revision == revision else { return .now }
@@ -144,7 +147,7 @@ struct ServerCalls {
             case .unanswered(let why):
                 ("the notification server received the notification but does not respond: \(why)", .whenAnswered)
             }
-        // Independent of the app's present content: the server received the earlier content.
+        // The call stays open even if the app has changed the content, because the server received the earlier content.
         if next == .whenAnswered, isKnown { unanswered[identifier] = Unanswered(since: moment.awake) }
         if let revision {
             switch next {
@@ -170,7 +173,8 @@ struct ServerCalls {
 
     /// - Returns: the notifications whose replies are missing for so long, from a server that replies to other calls, that they are lost.
     mutating func removeLost(_ pass: inout Pass) -> [String] {
-        // A server that cannot be reached must not block the agent. The ledger contains the notifications that have to leave the screen.
+        // A server that cannot be reached must not block the agent. The notifications that have to leave the screen are stored in
+        // the ledger.
         beingWithdrawn = beingWithdrawn.filter { pass.moment.awake < $0.value + Self.patience }
         if let last = beingWithdrawn.values.max() { pass.wake(at: pass.moment.date(atAwake: last + Self.patience)) }
         askAboutSilent(&pass)

@@ -11,14 +11,15 @@ struct Summaries {
     private static let longestText = 5
     /// The maximum number of notifications that are shown alone after a press on the summary.
     private static let maximumShownAlone = 5
-    /// The key of the button that shows the notifications.
+    /// The key of the summary's button that shows the notifications of the summary.
     static let showAction = "show"
 
     private static let prefix = NotificationRecord.agentPrefix + "summary."
 
     static func isSummary(_ identifier: String) -> Bool { identifier.hasPrefix(prefix) }
 
-    /// Returns the beginning of the identifiers of a group's summaries, which are numbered: a summary that was pressed is never updated.
+    /// Returns the beginning of the identifiers of a group's summaries. The summaries of a group are numbered, because a summary
+    /// that was pressed is never updated.
     private static func prefix(of group: NoticeFlow.Group) -> String {
         switch group {
         case .quietHours: prefix + "quiet."
@@ -61,7 +62,7 @@ struct Summaries {
         return quiet.end(covering: record.dueAt ?? record.addedAt ?? record.createdAt, in: zone) != nil
     }
 
-    /// Records that one of the notifications was not shown.
+    /// Records that one of the notifications could not be shown.
     mutating func handleShowFailure() { flow.revert() }
 
     private func gather(_ records: [NotificationRecord], into group: NoticeFlow.Group, _ pass: inout Pass) throws {
@@ -73,7 +74,7 @@ struct Summaries {
             try pass.transaction.save(record)
             if let badge = record.shownContent.badge { try pass.transaction.setFact(.badge, badge) }
         }
-        // The summary of last night may still be on the screen: another night causes a new alert.
+        // A summary of quiet hours always alerts, because the summary of the previous night may still be on the screen.
         try write(summary, &pass, alerts: known == nil || group == .quietHours)
         pass.log(.notificationsGathered, (.notification, summary), (.count, "\(records.count)"))
     }
@@ -94,7 +95,7 @@ struct Summaries {
 
     // MARK: Content
 
-    /// Updates a summary to its present notifications, or withdraws it without any.
+    /// Updates a summary to the present notifications of the summary. Withdraws a summary without notifications.
     private func write(_ summary: String, _ pass: inout Pass, alerts: Bool, isQuiet: Bool = false) throws {
         let newest = try pass.transaction.notifications(in: summary, limit: Self.longestText)
         guard !newest.isEmpty else {

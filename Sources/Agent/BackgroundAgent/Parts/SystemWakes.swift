@@ -39,7 +39,7 @@ struct SystemWakes {
         try report(isWanted: wanted != nil, &pass)
     }
 
-    /// Returns the next wake. Never a wake that was served already, even if the clock was set since.
+    /// Returns the next wake. A wake that was handled already is not returned again, even if the clock was set since then.
     private static func wanted(_ pass: Pass) throws -> Date? {
         guard let next = try pass.transaction.nextWake(after: pass.now) else { return nil }
         guard let served = try pass.transaction.fact(.servedWake), WallClockRule.counts(served: served, now: pass.now),

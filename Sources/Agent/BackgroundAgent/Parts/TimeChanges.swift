@@ -11,10 +11,10 @@ enum TimeChanges {
         guard let change = current.change(since: reported) else { return }
         let identifier = LaunchKind.significantTimeChange.rawValue
         let isLive = try pass.transaction.liveLaunches().contains { $0.kind == .significantTimeChange }
-        // One launch at a time; changes during a launch are reported after it.
+        // Only one such launch runs at a time. Time changes during the launch are reported after it.
         guard !isLive else { return }
         let now = pass.now
-        // A date in the future: the clock was set back since then, and the pause is over.
+        // A failure with a date in the future does not count: the clock was set back since then, and the pause is over.
         let failures = try pass.transaction.endedLaunches(.significantTimeChange, identifier, limit: 20)
             .prefix { $0.outcome?.isResult == false && $0.endedAt ?? now <= now }
         guard let generation = pass.generation(after: failures) else { return }

@@ -12,15 +12,16 @@ struct TimeWatch {
     private(set) var observingSince: Date
     /// `true` if rules with wall-clock times have to be planned again.
     private(set) var mustReplan = true
-    /// `true` if the clock was set back by more than a usual correction: times that were just recorded came from a wrong clock.
+    /// `true` if the clock was set back by more than a usual correction. Times that were recorded before that came from a wrong
+    /// clock.
     private var wasAhead = false
-    /// The number of seconds that the clock was set back since times were planned.
+    /// The number of seconds by which the clock was set back since times were planned.
     private var setBack: Double = 0
     /// The time when this agent last recorded a check.
     private var lastRecorded: Date?
-    /// The wall clock minus the seconds awake, as last seen.
+    /// The wall clock minus the seconds awake, at the last check.
     private var offset: Double
-    /// The seconds slept, as last seen.
+    /// The seconds that the machine had slept, at the last check.
     private var slept: Double
 
     init(_ moment: ClockReading) {
@@ -34,15 +35,15 @@ struct TimeWatch {
     struct Change {
         /// The seconds that the wall clock moved against the time awake, because it was set or because of a sleep.
         var shift: Double
-        /// `true` if the host slept. The kernel's counter shows this earlier than a bus signal, and without a bus.
+        /// `true` if the host slept. The kernel's counter shows a sleep earlier than a bus signal, and also without a bus.
         var hasSlept: Bool
     }
 
     /// Returns the time that the clock would show if it had not been set since the last check.
     func undisturbed(_ moment: ClockReading) -> Date { Date(timeIntervalSince1970: moment.awake + offset) }
 
-    /// Checks the clocks. Called first in a pass: a budget is a time span, and the jump of a clock must not end it. A time without any
-    /// possible attempt must not count as a time without progress.
+    /// Checks the clocks. Called first in a pass: a budget is a time span, and the jump of a clock must not end it. A time in which
+    /// no attempt was possible must not count as a time without progress.
     mutating func check(_ pass: inout Pass) throws -> Change {
         let shift = Self.offset(pass.moment) - offset
         offset += shift
@@ -80,7 +81,7 @@ struct TimeWatch {
     /// in which there was nothing to check.
     private static let recordingInterval: Double = 300
 
-    /// Handles a set clock, or a wake of the host: times that have passed may have been missed.
+    /// Handles a change of the clock, or the end of a sleep. Planned times may have been missed.
     mutating func handleTimeJump(_ pass: Pass) {
         mustReplan = true
         observingSince = pass.now

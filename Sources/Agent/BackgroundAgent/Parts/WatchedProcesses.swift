@@ -4,7 +4,7 @@ import Foundation
 
 /// The processes that wait for results of this agent, and the user's session.
 struct WatchedProcesses {
-    /// The processes whose end is reported.
+    /// The processes for which this agent is notified of the end.
     private var watched: Set<ProcessIdentity> = []
     /// The processes whose end was reported in this pass.
     private var ended: Set<ProcessIdentity> = []
