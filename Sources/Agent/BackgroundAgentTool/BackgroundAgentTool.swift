@@ -7,7 +7,7 @@ import DesktopServices
 import Foundation
 import Glibc
 
-/// The executable `background-agent`: combines the agent with libcurl and the desktop. One process runs per app id.
+/// The executable `background-agent`: combines the agent with libcurl and the desktop. One process runs for each app id.
 package enum BackgroundAgentTool {
     private static let usage = """
         usage: background-agent --app ID
@@ -26,7 +26,7 @@ package enum BackgroundAgentTool {
     /// failed. 78: a ledger of a newer version, or a folder that cannot be used.
     package static func main(_ arguments: [String]) -> Int32 {
         AgentProcess.blockSignals()
-        // A file size limit of the terminal is an error of a transfer and must not end the agent.
+        // The signal is ignored, because a file size limit of the terminal must fail only the transfer and not end the agent.
         signal(SIGXFSZ, SIG_IGN)
         ResourceLimits.raise()
         umask((umask(0o022) | 0o022) & ~0o700)  // Only the user may write to files that the agent creates.
@@ -64,7 +64,8 @@ package enum BackgroundAgentTool {
             }
             let code = try run(process, appIdentifier: appIdentifier, on: desk)
             if code == AgentProcess.tryAgain { ProcessRestart.begin(after: 5) }
-            // The file at this path is now the newer version, or this version again, which then reports that it is too old.
+            // The file at this program's path is now the newer version. If it is still this version, the new process reports that
+            // it is too old.
             if code == AgentProcess.superseded { ProcessRestart.begin(after: 0) }
             return code
         } catch {
@@ -106,7 +107,7 @@ package enum BackgroundAgentTool {
             presenter.connect(busAddress: session?.variables["DBUS_SESSION_BUS_ADDRESS"])
         }
         let code = try process.run(version: ProductVersion.complete, ports: ports)
-        // Work that was posted (for example a withdrawal) is complete before the loop ends.
+        // Work that was posted (for example the withdrawal of a notification) is complete before the loop ends.
         presenter.stop()
         conditions.stop()
         loop.stop()

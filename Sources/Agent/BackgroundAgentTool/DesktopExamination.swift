@@ -7,10 +7,11 @@ import Synchronization
 
 /// Examines this desktop in the same way as an agent, for processes without the desktop libraries (an app's process).
 enum DesktopExamination {
-    /// The maximum number of seconds that a server may take to answer.
+    /// The maximum number of seconds that the notification server may take to respond.
     private static let patience = 5.0
 
-    /// Prints a ``NotificationServerReport`` as one line of JSON. Takes some milliseconds, or up to the timeout.
+    /// Prints a ``NotificationServerReport`` as one line of JSON. The query takes some milliseconds, or up to the timeout if the
+    /// server does not respond.
     ///
     /// - Parameter address: the address of the user's session bus, as stored in the agent's database (ledger).
     static func printNotifications(busAddress address: String?) -> Int32 { print(notifications(address)) }
@@ -27,11 +28,11 @@ enum DesktopExamination {
     private static func conditions() -> ConditionsReport {
         let loop = GLibLoop(name: "desktop")
         let answered = DispatchSemaphore(value: 0)
-        // The first report is complete.
+        // The handler is called for the first time when the conditions are complete.
         let monitor = DesktopConditionsMonitor(loop: loop, handler: { _ in answered.signal() })
         _ = answered.wait(timeout: .now() + patience)
         var conditions = monitor.current
-        // Each further query would also wait for the bus.
+        // The next queries are skipped, because each query would also wait for the bus.
         if DesktopConditionsMonitor.isSystemBusSilent {
             return ConditionsReport(conditions: conditions, hearsOfSleep: false, isSystemBusSilent: true)
         }
@@ -47,7 +48,7 @@ enum DesktopExamination {
         let state = Mutex<(pid: Int32?, report: NotificationServerReport?)>((nil, nil))
         let answered = DispatchSemaphore(value: 0)
         presenter.connect(busAddress: address)
-        // Queried first: the bus answers this even if the server does not respond.
+        // The process id is queried first, because the bus reports it even if the server does not respond.
         presenter.findServerProcess { pid in state.withLock { $0.pid = pid } }
         presenter.describeServer { result in
             state.withLock { state in

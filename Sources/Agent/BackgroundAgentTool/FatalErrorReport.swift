@@ -3,8 +3,8 @@ import ProcessSupport
 import DesktopServices
 import Dispatch
 
-/// Shows an error that cannot be stored in the agent's database (ledger). Without this report, all work would end without a message
-/// if the ledger is damaged.
+/// Shows an error that cannot be stored in the agent's database (ledger). Without this report, a damaged ledger would end all work
+/// without a message.
 enum FatalErrorReport {
     /// The maximum number of seconds that a notification server may take to answer.
     private static let patience = 5.0
@@ -21,7 +21,7 @@ enum FatalErrorReport {
         }
     }
 
-    /// Shows a notification. Returns when it is on the screen, or when it could not be shown.
+    /// Shows a notification. Returns when the notification is on the screen, or when it could not be shown.
     private static func show(_ text: String, of app: String) {
         let loop = GLibLoop(name: "desktop")
         let answered = DispatchSemaphore(value: 0)

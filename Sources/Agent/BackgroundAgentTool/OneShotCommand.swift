@@ -5,7 +5,7 @@ import BackgroundAgent
 enum OneShotCommand {
     /// Prints the result on standard output.
     ///
-    /// - Returns: The exit code; `nil` if the arguments are not such a command.
+    /// - Returns: The exit code; `nil` if the arguments are not one of these commands.
     static func answer(_ arguments: [String]) -> Int32? {
         switch (arguments.first, arguments.count) {
         case ("--check", 3) where arguments[1] == "--app": ProgramFile.check(appIdentifier: arguments[2])

@@ -9,17 +9,17 @@ import ProcessSupport
 enum PictureReading {
     static let option = "--picture"
 
-    /// The maximum number of seconds, and of bytes of memory, that a picture may take.
+    /// The maximum number of seconds that decoding a picture may take. The next constant limits the memory.
     private static let patience: UInt32 = 5
     private static let memory: UInt = 1 << 30
 
-    /// Prints the pixels of a file. Runs in the other process.
+    /// Prints the pixels of a file. Runs in the decoding process.
     static func printPixels(of file: String) -> Int32 {
         var limit = rlimit(rlim_cur: memory, rlim_max: memory)
         setrlimit(__rlimit_resource_t(RLIMIT_AS.rawValue), &limit)
         limit = rlimit(rlim_cur: 0, rlim_max: 0)
         setrlimit(__rlimit_resource_t(RLIMIT_CORE.rawValue), &limit)
-        // The parent process may have blocked the signal.
+        // SIGALRM is unblocked, because the parent process may have blocked it.
         var timeout = sigset_t()
         sigemptyset(&timeout)
         sigaddset(&timeout, SIGALRM)
@@ -39,10 +39,10 @@ enum PictureReading {
         }
         let null = clinux_open("/dev/null", O_RDWR | O_CLOEXEC, 0)
         defer { close(null) }
-        // Not the program's path: an upgrade may have put another version there.
+        // The program's path is not used, because an upgrade may have put another version at that path.
         var child = ChildProcess(path: "/proc/self/exe", arguments: [option, file], environment: environment)
         (child.standardInput, child.standardError) = (null, null)
-        // One second more than the other process's own limit.
+        // The limit is one second longer than the decoding process's own limit.
         guard let end = try? child.run(within: Double(patience) + 1, outputLimit: 1 << 20), end.code == 0 else { return nil }
         return NoticePixels(line: end.output.trimmingCharacters(in: .whitespacesAndNewlines))
     }

@@ -4,11 +4,12 @@ import ProcessSupport
 
 /// Replaces this process with a new process of this program, or of the newer program at the same path.
 enum ProcessRestart {
-    /// Starts the program again under the same process id, after a pause. Open descriptors are closed; launched processes stay its
-    /// children. If the file at the program's path is missing, this program is started again under the name "exe".
+    /// Starts the program again under the same process id, after a pause. Open descriptors are closed. Launched processes stay
+    /// children of this process id. If the file at the program's path is missing, this program is started again under the name
+    /// "exe".
     ///
-    /// Returns only if neither can be started, or if this process is asked to stop. The signals are blocked, and a process that restarts
-    /// again and again would not see them.
+    /// Returns only if no program can be started, or if this process is asked to stop. The stop signals are checked here, because
+    /// they are blocked, and a process that restarts again and again would not receive them.
     static func begin(after seconds: Int) {
         guard !AgentProcess.isAskedToStop(within: seconds) else { return }
         ServiceManager.passOn()

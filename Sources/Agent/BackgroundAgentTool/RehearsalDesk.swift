@@ -8,8 +8,8 @@ import Foundation
 import Synchronization
 
 /// The simulated machine of a rehearsal. The states of clock, sleep, time zone, network, power, notification server and disk come
-/// from the rehearsal's control socket. It is created only if an environment variable contains the name of a socket, as in the
-/// temporary home of `rehearse`.
+/// from the rehearsal's control socket. The simulated machine is used only if an environment variable contains the path of a
+/// control socket. `rehearse` sets this variable in its temporary home.
 final class RehearsalDesk: ConditionsSource, Presenter {
     private struct State {
         var machine: RehearsedHost
@@ -19,7 +19,8 @@ final class RehearsalDesk: ConditionsSource, Presenter {
 
     private let state: Mutex<State>
 
-    /// The error that this home belongs to a rehearsal whose control socket does not respond. The real machine must not be used instead.
+    /// The error if this home belongs to a rehearsal and the rehearsal's control socket does not respond. The agent must not use
+    /// the real machine instead.
     struct ControlUnavailable: Error, CustomStringConvertible {
         let path: String
         var description: String { "this home was made for a rehearsal, but no process at \(path) describes its machine" }
@@ -106,7 +107,7 @@ final class RehearsalDesk: ConditionsSource, Presenter {
         tell(.presenter(event))
     }
 
-    // Not needed here: this server reports to every process, and always answers.
+    // These methods do nothing: the simulated server reports to every process, always responds, and has no badge.
     func adoptNotification(identifier: String, serverID: UInt32, of server: String?) {}
     func query() {}
     func showBadge(_ count: Int, desktopEntry: String) {}

@@ -1,6 +1,6 @@
 import Glibc
 
-/// Passes the loop's closure to its thread. Foundation's `Thread` is not used, because the agent cannot wait for its end.
+/// Passes the loop's closure to the loop's thread. Foundation's `Thread` is not used, because the agent cannot wait for its end.
 final class Boot {
     private let body: @Sendable () -> Void
 
@@ -9,8 +9,8 @@ final class Boot {
     static func spawn(_ boot: Boot) -> pthread_t {
         var thread = pthread_t()
         let context = Unmanaged.passRetained(boot).toOpaque()
-        // The new thread inherits this mask, and libcurl's resolver threads inherit it from the new thread. The process's signals belong
-        // to other threads. With NOSIGNAL, a broken TLS connection may raise SIGPIPE.
+        // The new thread inherits this mask, and libcurl's resolver threads inherit it from the new thread. Other threads handle
+        // the signals of the process. With NOSIGNAL, a broken TLS connection may raise SIGPIPE.
         var all = sigset_t()
         var old = sigset_t()
         sigfillset(&all)

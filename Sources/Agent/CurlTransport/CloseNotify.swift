@@ -40,8 +40,8 @@ enum CloseNotify {
     /// Starts a watch.
     ///
     /// - Parameter easy: a handle during its transfer, before the body.
-    /// - Returns: `nil` if the connection's end is not the body's end: without TLS, servers send no close_notify; HTTP/2 marks the end of
-    ///   a body.
+    /// - Returns: `nil` if close_notify is not needed to find the end of the body. Without TLS, servers send no close_notify.
+    ///   HTTP/2 marks the end of a body.
     static func watch(_ easy: UnsafeMutableRawPointer) -> Watch? {
         var version = 0
         _ = clibcurl_get_long(easy, CURLINFO_HTTP_VERSION, &version)

@@ -47,7 +47,7 @@ final class CommandQueue: Sendable {
         }
     }
 
-    /// Requests the stop. Returns `false` if it was requested before.
+    /// Requests the stop. Returns `false` if the stop was requested before.
     func stop() -> Bool {
         state.withLock { state in
             guard !state.isStopping else { return false }
@@ -57,10 +57,10 @@ final class CommandQueue: Sendable {
         }
     }
 
-    /// Sleeps on the transport's thread until there is work.
+    /// Lets the transport's thread sleep until there is work.
     func wait(milliseconds: Int32) -> CURLMcode { waker.wait(multi, milliseconds: milliseconds) }
 
-    /// Returns all commands so far, and whether to stop after them.
+    /// Removes and returns all commands in the queue, and whether the transport stops after these commands.
     func drain() -> (commands: [TransportCommand], isStopping: Bool) {
         state.withLock { state in
             defer { state.commands.removeAll() }

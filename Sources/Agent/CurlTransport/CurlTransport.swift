@@ -11,15 +11,15 @@ package final class CurlTransport: Transport {
     private let thread: pthread_t
 
     /// - Parameters:
-    ///   - handler: called on the transport's thread, in the order of the events. It may call `start` and `cancel`, and must not
-    ///     block.
+    ///   - handler: called on the transport's thread, in the order of the events. The handler may call `start` and `cancel`, and
+    ///     must not block.
     ///   - userAgent: the default `User-Agent`, for requests without this header.
     package convenience init(handler: @escaping @Sendable (TransportEvent) -> Void, userAgent: String) {
         self.init(handler: handler, userAgent: userAgent, certificateAuthorities: nil)
     }
 
-    /// - Parameter certificateAuthorities: a file of certificates to trust instead of the system's, for tests: TLS is
-    ///   always verified.
+    /// - Parameter certificateAuthorities: a file of certificates that replaces the system's certificates, for tests. TLS is always
+    ///   verified.
     init(
         handler: @escaping @Sendable (TransportEvent) -> Void, userAgent: String, certificateAuthorities: String? = nil,
         waker: Waker = Waker()
@@ -37,15 +37,15 @@ package final class CurlTransport: Transport {
 
     deinit { stop() }
 
-    /// Starts an attempt. See `Transport`. A running attempt is not started again. After `stop`, the attempt ends at once with
-    /// `.cancelled`, on the caller's thread.
+    /// Starts an attempt, as `Transport` describes. A running attempt is not started again. After `stop`, the attempt ends at once
+    /// with `.cancelled`, on the caller's thread.
     package func start(_ attempt: AttemptID, _ request: WireRequest, source: (any BodySource)?, sink: any BodySink) {
         if !queue.append(.start(attempt, request, source, sink)) {
             handler(.ended(attempt, WireEnd(head: nil, failure: .cancelled, bytesSent: 0, bytesReceived: 0)))
         }
     }
 
-    /// Cancels an attempt. See `Transport`.
+    /// Cancels an attempt, as `Transport` describes.
     package func cancel(_ attempt: AttemptID) {
         _ = queue.append(.cancel(attempt))
     }

@@ -25,7 +25,8 @@ extension RunningAttempt {
         case CURLE_PARTIAL_FILE, CURLE_GOT_NOTHING, CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_HTTP2_STREAM, CURLE_HTTP2:
             return .connectionLost
         case CURLE_UNSUPPORTED_PROTOCOL:
-            // The first address was checked before. Without a redirect, this is a response that is not HTTP.
+            // The scheme of the first address was checked before. Without a redirect, this error means that the response is not
+            // HTTP.
             return hasSeenRedirect ? .redirectToOtherScheme : .badAnswer("not HTTP")
         case CURLE_URL_MALFORMAT:
             return hasSeenRedirect ? .badAnswer("a redirect to a malformed address") : .unsupportedURL
@@ -56,9 +57,9 @@ extension RunningAttempt {
         return status >= 300 ? status : nil
     }
 
-    /// `true` if the response headers are enough for a success although the connection ended without close_notify. libcurl 8.14 and later
-    /// always report an error then. But many servers send no close_notify, and the headers contain the result of an upload. If the
-    /// response counted as lost, the upload would be repeated.
+    /// `true` if the response headers are enough for a success although the connection ended without close_notify. In this case
+    /// libcurl 8.14 and later always report an error. But many servers send no close_notify, and the headers contain the result of
+    /// an upload. If the response counted as lost, the upload would be repeated.
     private var isAnsweredByItsHead: Bool {
         guard let head, request.method != "GET", head.url.lowercased().hasPrefix("https:") else { return false }
         return head.hasNoLength
@@ -82,7 +83,7 @@ extension WireFailure {
         case CURLE_COULDNT_CONNECT, CURLE_PROXY, CURLE_INTERFACE_FAILED:
             self = .couldNotConnect
         case CURLE_OPERATION_TIMEDOUT:
-            // libcurl's time limit is used for connecting only.
+            // This error can only mean a slow connection, because libcurl's time limit is used only for connecting.
             self = .timedOutConnecting
         case CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CACERT_BADFILE, CURLE_SSL_ISSUER_ERROR,
             CURLE_SSL_INVALIDCERTSTATUS, CURLE_SSL_PINNEDPUBKEYNOTMATCH:

@@ -5,7 +5,8 @@ import TransferMachines
 struct HeadCollector {
     enum Step: Equatable {
         case more
-        /// A block ended that is not the final response: 1xx, or a redirect that libcurl follows, with its target.
+        /// The headers of a response that is not the final response ended: an interim response (1xx), a digest challenge, or a
+        /// redirect that libcurl follows. `redirect` is the target of the redirect.
         case passing(redirect: String?)
         /// A 104 response: the server can resume the upload.
         case resumption(headers: [HeaderField])
@@ -15,7 +16,7 @@ struct HeadCollector {
 
     /// The maximum number of bytes of all header lines of an attempt.
     static let maximumBytes = 256 * 1024
-    /// The maximum number of lines in a block.
+    /// The maximum number of header lines of one response.
     static let maximumFields = 1000
 
     private let followsRedirects: Bool
@@ -50,7 +51,7 @@ struct HeadCollector {
             return .more
         }
         if text.first == " " || text.first == "\t" {
-            // A folded line (obsolete, still sent) continues the value before it.
+            // A folded line continues the value of the line before. The form is obsolete, but servers still send it.
             if !fields.isEmpty { fields[fields.count - 1].value += " " + trimmed(text) }
             return .more
         }
@@ -62,7 +63,7 @@ struct HeadCollector {
 
     private mutating func endOfBlock() -> Step {
         guard let status else { return .more }
-        // libcurl's rule: any 3xx with a `Location`, 304 included.
+        // libcurl treats any 3xx status with a `Location` as a redirect, also 304.
         let place = fields.first { $0.name.lowercased() == "location" && !$0.value.isEmpty }?.value
         let redirect = followsRedirects && (300..<400).contains(status) ? place : nil
         let isAnswered = answersChallenge && status == 401

@@ -24,7 +24,7 @@ extension WireRequest {
 }
 
 /// Sets the options of a clean easy handle for a request. RANGE and RESUME_FROM are never set, because libcurl does not check the
-/// response to them. The machines of transfers check it.
+/// response to a range request. The machines of transfers send the header and check the response.
 struct RequestOptions {
     let userAgent: String
     let certificateAuthorities: String?
@@ -51,11 +51,11 @@ struct RequestOptions {
             set(easy, CURLOPT_BUFFERSIZE, Int(min(16_384, max(1024, limit / 4))))
             set(easy, CURLOPT_UPLOAD_BUFFERSIZE, 16_384)
         }
-        // Accepts every coding that this libcurl can decode.
+        // An empty value accepts every compression that this libcurl can decode.
         if request.decodesContent { set(easy, CURLOPT_ACCEPT_ENCODING, "") }
         if let credential = request.credential {
             set(easy, CURLOPT_HTTPAUTH, credential.isDigest ? 2 : 1)
-            // libcurl counts the response to a challenge as a redirect.
+            // One redirect more is allowed, because libcurl counts the response to a challenge as a redirect.
             if credential.isDigest { set(easy, CURLOPT_MAXREDIRS, request.maximumRedirects + 1) }
             set(easy, CURLOPT_USERNAME, credential.user)
             set(easy, CURLOPT_PASSWORD, credential.password)
@@ -67,7 +67,7 @@ struct RequestOptions {
         applyCallbacks(attempt)
     }
 
-    /// Sets the options that reach and verify the server, independent of the request.
+    /// Sets the options for connecting to the server and for verifying it. These options are used for every kind of request.
     func applyConnection(to easy: UnsafeMutableRawPointer, _ request: WireRequest) {
         set(easy, CURLOPT_NOSIGNAL, 1)
         // Without this option, the end of an attempt would wait for its name resolution, and block all other attempts.
@@ -88,13 +88,14 @@ struct RequestOptions {
             set(easy, CURLOPT_CAINFO, file)
             // Without this option, the system's folder of authorities is also used.
             _ = clibcurl_set_pointer(easy, CURLOPT_CAPATH, nil)
-            // A file that was replaced is read again at the next connection.
+            // libcurl does not cache the certificates, so a replaced file is read at the next connection.
             set(easy, CURLOPT_CA_CACHE_TIMEOUT, 0)
         }
         set(easy, CURLOPT_CONNECTTIMEOUT_MS, max(1, Int(min(request.connectTimeout, 86_400) * 1000)))
     }
 
-    /// Sets the options of a bare connection, for a caller that uses its own protocol: through a proxy by a tunnel, and never with HTTP/2.
+    /// Sets the options of a bare connection, for a caller that uses its own protocol on the connection. A proxy is used through a
+    /// tunnel, and HTTP/2 is never used.
     func applyBareConnection(to easy: UnsafeMutableRawPointer, _ request: WireRequest) {
         applyConnection(to: easy, request)
         set(easy, CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1))
@@ -112,7 +113,8 @@ struct RequestOptions {
         case "HEAD":
             set(easy, CURLOPT_NOBODY, 1)
         case "POST":
-            // Not UPLOAD with a custom method: libcurl turns a real POST into a GET if a redirect requires it.
+            // UPLOAD with a custom method is not used here, because libcurl changes only a real POST into a GET if a redirect
+            // requires this.
             set(easy, CURLOPT_POST, 1)
             _ = clibcurl_set_offset(easy, CURLOPT_POSTFIELDSIZE_LARGE, curl_off_t(length ?? 0))
         case "PUT":
@@ -136,17 +138,17 @@ struct RequestOptions {
         var names: Set<String> = []
         for field in attempt.request.headers {
             let name = field.name.lowercased()
-            // The source sets its own length; a second length could contradict it.
+            // The body's source determines the length. A second length from the app could contradict it.
             if hasBody, name == "content-length" || name == "transfer-encoding" { continue }
             names.insert(name)
-            // libcurl's syntax for a header without a value; with a colon it would mean "remove the header".
+            // A semicolon is libcurl's syntax for a header without a value. With a colon, libcurl would remove the header.
             lines.append(field.value.isEmpty ? "\(field.name);" : "\(field.name): \(field.value)")
         }
-        // The length is unknown and the server uses HTTP/1.1; in HTTP/2 libcurl removes this header.
+        // A body of unknown length is sent in chunks in HTTP/1.1. In HTTP/2 libcurl removes this header.
         if attempt.byteCount.map({ $0 < 0 }) == true { lines.append("Transfer-Encoding: chunked") }
-        // `Expect: 100-continue` costs a second with servers that ignore it.
+        // libcurl's `Expect: 100-continue` is removed, because with a server that ignores it each request takes one second longer.
         if !names.contains("expect") { lines.append("Expect:") }
-        // libcurl marks every POST as a form.
+        // The default content type is removed, because libcurl marks every POST as a form.
         if attempt.request.method == "POST", !names.contains("content-type") { lines.append("Content-Type:") }
         for line in lines { attempt.headerList = curl_slist_append(attempt.headerList, line) ?? attempt.headerList }
         _ = clibcurl_set_list(attempt.easy, CURLOPT_HTTPHEADER, attempt.headerList)
@@ -154,7 +156,7 @@ struct RequestOptions {
 
     private func applyCallbacks(_ attempt: RunningAttempt) {
         let easy = attempt.easy
-        // Unretained: the loop keeps the attempt until libcurl has released the handle.
+        // The reference is not retained, because the loop keeps the attempt until libcurl has released the handle.
         let context = Unmanaged.passUnretained(attempt).toOpaque()
         for option in [
             CURLOPT_WRITEDATA, CURLOPT_HEADERDATA, CURLOPT_READDATA, CURLOPT_XFERINFODATA, CURLOPT_SEEKDATA,

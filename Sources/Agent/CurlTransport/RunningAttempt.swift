@@ -24,11 +24,11 @@ final class RunningAttempt {
     let id: AttemptID
     let request: WireRequest
     let easy: UnsafeMutableRawPointer
-    /// The limit for sent data. `nil` if libcurl applies the limit, or without a limit.
+    /// The limit for sent data. `nil` if libcurl applies the limit itself, or if there is no limit.
     let sharedRate: SharedRate?
     /// The number of bytes that may be sent now.
     private var allowance = Int.max
-    /// The header list; must exist until the handle has ended.
+    /// The list of request headers. The list must exist until libcurl has finished with the handle.
     var headerList: UnsafeMutablePointer<curl_slist>?
     /// libcurl's message for the error.
     let errorText = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CURL_ERROR_SIZE))
@@ -46,15 +46,15 @@ final class RunningAttempt {
     private lazy var address = request.url
     private(set) var head: ResponseHead?
     private(set) var hasSeenRedirect = false
-    /// The watch for close_notify; set if only TLS can distinguish the body's end from a lost connection.
+    /// The watch for close_notify. It is set if only close_notify can distinguish the end of the body from a lost connection.
     private var closeNotify: CloseNotify.Watch?
-    /// The reason why a callback stopped the transfer; libcurl reports only that a callback did.
+    /// The reason why a callback stopped the transfer. libcurl reports only that a callback stopped it, not the reason.
     private(set) var stop: WireFailure?
     private(set) var sent: Int64 = 0
     private(set) var received: Int64 = 0
-    /// The time of the last activity; `nil` during the connecting, because libcurl measures that time.
+    /// The time of the last activity; `nil` while libcurl connects, because libcurl measures that time.
     private var lastActivity: Double?
-    /// `true` while the app's side makes the server wait; the server's silence does not count then.
+    /// `true` while the app's side makes the server wait. During this pause the server's silence does not count.
     private var isPaused = false
     /// The bytes of the response since the last activity, if they were too few to count as activity.
     private var trickle: Int64 = 0
@@ -106,7 +106,8 @@ final class RunningAttempt {
     // MARK: Pauses
 
     func pausesForSink() -> Bool {
-        // libcurl would store the decoded data, up to an internal limit that ends the transfer.
+        // A compressed response is not paused, because libcurl would store the decoded data, and ends the transfer at an internal
+        // limit.
         guard !(request.decodesContent && head?.contentCoding != nil), sink.isFull else { return false }
         isPaused = true
         return true
@@ -130,7 +131,7 @@ final class RunningAttempt {
     func continueWork() {
         guard isPaused else { return }
         (isPaused, lastActivity) = (false, monotonicSeconds())
-        // This call may run a callback at once, and pause again.
+        // libcurl may run a callback inside this call, and the callback may pause the attempt again.
         curl_easy_pause(easy, CURLPAUSE_CONT)
     }
 
@@ -217,13 +218,13 @@ final class RunningAttempt {
     func fill(_ buffer: UnsafeMutableRawBufferPointer) -> Int? {
         guard let source else { return 0 }
         let isEndless = source.byteCount < 0
-        // Never more than announced, even if the file has grown since.
+        // No more bytes than the announced length are sent, even if the file has grown since.
         let left = min(allowance, isEndless ? buffer.count : Int(min(Int64(buffer.count), source.byteCount - sourceOffset)))
         guard left > 0 else { return 0 }
         let count = source.read(into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<left]))
         if isEndless, count == 0 { return 0 }
         guard let count, count > 0 else {
-            // A source that ends early is also an error: libcurl and the server would wait for the rest.
+            // A source that ends early is also an error, because libcurl and the server would wait for the missing bytes.
             stop = .stoppedByOwner
             return nil
         }

@@ -39,7 +39,8 @@ final class TransferLoop {
             endStalled()
             let waited = queue.wait(milliseconds: waitMilliseconds())
             if moved != CURLM_OK || waited != CURLM_OK {
-                // Only seen when memory is exhausted. Ending all attempts prevents a busy loop.
+                // This error occurs only when the machine's memory is exhausted. All attempts are ended, because otherwise this
+                // loop would run without a pause.
                 endAll(.other(code: (moved == CURLM_OK ? waited : moved).code, message: "libcurl's multi handle failed"))
             }
         }
@@ -134,8 +135,8 @@ final class TransferLoop {
         for attempt in running.values where attempt.idleDeadline.map({ $0 <= now }) == true { end(attempt, .stalled) }
     }
 
-    /// Returns the time until the first attempt may have stalled or can send again; libcurl shortens it for its own timers. Without such
-    /// an attempt, the wait has no limit.
+    /// Returns the time until the first attempt may have stalled or can send again; libcurl shortens the wait for its own timers.
+    /// Without such an attempt, the wait has no limit.
     private func waitMilliseconds() -> Int32 {
         let moments = running.values.compactMap(\.idleDeadline) + sharedRates.values.compactMap(\.bucket.nextTurn)
         guard let first = moments.min() else { return .max }
@@ -147,13 +148,13 @@ final class TransferLoop {
     }
 
     private func end(_ attempt: RunningAttempt, _ failure: WireFailure?) {
-        // Read before the handle is reset.
+        // The result is read before the handle is reset.
         let ended = attempt.end(failure)
         running[attempt.id] = nil
         attemptOfHandle[attempt.easy] = nil
         curl_multi_remove_handle(queue.multi, attempt.easy)
         if spares.count < Self.maximumSpares {
-            // Resets every option; connections and resolved names stay in the multi handle.
+            // The call resets every option. Open connections and resolved names stay in the multi handle.
             curl_easy_reset(attempt.easy)
             spares.append(attempt.easy)
         } else {

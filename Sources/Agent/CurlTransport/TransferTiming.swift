@@ -3,7 +3,7 @@ import TransferMachines
 
 /// Reads the times that libcurl measured for a transfer.
 enum TransferTiming {
-    /// Returns the times of the last request, if there were several requests.
+    /// Returns the measured times. If there were several requests, the times are those of the last request.
     static func read(_ easy: UnsafeMutableRawPointer) -> WireTiming {
         var connections = 0
         _ = clibcurl_get_long(easy, CURLINFO_NUM_CONNECTS, &connections)

@@ -4,7 +4,7 @@ import Glibc
 import Synchronization
 import TransferMachines
 
-/// The events of a web socket. The last event is the end, and it occurs once.
+/// The events of a web socket. The last event is the end of the web socket, which occurs once.
 package enum WebSocketEvent: Sendable {
     case opened(subprotocol: String?, ResponseHead)
     /// A message arrived. The message counts as unread until ``WebSocketConnection/took(_:)`` is called.
@@ -90,7 +90,7 @@ package final class WebSocketConnection: Sendable {
     package func limit(messageSize: Int) { inbox.limit(messageSize: messageSize) }
 }
 
-/// The queue of commands for the connection's thread. A lock protects it, and libcurl's wake-up function wakes the thread.
+/// The queue of commands for the connection's thread. A lock protects the queue, and libcurl's wake-up function wakes the thread.
 final class WebSocketInbox: Sendable {
     enum Command: Sendable {
         case send(WebSocketMachine.Message, Int)
@@ -107,9 +107,9 @@ final class WebSocketInbox: Sendable {
         var isOver = false
     }
 
-    /// The maximum number of bytes that are delivered and not taken; above it, the server has to wait.
+    /// The maximum number of bytes that are delivered and unread. If more bytes are unread, the server has to wait.
     private static let backlogLimit = 1 << 20
-    /// The cost of a message in addition to its bytes.
+    /// The number of bytes that a message counts in addition to its content.
     private static let overhead = 64
 
     // The compiler sees this as unsafe, but only the connection's thread uses it.
@@ -180,6 +180,6 @@ final class WebSocketInbox: Sendable {
     /// `true` if no more messages may be read, because the reading is held or the reader has not taken the earlier messages.
     var isFull: Bool { state.withLock { $0.isHeld || $0.untaken > Self.backlogLimit } }
 
-    /// Stops the inbox; no wake-up follows.
+    /// Stops the inbox. After this call, the inbox does not wake the thread any more.
     func stop() { state.withLock { ($0.isOver, $0.commands) = (true, []) } }
 }

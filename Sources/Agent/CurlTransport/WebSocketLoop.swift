@@ -19,7 +19,7 @@ final class WebSocketLoop {
     private enum Phase {
         case connecting
         case talking
-        /// The end is known, and only these last bytes have to be sent.
+        /// The result of the web socket is known, and only the last bytes have to be sent.
         case flushing(WebSocketEnd)
     }
 
@@ -77,7 +77,7 @@ final class WebSocketLoop {
         }
         inbox.stop()
         if let easy {
-            // Also ends the connection.
+            // Removing the handle also closes the connection.
             curl_multi_remove_handle(inbox.multi, easy)
             curl_easy_cleanup(easy)
         }
@@ -152,7 +152,7 @@ final class WebSocketLoop {
         if output.isPong { pongs += 1 }
     }
 
-    /// Handles the end of the connection: output that waits is not sent.
+    /// Handles the end of the connection. Waiting output is not sent any more.
     private func lose(isOrderly: Bool = false) {
         perform(machine.ended(isOrderly: isOrderly))
         (outputs, outputBytes, pongs) = ([], 0, 0)
@@ -226,7 +226,7 @@ final class WebSocketLoop {
 
     private var isReading: Bool {
         guard case .talking = phase else { return false }
-        // A broken connection is read to its end, even if the reader is full: only data that has already arrived is left.
+        // A broken connection is read to its end, even if the reader is full, because only data that has already arrived is left.
         return isBroken || !(machine.isOpen && inbox.isFull) && pongs < Self.pongLimit
     }
 
@@ -267,7 +267,8 @@ final class WebSocketLoop {
         }
     }
 
-    /// Sleeps until the socket is ready or a command arrives. TLS holds no data back, because it was read until no more was available.
+    /// Sleeps until the socket is ready or a command arrives. The TLS library holds no unread data, because the connection was read
+    /// until no more data was available.
     private func sleep() -> WebSocketEnd? {
         if case .talking = phase {
             if hasMore { return nil }

@@ -5,9 +5,9 @@ import Glibc
 /// runs the callbacks.
 ///
 /// libnotify always uses GLib's shared session connection (`g_bus_get`), which GLib finds through the environment. `SessionBus`
-/// holds a reference to the same connection. So libnotify cannot create another connection, with which the process would end when
-/// the bus ends. GLib has only a weak reference to the shared connection. When all references to an old connection are released
-/// (notifications, libnotify's proxy, the watch, this type), the next `open` reads the environment again and creates a new
+/// holds a reference to the same connection, so libnotify cannot create another connection. GLib would end the process when the bus
+/// of such a connection ends. GLib has only a weak reference to the shared connection. When all references to an old connection are
+/// released (notifications, libnotify's proxy, the watch, this type), the next `open` reads the environment again and creates a new
 /// connection. A process can change to another bus (tested with GLib 2.74 and libnotify 0.8.1).
 package final class SessionBus {
     package private(set) var connection: OpaquePointer?
@@ -68,8 +68,8 @@ package final class SessionBus {
 
     /// Returns GLib's shared connection. A connection to a bus that is gone stays the shared one until GLib's own thread has released it.
     private func connect() throws(BusTrouble) -> OpaquePointer {
-        // Entries of this thread's own queue may still hold the old connection. Therefore within 2 s of a failure only one attempt is
-        // made, without the wait of one second.
+        // Queued work of this thread may still hold the old connection. For this reason, in the 2 s after a failure only one
+        // attempt is made, without the wait of one second.
         let wasStuck = stuckAt.map { g_get_monotonic_time() - $0 < 2_000_000 } ?? false
         for _ in 0..<(wasStuck ? 1 : 100) {
             var error: UnsafeMutablePointer<GError>?
@@ -80,7 +80,8 @@ package final class SessionBus {
                 let trouble = BusTrouble(consuming: error)
                 throw isSilent ? .failed("the session bus did not respond within \(Self.patience) s") : trouble
             }
-            // By default GLib raises SIGTERM when a session bus ends. An agent has other work than notifications.
+            // By default GLib raises SIGTERM when a session bus ends. This is switched off, because an agent also has other work
+            // than notifications.
             g_dbus_connection_set_exit_on_close(opened, 0)
             if g_dbus_connection_is_closed(opened) == 0 { return opened }
             g_object_unref(UnsafeMutableRawPointer(opened))
@@ -121,7 +122,8 @@ package final class SessionBus {
 
     private func startWatching(_ opened: OpaquePointer) {
         let context = Unmanaged.passUnretained(self).toOpaque()
-        // Connected before the name watch, which uses the same signal: so a lost bus is reported only as a lost bus.
+        // This handler is connected before the name watch, which uses the same signal. In this order, a lost bus is not also
+        // reported as a lost server.
         closedHandler = stormy_connect_bus_closed(
             opened,
             { _, _, _, data in SessionBus.from(data).onLost?() },
@@ -134,7 +136,7 @@ package final class SessionBus {
     }
 
     private func serverChanged(isPresent: Bool) {
-        // The watch begins with "vanished" if the name has no owner, which is not a change.
+        // If the name has no owner, the watch begins with a "vanished" signal. That signal is not a change.
         guard isPresent || hasServer else { return }
         hasServer = isPresent
         if isPresent { onServerAppeared?() } else { onServerVanished?() }

@@ -5,7 +5,7 @@ package enum SessionBusAddress {
     ///
     /// - Parameters:
     ///   - known: the address from the caller, the address of the previous connection, and the address in the environment at the
-    ///     start of this process. The caller's address may belong to a bus that existed only for one command.
+    ///     start of this process. The caller's address may belong to a bus that existed only while one command ran.
     ///   - runtimeDirectory: the process's XDG_RUNTIME_DIR.
     ///   - isSocket: returns `true` if a path is a socket.
     package static func candidates(known: [String?], runtimeDirectory: String?, isSocket: (String) -> Bool) -> [String] {

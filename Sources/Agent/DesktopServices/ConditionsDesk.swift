@@ -11,7 +11,7 @@ final class ConditionsDesk: @unchecked Sendable {  // because every member but i
 
     private let loop: GLibLoop
     private var systemBus: SystemBus?
-    /// `true` while the monitor waits for a system bus that does not answer.
+    /// `true` while the monitor waits for a system bus that does not respond.
     private var isBusSilent = false
     private var network: OpaquePointer?
     private var networkHandlers: [gulong] = []
@@ -24,8 +24,8 @@ final class ConditionsDesk: @unchecked Sendable {  // because every member but i
     private var profiles: OpaquePointer?
     private var profileHandler: gulong = 0
     private var published: Published?
-    /// Services that have not answered their first query. Until they answer, nothing is published, because a guess would be reported as a
-    /// fact. For example, work that waits for external power would be launched on battery.
+    /// Services that have not responded to their first query. Until all services have responded, no conditions are published,
+    /// because a guess would be reported as a fact. For example, work that waits for external power would be launched on battery.
     private var unanswered: Set<Service> = []
 
     /// The conditions that were reported last, and the network that they describe.
@@ -93,7 +93,7 @@ final class ConditionsDesk: @unchecked Sendable {  // because every member but i
             })
     }
 
-    /// Connects when the bus answers. Until then the kernel's state is used.
+    /// Connects to the system bus when the bus responds. Until then the kernel's state is used.
     private func connectWhenBusResponds() {
         isBusSilent = true
         SystemBusConnection.whenItAnswers { [loop, weak self] in
@@ -166,7 +166,7 @@ final class ConditionsDesk: @unchecked Sendable {  // because every member but i
     }
 
     private func watchNetwork() {
-        // GIO's monitor that uses the bus would wait for the bus.
+        // A monitor is chosen that does not use the bus, because GIO's other monitor would wait for the silent bus.
         let variable = "GIO_USE_NETWORK_MONITOR"
         let isChosen = isBusSilent && g_getenv(variable) == nil
         if isChosen { g_setenv(variable, "netlink", 1) }
@@ -192,8 +192,8 @@ final class ConditionsDesk: @unchecked Sendable {  // because every member but i
     }
 
     private func watchZoneFile() {
-        // Not `g_file_new_for_path`: if gvfs is installed, its file system takes the shared session connection and never releases it. It
-        // may even start a bus.
+        // `g_file_new_for_path` is not used: if gvfs is installed, the file system of gvfs takes the shared session connection and
+        // never releases it. That file system may even start a bus.
         guard let file = g_vfs_get_file_for_path(g_vfs_get_local(), localTime) else { return }
         defer { g_object_unref(UnsafeMutableRawPointer(file)) }
         guard let monitor = g_file_monitor_file(file, G_FILE_MONITOR_NONE, nil, nil) else { return }

@@ -36,7 +36,8 @@ package final class DesktopConditionsMonitor: ConditionsSource {
         onSignal: @escaping @Sendable (DesktopSignal) -> Void = { _ in }
     ) {
         self.loop = loop
-        // The value can be read at once, before the thread has queried a service: interfaces and the kernel answer directly.
+        // The first value comes from the network interfaces and the kernel, so it can be read at once, before the thread has
+        // queried a service.
         let latest = LatestConditions(
             DesktopConditions(
                 isNetworkAvailable: NetworkInterface.canReachOthers(NetworkInterface.current()),
@@ -78,7 +79,7 @@ package final class DesktopConditionsMonitor: ConditionsSource {
         }
     }
 
-    /// `true` if a service (logind) reports sleep. If not, an agent detects a sleep by comparing clocks.
+    /// `true` if a service (logind) reports sleep. Without this service, an agent detects a sleep by comparing clocks.
     package static var hearsOfSleep: Bool { SystemBus.hasOwner("org.freedesktop.login1") }
 
     /// `true` if the user chose the power-saver profile. The value is queried from the service, because ``current`` may not contain
@@ -91,7 +92,7 @@ package final class DesktopConditionsMonitor: ConditionsSource {
     }
 }
 
-/// The conditions, shared between threads.
+/// The latest conditions, which several threads can read and write.
 private final class LatestConditions: @unchecked Sendable {  // because the lock guards the only variable
     private let lock = NSLock()
     private var stored: DesktopConditions

@@ -7,7 +7,7 @@ import BackgroundNotices
 ///
 /// When the bus is lost, `connect(busAddress:)` with a new address works in the same process. `busLost` may follow a
 /// `serverVanished`, or arrive alone. After one of these events, no notification is on the screen and all server ids are invalid.
-/// If a server runs already, `serverAppeared` follows soon after the connection, possibly after the first `presented`.
+/// If a server is running already, `serverAppeared` follows soon after the connection, possibly after the first `presented`.
 package final class DesktopPresenter: Presenter {
     private let loop: GLibLoop
     private let desk: LibnotifyDesk
@@ -15,9 +15,9 @@ package final class DesktopPresenter: Presenter {
     /// Creates a presenter that connects at `connect(busAddress:)` or at the first notification.
     ///
     /// - Parameters:
-    /// - appName: used for notifications without an app name; not empty.
+    /// - appName: the name for notifications without an app name. The name must not be empty.
     ///   - pictures: decodes a file, on the loop's thread.
-    ///   - handler: called on the loop's thread, in order.
+    ///   - handler: called on the loop's thread, in the order of the events.
     package init(
         loop: GLibLoop, appName: String, pictures: @escaping @Sendable (String) -> NoticePixels? = { _ in nil },
         handler: @escaping @Sendable (PresenterEvent) -> Void
@@ -79,7 +79,7 @@ package final class DesktopPresenter: Presenter {
         loop.perform { [desk] in reply(desk.serverProcess()) }
     }
 
-    /// Disconnects from the bus. Notifications stay on the screen. Work that was posted before reports no more events.
+    /// Disconnects from the bus. Notifications stay on the screen. Calls that are still waiting report no more events.
     package func stop() {
         loop.perform { [desk] in desk.release() }
     }

@@ -41,13 +41,14 @@ package final class GLibLoop: Sendable {
     /// sanitizer.
     private static let handOver = Mutex(())
 
-    /// Runs `work` on the loop's thread, in the order of the calls. `work` never runs inside this call, so that a callback that
-    /// calls this method is not interrupted. After `stop()`, work is ignored.
+    /// Runs `work` on the loop's thread, in the order of the calls. `work` never runs inside this call, so a callback that calls
+    /// this method finishes before `work` runs. After `stop()`, work is ignored.
     package func perform(_ work: @escaping @Sendable () -> Void) {
         let posted = Unmanaged.passRetained(PostedWork(body: work)).toOpaque()
         Self.handOver.withLock { _ in }
         let source = g_idle_source_new()
-        // Idle sources have by default a priority below D-Bus traffic: a busy bus would starve them.
+        // The priority is raised, because idle sources have by default a lower priority than D-Bus traffic, and would not run while
+        // a bus is busy.
         g_source_set_priority(source, G_PRIORITY_DEFAULT)
         g_source_set_callback(
             source,
@@ -76,7 +77,7 @@ package final class GLibLoop: Sendable {
     }
 
     private func postQuit() {
-        // Posted rather than called: a quit before the thread reaches `g_main_loop_run` would have no effect.
+        // The quit is posted, because a direct quit before the thread reaches `g_main_loop_run` would have no effect.
         let held = HeldLoop(context: g_main_context_ref(context), loop: g_main_loop_ref(loop), ended: ended)
         perform { held.quit() }
     }
@@ -90,7 +91,7 @@ private final class PostedWork: Sendable {
     }
 }
 
-/// Separate references to the C objects, for the thread and for a posted quit.
+/// Additional references to the C objects. The thread and a posted quit hold them.
 private final class HeldLoop: Sendable {
     nonisolated(unsafe) private let context: OpaquePointer
     nonisolated(unsafe) private let loop: OpaquePointer

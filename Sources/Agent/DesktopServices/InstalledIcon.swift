@@ -5,7 +5,7 @@ enum InstalledIcon {
     /// Returns the icon's name or path if the icon exists. A name must exist in the theme that all others fall back to, or in `pixmaps`.
     /// Source of the places: Icon Theme Specification, "Directory Layout".
     ///
-    /// Cost: a listing of the sizes of that theme in each data folder.
+    /// Each call lists the sizes of that theme in each data folder.
     static func name(_ name: String, environment: [String: String] = ProcessInfo.processInfo.environment) -> String? {
         if name.hasPrefix("/") { return FileManager.default.fileExists(atPath: name) ? name : nil }
         guard !name.isEmpty, !name.contains("/") else { return nil }

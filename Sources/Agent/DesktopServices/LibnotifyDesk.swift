@@ -9,21 +9,22 @@ final class LibnotifyDesk: @unchecked Sendable {  // because it is used on the l
     private let pictures: @Sendable (String) -> NoticePixels?
     private let handler: @Sendable (PresenterEvent) -> Void
     private let bus = SessionBus(watching: PresenterServer.busName)
-    /// The capabilities of the present server; queried again when another server takes the name.
+    /// The capabilities of the present server. They are queried again when another server takes the name.
     private var server: PresenterServer?
     /// The identity of the present server, as it was last reported.
     private var identity: String?
     private var shown: [String: ShownNotice] = [:]
-    /// Notifications that were sent to a server that did not answer in time.
+    /// Notifications that were sent to a server that did not respond in time.
     private var unanswered: [String: ShownNotice] = [:]
     private var messages: ServerMessages?
     private var signals: ServerSignals?
-    /// Identifiers of notifications of an earlier process, by number. Most servers send a press and a closing to every process.
+    /// Identifiers of notifications of an earlier process, by number. Most servers report a press or a closing to every process.
     private var adoptedNotifications: [UInt32: String] = [:]
-    /// Activation tokens by the number of the notification. A token arrives just before its press.
+    /// Activation tokens by the number of the notification. A token arrives just before the press that it belongs to.
     private var tokens: [UInt32: String] = [:]
     private var doNotDisturb: DoNotDisturb?
-    /// Notifications of an earlier process whose signals are not received yet: the number, and the server that gave it.
+    /// Notifications of an earlier process whose signals this process does not receive yet. Each value has the number and the
+    /// server that assigned the number.
     private var notificationsToAdopt: [String: (serverID: UInt32, giver: String?)] = [:]
     /// The filter on the connection, if the present server needs it.
     private var labelFilter: guint = 0
@@ -66,7 +67,8 @@ final class LibnotifyDesk: @unchecked Sendable {  // because it is used on the l
             // The server was replaced, and its successor is identified already.
             if identity != nil, bus.servedIdentity == identity { return }
             server = nil
-            // The ids are invalid without their server; a later `show` of these objects could replace another app's notification.
+            // The objects are released, because their ids are invalid for another server. A later `show` of such an object could
+            // replace another app's notification.
             forgetShown()
             doNotDisturb = nil
             self.handler(.serverVanished)
@@ -91,7 +93,8 @@ final class LibnotifyDesk: @unchecked Sendable {  // because it is used on the l
             var target = shown[notice.identifier] ?? ShownNotice(identifier: notice.identifier, serverID: old)
             if notice.alerts, server.hidesReplacements, target.serverID != 0 {
                 handle(messages?.drainSignals(about: target.serverID) ?? [])
-                // If the agent dies after the closing, the next agent shows the notification again.
+                // The notification is shown again with a new number. If the agent dies after the closing, the next agent shows the
+                // notification.
                 removeAdopted(notice.identifier)
                 shown[notice.identifier] = nil
                 target.close()
@@ -108,7 +111,8 @@ final class LibnotifyDesk: @unchecked Sendable {  // because it is used on the l
         }
     }
 
-    /// Shows the notification. A server that receives it twice shows it twice, so a late reply of a server that froze still counts.
+    /// Shows the notification. A late reply of a server that froze still counts, because a server that receives a notification
+    /// twice shows it twice.
     private func show(_ target: ShownNotice) throws(PresenterFailure) {
         unanswered[target.identifier] = nil
         if let connection = bus.connection { listen(on: connection) }
@@ -122,7 +126,7 @@ final class LibnotifyDesk: @unchecked Sendable {  // because it is used on the l
             }
             throw error
         }
-        // The server sent these signals before its reply: they are about the content that is replaced.
+        // Signals that the server sent before its reply are about the content that is replaced.
         if target.serverID != 0 { handle(messages?.drainSignalsBeforeReply(about: target.serverID) ?? []) }
         target.recordServerNumber(as: number)
     }
@@ -149,7 +153,7 @@ final class LibnotifyDesk: @unchecked Sendable {  // because it is used on the l
 
     func withdraw(identifier: String, serverID: UInt32, of giver: String?) {
         do throws(PresenterFailure) {
-            // A server that is not running shows nothing, so it is not started here.
+            // The server is not started here, because a server that is not running shows no notification.
             _ = try currentServer(mayStart: false)
         } catch {
             switch error {
@@ -174,7 +178,8 @@ final class LibnotifyDesk: @unchecked Sendable {  // because it is used on the l
         adoptWaitingNotifications()
     }
 
-    /// Takes over the waiting notifications. If no server answers or the bus is unknown, this is tried again when a server answers.
+    /// Takes over the waiting notifications. If no server responds or the bus is unknown, the call is repeated when a server
+    /// responds.
     private func adoptWaitingNotifications() {
         guard !notificationsToAdopt.isEmpty, let server = try? currentServer(mayStart: false), let connection = bus.connection
         else {
@@ -182,7 +187,8 @@ final class LibnotifyDesk: @unchecked Sendable {  // because it is used on the l
         }
         let waiting = notificationsToAdopt
         notificationsToAdopt = [:]
-        // Notifications of another server have left the screen. `serverIs` has reported the change of server.
+        // Only notifications of the present server are taken over. Notifications of another server have left the screen, and
+        // `serverIs` has reported the change of server.
         for (identifier, (serverID, giver)) in waiting where giver == identity && shown[identifier] == nil {
             if server.reportsToSenderOnly {
                 handler(.unheard(identifier: identifier, serverID: serverID))
@@ -193,7 +199,7 @@ final class LibnotifyDesk: @unchecked Sendable {  // because it is used on the l
         }
     }
 
-    /// Shows the number on the app's icon. Without a bus nothing is shown, because docks need the bus.
+    /// Shows the number on the app's icon. Without a bus the number is not shown, because docks receive it over the bus.
     func showBadge(_ count: Int, desktopEntry: String) {
         guard let connection = try? openBus(busAddress: nil) else { return }
         LauncherBadge.show(count, desktopEntry: desktopEntry, on: connection)
@@ -259,7 +265,7 @@ final class LibnotifyDesk: @unchecked Sendable {  // because it is used on the l
             // Some servers send "default" for each click, even if that action does not exist.
             if let target, !target.keys.contains(action) { return }
             handler(.activated(identifier: identifier, serverID: number, action: action, activationToken: token))
-        // No version of the specification has this signal. Plasma sends it.
+        // Plasma sends this signal, which is not in any version of the specification.
         case ("NotificationReplied", .text(let text)):
             handler(.replied(identifier: identifier, serverID: number, text: text))
         case ("NotificationClosed", .number(let reason)):
@@ -321,7 +327,7 @@ final class LibnotifyDesk: @unchecked Sendable {  // because it is used on the l
         identify()
     }
 
-    /// Reports which server gives the ids from now on.
+    /// Reports which server assigns the ids from now on.
     private func identify() {
         guard let found = bus.servedIdentity, found != identity else { return }
         identity = found

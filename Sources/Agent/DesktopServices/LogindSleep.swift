@@ -3,7 +3,7 @@ import CLibnotify
 import DesktopBus
 import Foundation
 
-/// Controls sleep through logind, and reads the battery's charge from UPower. It makes no connection before an alarm is needed.
+/// Controls sleep through logind, and reads the battery's charge from UPower. No connection is made before an alarm is needed.
 package final class LogindSleep: SleepManager {
     private let loop: GLibLoop
     private let desk: SleepDesk
@@ -39,7 +39,7 @@ package final class LogindSleep: SleepManager {
 
 /// The part that runs on the loop's thread.
 private final class SleepDesk: @unchecked Sendable {  // because every member but init is used on the loop's thread only
-    /// The maximum time, in milliseconds, that a service may take to answer.
+    /// The maximum time, in milliseconds, that a service may take to respond.
     static let patience: gint = 3_000
 
     private let appName: String
@@ -112,7 +112,7 @@ private final class SleepDesk: @unchecked Sendable {  // because every member bu
             case .success(let reply):
                 let lock = reply.descriptor()
                 guard number == question else {
-                    // The lock was released before logind replied.
+                    // This lock belongs to an earlier request, which ended before logind replied.
                     if lock >= 0 { close(lock) }
                     return
                 }
@@ -135,7 +135,7 @@ private final class SleepDesk: @unchecked Sendable {  // because every member bu
     // MARK: Sleeping
 
     func suspend() {
-        // Not interactive: a password prompt is useless, because the user is not at the machine.
+        // The argument 0 prevents a password prompt, because the user is not at the machine.
         call(Self.login, Self.managerPath, Self.manager, "Suspend", [g_variant_new_boolean(0)]) { [self] answer in
             if case .failure(let trouble) = answer { handler(.notSuspended(trouble.words)) }
         }
@@ -188,7 +188,7 @@ private final class SleepDesk: @unchecked Sendable {  // because every member bu
 /// A D-Bus call whose reply may contain a file descriptor.
 private final class SleepCall {
     struct Reply {
-        /// The reply's value; valid only while the callback runs.
+        /// The value of the reply. It is valid only while the callback runs.
         let value: OpaquePointer
         fileprivate let files: UnsafeMutablePointer<GUnixFDList>?
 

@@ -11,8 +11,8 @@ struct NetworkInterface: Sendable, Equatable {
     /// The numeric address.
     var address = ""
 
-    /// Returns `true` if a host beyond this machine might be reachable. IPv6 link-local addresses are ignored: every plugged cable has
-    /// one.
+    /// Returns `true` if another machine might be reachable. IPv6 link-local addresses are ignored, because every interface with a
+    /// plugged cable has such an address.
     static func canReachOthers(_ interfaces: [NetworkInterface]) -> Bool {
         interfaces.contains { !$0.isLoopback && $0.isUp && $0.isRunning && !$0.isLinkLocal }
     }

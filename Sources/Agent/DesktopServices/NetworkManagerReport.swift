@@ -11,7 +11,7 @@ struct NetworkManagerReport: Sendable, Equatable {
     /// The connection's type: "802-11-wireless", "802-3-ethernet", "gsm", …; empty without a connection.
     var primaryConnectionType: String?
 
-    /// Returns `true` if a host beyond this machine can be tried.
+    /// Returns `true` if an attempt to reach another machine makes sense.
     ///
     /// - Parameters:
     ///   - monitor: the result of GIO's monitor, which evaluates routes.
@@ -39,8 +39,9 @@ struct NetworkManagerReport: Sendable, Equatable {
         report?.state != nil || (monitor != nil && monitor != "GNetworkMonitorBase")
     }
 
-    /// Returns `true` if a service reports whether the network is metered. NetworkManager does not know this for networks that others
-    /// manage. Without a network there is nothing to know. The portal's monitor is the only monitor of GIO that knows it.
+    /// Returns `true` if a service reports whether the network is metered. NetworkManager has no such information about networks
+    /// that other programs manage. Without a network, the result is `true`. The portal's monitor is the only monitor of GIO with
+    /// this information.
     static func isMeteredKnown(_ report: NetworkManagerReport?, monitor: String?, isNetworkAvailable: Bool) -> Bool {
         report?.metered.map { $0 != 0 || !isNetworkAvailable } ?? (monitor == "GNetworkMonitorPortal")
     }

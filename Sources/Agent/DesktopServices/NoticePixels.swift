@@ -24,8 +24,8 @@ package struct NoticePixels: Sendable, Equatable {
 
     /// Decodes a file and rotates the picture to the camera's orientation. `nil` if the file is not a picture, or is too large.
     ///
-    /// It uses gdk-pixbuf, because libnotify also needs this library. A file from an unknown source may crash a decoder, so an
-    /// agent decodes pictures in another process.
+    /// Decoding uses gdk-pixbuf, because libnotify also needs this library. A file from an unknown source may crash a decoder, so
+    /// an agent decodes pictures in another process.
     package init?(file: String) {
         var (width, height): (gint, gint) = (0, 0)
         guard gdk_pixbuf_get_file_info(file, &width, &height) != nil, (1...Self.maximumFileSide).contains(width),

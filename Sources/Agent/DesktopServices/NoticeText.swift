@@ -25,8 +25,8 @@ enum NoticeText {
         return name.isEmpty ? " " : name
     }
 
-    /// The maximum number of characters: more than any server shows, and not too slow for servers that lay out the text before they cut
-    /// it.
+    /// The maximum number of characters of a body. No server shows more characters, and a longer text would be slow in servers that
+    /// lay out the text before they cut it.
     static let bodyLimit = 4_000
     static let titleLimit = 400
 
@@ -49,8 +49,8 @@ enum NoticeText {
         return kept.isEmpty ? String(String.UnicodeScalarView(text.unicodeScalars.prefix(limit))) : kept
     }
 
-    /// Returns the text with each open embedding, override or isolate closed, because an open one would also reverse the text that the
-    /// server draws after it.
+    /// Returns the text with each open embedding, override or isolate closed, because an open override would also reverse the text
+    /// that the server draws after it.
     private static func closingDirections(_ text: String) -> String {
         var open: [Unicode.Scalar] = []
         for scalar in text.unicodeScalars {

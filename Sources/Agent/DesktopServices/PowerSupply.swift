@@ -22,7 +22,7 @@ struct PowerSupply: Sendable, Equatable {
         supplies.filter { $0.isBattery && $0.scope != "Device" }.compactMap(\.capacity).max()
     }
 
-    /// Returns `true` if the machine runs on external power. A machine without a battery always does.
+    /// Returns `true` if the machine runs on external power. A machine without a battery always runs on external power.
     static func isOnExternalPower(_ supplies: [PowerSupply]) -> Bool {
         let own = supplies.filter { $0.scope != "Device" }
         let batteries = own.filter(\.isBattery)
@@ -30,7 +30,7 @@ struct PowerSupply: Sendable, Equatable {
         let lines = own.filter { !$0.isBattery && $0.online != nil }
         if lines.contains(where: { ($0.online ?? 0) > 0 }) { return true }
         guard lines.isEmpty else { return false }
-        // Some boards list only the battery: then only its discharging can be checked.
+        // Some machines list only the battery. On such a machine, only the discharging of the battery can be checked.
         return !batteries.contains { $0.status == "Discharging" }
     }
 

@@ -30,7 +30,7 @@ package struct PresenterServer: Sendable, Equatable {
     /// `true` if the server reports when the user wants no notifications.
     var hasInhibitions: Bool { capabilities.contains("inhibitions") }
 
-    /// `true` if a button can have a text field, and the server reports the text that was entered.
+    /// `true` if a button can have a text field, and the server reports the text that the user entered.
     var hasReplies: Bool { capabilities.contains("inline-reply") }
 
     /// `true` if a notification can stay on screen. A server without buttons shows such a notification as a modal dialog (notify-osd).
@@ -62,10 +62,10 @@ package struct PresenterServer: Sendable, Equatable {
 extension PresenterServer {
     static let busName = "org.freedesktop.Notifications"
 
-    /// Queries the server on `connection`, and blocks the loop's thread until the server answers.
+    /// Queries the server on `connection`, and blocks the loop's thread until the server responds.
     ///
-    /// Does not use `notify_get_server_caps`, which discards the error. The error is needed: the name has no owner, the server could not
-    /// be started, or the bus is gone.
+    /// `notify_get_server_caps` is not used, because it discards the error. The caller needs the error: no server is running, the
+    /// server could not be started, or the bus has ended.
     static func query(on connection: OpaquePointer, mayStart: Bool) throws(PresenterFailure) -> PresenterServer {
         let information = try call("GetServerInformation", on: connection, mayStart: mayStart)
         defer { g_variant_unref(information) }

@@ -5,7 +5,7 @@ import Synchronization
 /// Records the messages of a notification server in the order of their arrival, with a filter on the connection.
 ///
 /// The order is necessary because libnotify waits for the reply to `Notify`, and reports the reply before signals that arrived
-/// earlier. Such signals are about the replaced content with the same number.
+/// earlier. Signals that arrived earlier are about the replaced content with the same number.
 ///
 /// A server that hangs still has the notification in its queue and shows it when the server continues. A second call would show the
 /// notification twice. GLib ignores a late reply, but the filter receives the reply and the number of its call.
@@ -19,9 +19,10 @@ final class ServerMessages: Sendable {
         /// The serial number of the last `Notify` that was sent.
         var lastCall: guint32 = 0
         var expected: [guint32: String] = [:]
-        /// A reply that arrived before ``expect(for:)``, with the number of its call. Calls are sequential, so there is at most one.
+        /// A reply that arrived before ``expect(for:)``, with the number of the call. Calls are sequential, so at most one such
+        /// reply exists.
         var early: (call: guint32, answer: Answer)?
-        /// `true` after the server did not answer in time, until its next reply.
+        /// `true` from the time when a reply of the server was missing until the server's next reply.
         var isSilent = false
         /// The signals that arrived and were not taken yet.
         var signals: [ServerSignal] = []
@@ -41,7 +42,8 @@ final class ServerMessages: Sendable {
     /// - Parameters:
     ///   - onAnswer: called on GLib's thread when an expected reply arrives.
     ///   - onSignOfLife: called on GLib's thread when a silent server sends a reply.
-    ///   - onSignal: called on GLib's thread with the order of a signal that arrived and has to be taken in its turn.
+    ///   - onSignal: called on GLib's thread when a signal arrived. Receives the order of the signal, for
+    ///     ``drainSignals(upTo:about:)``.
     init(
         onAnswer: @escaping @Sendable (String, Answer) -> Void, onSignOfLife: @escaping @Sendable () -> Void,
         onSignal: @escaping @Sendable (UInt64) -> Void
@@ -70,7 +72,7 @@ final class ServerMessages: Sendable {
         if filter != 0 { g_dbus_connection_remove_filter(connection, filter) }
     }
 
-    /// Expects a late reply: the last call was not answered in time, and its reply belongs to this notification.
+    /// Expects a late reply to the last call, which the server did not answer in time. The reply belongs to this notification.
     func expect(for identifier: String) {
         let early = state.withLock { state -> Answer? in
             state.isSilent = true
@@ -81,10 +83,10 @@ final class ServerMessages: Sendable {
         if let early { onAnswer(identifier, early) }
     }
 
-    /// Records that another call was not answered in time.
+    /// Records that the server did not reply in time to a call whose late reply is not needed.
     func recordMissingReply() { state.withLock { $0.isSilent = true } }
 
-    /// Forgets the expected replies, because the server is gone and sends nothing more.
+    /// Forgets the expected replies, because the server does not run any more and sends no replies.
     func forget() { state.withLock { ($0.expected, $0.early, $0.isSilent) = ([:], nil, false) } }
 
     /// Takes the signals that arrived, up to the signal of this order.

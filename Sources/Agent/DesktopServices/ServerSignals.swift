@@ -40,7 +40,7 @@ extension ServerSignal {
 }
 
 /// A subscription to the signals that a notification server broadcasts. It ends when the object is released. ``ServerMessages``
-/// reads the signals. It is used only on the loop's thread.
+/// reads the signals. This class is used only on the loop's thread.
 final class ServerSignals {
     private let connection: OpaquePointer
     private let subscription: guint

@@ -4,7 +4,7 @@ import CLibnotify
 /// A libnotify object of a notification that is on the screen or will be shown. It is used only on the loop's thread.
 ///
 /// libnotify's own signals are not used, because libnotify reports a signal that arrived before the reply as a signal of the new
-/// content. Its object also reports only one close. ``LibnotifyDesk`` reads the server's signals in their order.
+/// content. An object of libnotify also reports only one close. ``LibnotifyDesk`` reads the server's signals in their order.
 final class ShownNotice {
     let identifier: String
     let notification: UnsafeMutablePointer<NotifyNotification>
@@ -16,7 +16,7 @@ final class ShownNotice {
     init(identifier: String, serverID: UInt32) {
         self.identifier = identifier
         self.serverID = serverID
-        // libnotify stores ids as signed numbers; no server counts that far.
+        // libnotify stores ids as signed numbers. A larger id is treated as 0, because no server counts that far.
         notification = stormy_notification_new(gint(exactly: serverID) ?? 0)
     }
 
@@ -40,14 +40,15 @@ final class ShownNotice {
         if server.hasActions { fillActions(with: notice, for: server) }
     }
 
-    /// Returns title and body for this server. Without a body, the server shows one title. Without buttons, the body explains what to do.
+    /// Returns the title and the body for this server. If the server shows no body, the title contains both texts. If the server
+    /// has no buttons, the body explains what to do.
     private func words(of notice: Notice, for server: PresenterServer) -> (title: String, body: String) {
         let body = notice.body(ofServer: server.label, advertisesButtons: server.hasActions)
         guard !server.hasBody, !body.isEmpty else { return (notice.title, body) }
         return ([notice.title, body].filter { !$0.isEmpty }.joined(separator: ": "), "")
     }
 
-    /// Shows or updates the notification, and returns the id that the server gave. Blocks until the server answers.
+    /// Shows or updates the notification, and returns the id that the server gave. Blocks until the server responds.
     func show() throws(PresenterFailure) -> UInt32 {
         restoreNumber()
         var error: UnsafeMutablePointer<GError>?
@@ -59,7 +60,8 @@ final class ShownNotice {
         return UInt32(bitPattern: stormy_notification_id(notification))
     }
 
-    /// Removes the notification. A server may return an error for an unknown id; then the notification is off the screen already.
+    /// Removes the notification. An error of the server for an unknown id is ignored, because such a notification has already left
+    /// the screen.
     func close() {
         restoreNumber()
         notify_notification_close(notification, nil)
@@ -80,7 +82,8 @@ final class ShownNotice {
             case .critical: NOTIFY_URGENCY_CRITICAL
             }
         notify_notification_set_urgency(notification, urgency)
-        // Set here, because libnotify would know it only from a GApplication, which an agent does not have.
+        // The hint is set here, because libnotify reads the desktop entry only from a GApplication, and an agent has no
+        // GApplication.
         setHint("desktop-entry", notice.desktopEntry)
         if let category = notice.category { setHint("category", category) }
         if let percent = notice.percent, server.drawsProgressBesideText {

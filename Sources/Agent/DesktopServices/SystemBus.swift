@@ -3,13 +3,13 @@ import CLibnotify
 /// Reports power, network, sleep and time zone from the system bus. Each service may be missing. It is used only on the loop's
 /// thread.
 ///
-/// If the bus ends or is restarted, no reports follow. In this case the desktop itself also ends.
+/// If the bus ends or is restarted, no reports follow, because the desktop also ends with the bus.
 final class SystemBus {
     private let connection: OpaquePointer
     private var subscriptions: [guint] = []
     private let cancellable = g_cancellable_new()
-    /// The maximum time, in milliseconds, that a service may take to answer. The agent launches nothing before the first replies are
-    /// known.
+    /// The maximum time, in milliseconds, that a service may take to respond. The agent launches nothing before the first replies
+    /// are known.
     private static let patience: gint = 3_000
 
     private let onBattery: (Bool?) -> Void
@@ -19,7 +19,7 @@ final class SystemBus {
     /// - Parameters:
     ///   - connection: ownership is transferred to this object.
     ///   - onBattery: called with UPower's value, at the start and after each change; `nil` if UPower does not answer.
-    ///   - onNetwork: called with NetworkManager's report, at the same times.
+    ///   - onNetwork: called with NetworkManager's report, at the start and after each change.
     init(
         _ connection: OpaquePointer, onBattery: @escaping (Bool?) -> Void, onNetwork: @escaping (NetworkManagerReport?) -> Void,
         onSignal: @escaping (DesktopSignal) -> Void
@@ -148,7 +148,7 @@ final class SystemBus {
                 var error: UnsafeMutablePointer<GError>?
                 let reply = g_dbus_connection_call_finish(OpaquePointer(source), result, &error)
                 defer { g_clear_error(&error) }
-                // Cancelled means that the owner is gone.
+                // The error "cancelled" means that the process that owned the name has ended.
                 if let error, g_error_matches(error, g_io_error_quark(), gint(G_IO_ERROR_CANCELLED.rawValue)) != 0 {
                     return
                 }
@@ -159,8 +159,8 @@ final class SystemBus {
             Unmanaged.passUnretained(self).toOpaque())
     }
 
-    /// Returns `true` if the service runs but does not respond. The late reply must not be lost, because the service may report no change
-    /// later.
+    /// Returns `true` if the service runs but did not respond in time. A late reply must not be lost, because the service may not
+    /// report a change after it.
     private static func isLate(_ error: UnsafeMutablePointer<GError>?) -> Bool {
         error.map { g_error_matches($0, g_io_error_quark(), gint(G_IO_ERROR_TIMED_OUT.rawValue)) != 0 } ?? false
     }

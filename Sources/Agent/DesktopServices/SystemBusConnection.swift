@@ -32,7 +32,7 @@ enum SystemBusConnection {
         return silence.contains { g_error_matches(error, g_io_error_quark(), gint($0.rawValue)) != 0 } ? .isSilent : .isAbsent
     }
 
-    /// Calls `body` on a new thread when a silent bus answers or ends. Waits on a connection that is not shared.
+    /// Calls `body` on a new thread when a silent bus responds or ends. Waits on a connection that is not shared.
     static func whenItAnswers(_ body: @escaping @Sendable () -> Void) {
         let thread = Thread {
             if let address = g_dbus_address_get_for_bus_sync(G_BUS_TYPE_SYSTEM, nil, nil) {

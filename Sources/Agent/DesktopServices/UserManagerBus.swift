@@ -49,7 +49,8 @@ package struct UserManagerBus: Sendable {
             guard waits else { return }
             let path = try connection.path(of: unit)
             let end = g_get_monotonic_time() + gint64(patience) * 1_000_000
-            // A signal also reports this, but a signal needs a running loop. Most jobs are complete before the first query.
+            // A signal also reports the end of a job, but receiving it needs a running loop. Most jobs are complete before the
+            // first query.
             var pause: useconds_t = 1_000
             while try connection.hasJob(path) {
                 if g_get_monotonic_time() > end { throw Trouble(words: "the user manager did not complete the job for \(unit)") }
@@ -119,7 +120,7 @@ package struct UserManagerBus: Sendable {
         let patience: gint
 
         /// Waits for the first reply. If a message arrives together with the last line of the login, systemd does not read the message
-        /// before the next one arrives. Therefore the first call is one that may be repeated.
+        /// before the next one arrives. For this reason, the first call has no effect and is repeated if its reply is missing.
         func greet() throws(Trouble) {
             var (pause, left): (gint, gint) = (50, patience)
             while left > pause {

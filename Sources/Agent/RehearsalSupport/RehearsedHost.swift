@@ -3,7 +3,7 @@ import Foundation
 import ProcessSupport
 
 /// The state of the simulated machine of a rehearsal. The rehearsal sends each state as a line through a socket to the agents of
-/// its temporary home. No other process uses it.
+/// its temporary home. No other process uses this state.
 package struct RehearsedHost: Codable, Sendable, Equatable {
     /// The simulated wall clock minus the real wall clock, in seconds.
     package var clockOffset: Double = 0
@@ -16,7 +16,7 @@ package struct RehearsedHost: Codable, Sendable, Equatable {
     package var isDiskFull = false
     /// `true` if the agent cannot open files of a transfer.
     package var hasNoDescriptors = false
-    /// The number of the change. A confirmation contains this number.
+    /// The number of this state, which increases with each change. The agent's confirmation contains the same number.
     package var number = 0
 
     package init(zone: String) { self.zone = zone }

@@ -171,7 +171,8 @@ struct ServerCalls {
 
     // MARK: Silence
 
-    /// - Returns: the notifications whose replies are missing for so long, from a server that replies to other calls, that they are lost.
+    /// - Returns: the notifications that count as lost: the server replies to other calls, but has not replied to these for too
+    ///   long.
     mutating func removeLost(_ pass: inout Pass) -> [String] {
         // A server that cannot be reached must not block the agent. The notifications that have to leave the screen are stored in
         // the ledger.
