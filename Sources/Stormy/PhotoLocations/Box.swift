@@ -1,10 +1,10 @@
 /// A box of ISO base media files (ISO 14496-12 §4.2), which consists of a size, a type and a content.
 struct Box {
-    /// The offset of the box in its list, and the size of the header.
+    /// The offset of the box in the list that contains it, and the size of the box's header.
     let (start, header): (Int, Int)
     let type: String
     let content: ByteView
-    /// The size with the header. A damaged box can reach beyond the end.
+    /// The size of the box with its header. A damaged box can extend beyond the end of the list.
     let size: Int
     private let list: ByteView
 
@@ -34,7 +34,7 @@ struct Box {
         return boxes
     }
 
-    /// Makes the box free space.
+    /// Turns the box into free space, which readers ignore.
     func free(_ name: String) {
         list.overwrite(start + 4, with: Array("free".utf8), name)
         content.fill(0, content.count, name)
@@ -43,7 +43,7 @@ struct Box {
     /// The handler of a box `hdlr`.
     var handler: String { content.name(8) }
 
-    /// The boxes inside. A box `meta` begins with a version, except in QuickTime files.
+    /// The boxes inside this box. A box `meta` begins with a version, except in QuickTime files.
     var children: [Box] {
         guard type == "meta" else { return Box.all(in: content) }
         return Box.all(in: content, from: content.has("hdlr", at: 4) ? 0 : 4)
@@ -60,7 +60,7 @@ struct BoxReader {
 
     init(_ view: ByteView, at position: Int) { (self.view, self.position) = (view, position) }
 
-    /// Returns a number. The number is 0 for a length of 0. `nil` beyond the end.
+    /// Returns a number. The number is 0 for a length of 0. Returns `nil` if the number is beyond the end of the box.
     mutating func number(_ length: Int) -> Int? {
         guard length > 0 else { return 0 }
         defer { position += length }

@@ -8,7 +8,7 @@ struct BoxFile {
     private static let lists: Set<String> = [
         "moov", "trak", "mdia", "minf", "udta", "moof", "traf", "edts", "jp2h", "asoc", "gpmf", "ilst",
     ]
-    /// Coded pictures and sound, and tables about them.
+    /// Boxes with coded pictures or sound, and boxes with tables about pictures and sound.
     private static let pixels: Set<String> = [
         "jxlc", "jxlp", "stbl", "ftyp", "mvhd", "tkhd", "mdhd", "hdlr", "vmhd", "smhd", "dinf", "elst",
         "mvex", "sidx", "mfra", "trun", "tfhd", "tfdt", "mfhd", "ihdr",
@@ -23,11 +23,11 @@ struct BoxFile {
         0x85, 0xC0, 0xB6, 0x87, 0x82, 0x0F, 0x11, 0xE0, 0x81, 0x11, 0xF4, 0xCE, 0x46, 0x2B, 0x6A, 0x48,
     ]
 
-    /// Texts of 3GP and QuickTime, with the code of a language.
+    /// Boxes of 3GP and QuickTime with a text and a language code.
     private static let texts: Set<String> = [
         "titl", "dscp", "auth", "perf", "gnre", "cprt", "albm", "kywd", "name", "desc", "info",
     ]
-    /// Boxes that are locations as a whole.
+    /// Boxes that contain only a location.
     private static let locations: Set<String> = ["©xyz", "loci", "gps ", "GPS ", "@xyz", "gps0", "gpsa", "gsea"]
     /// Identifiers of boxes with positions: Garmin, and 360Fly.
     private static let positions: Set<[UInt8]> = [
@@ -39,14 +39,14 @@ struct BoxFile {
     private var view: ByteView { film.view }
     private let block: String
 
-    /// All bytes to the end, because other films may follow the first one.
+    /// The file consists of all bytes to the end, because other films may follow the first film.
     init(_ view: ByteView, _ block: String) { self.init(film: Film(view), block) }
 
     private init(film: Film, _ block: String) { (self.film, self.block) = (film, block) }
 
     static func isPlausible(_ view: ByteView) -> Bool {
         guard let box = Box(view, at: 0) else { return false }
-        // The name of the first box can be damaged.
+        // The name of the first box can be damaged, so the second box is also checked.
         return first.contains(box.type) || Box(view, at: box.size).map { first.contains($0.type) } ?? false
     }
 
@@ -163,11 +163,12 @@ struct BoxFile {
         }
     }
 
-    /// Searches media data that no table names. Dashcams and editors store text there.
+    /// Searches the media data that no table describes. Dashcams and editors store text in such data.
     private func cleanUnnamed(_ boxes: [Box]) {
         let named = NamedMedia(film, block)
         for part in boxes.flatMap({ named.unnamed(in: $0.content) }) where part.count > 8 && !view.search.isFinished {
-            // Without a table all data is unnamed. A long film without a find at its beginning is then not read to its end.
+            // If there is no table, no table describes any of the data. In this case a long film is not read to its end if its
+            // beginning contains no location.
             let beginning = part.part(0, named.isEmpty ? MediaSearch.beginning : NamedMedia.longestGap)
             OpaqueBytes(beginning, "box mdat of \(block)").clean()
             if beginning.isTouched, beginning.count < part.count {

@@ -4,7 +4,7 @@ import Glibc
 struct ByteView {
     /// A range of bytes that are adjacent in the file.
     private struct Extent {
-        /// The offset in the view.
+        /// The offset of the range in the view.
         var start: Int
         /// The range in the file.
         var offset: Int
@@ -71,10 +71,10 @@ struct ByteView {
         return result
     }
 
-    /// Returns the offset in the file, or -1 beyond the end.
+    /// Returns the offset in the file for a position in the view. Returns -1 if the position is beyond the end of the view.
     func offset(_ position: Int) -> Int { ranges(position..<position + 1).first?.lowerBound ?? -1 }
 
-    /// Returns bytes. `nil` beyond the end, or if the range is larger than the largest block.
+    /// Returns bytes of the view. Returns `nil` if the range is beyond the end, or is larger than the largest block.
     func bytes(_ start: Int, _ length: Int, current: Bool = true) -> [UInt8]? {
         guard start >= 0, length >= 0, start <= count, length <= count - start, length <= LocationSearch.maximumBlock else {
             return nil
@@ -89,7 +89,7 @@ struct ByteView {
         return result
     }
 
-    /// Returns all bytes, up to the largest block.
+    /// Returns all bytes of the view, up to the size of the largest block.
     func allBytes(current: Bool = true) -> [UInt8] {
         bytes(0, min(count, LocationSearch.maximumBlock), current: current) ?? []
     }
@@ -98,7 +98,7 @@ struct ByteView {
 
     func has(_ text: String, at start: Int) -> Bool { has(Array(text.utf8), at: start) }
 
-    /// Returns a number without sign. `nil` beyond the end, or if the number is too large for `Int`.
+    /// Returns a number without sign. Returns `nil` if the number is beyond the end of the view, or is too large for `Int`.
     func number(_ start: Int, _ length: Int, little: Bool = false) -> Int? {
         guard let bytes = bytes(start, length) else { return nil }
         var result = 0
@@ -132,10 +132,10 @@ struct ByteView {
         }
     }
 
-    /// Fills the bytes after the last pixels that begin before the end of the view, because a damaged size of a trailer can include a
-    /// picture.
+    /// Fills the bytes of the view that are after all pixels in the view. Bytes before these pixels are kept, because a trailer
+    /// with a damaged size can include a picture.
     ///
-    /// - Returns: `false` if bytes were left because of pixels.
+    /// - Returns: `false` if bytes were kept because of pixels.
     @discardableResult
     func fillBehindPixels(_ block: String) -> Bool {
         var isComplete = true

@@ -1,6 +1,6 @@
 /// A codestream of JPEG 2000 (ISO 15444-1 Annex A): marker segments of the picture and of each tile part, followed by coded data.
 ///
-/// Comments are text. Segments that do not control the decoder are searched as well.
+/// Comments are text. Segments that the decoder does not need are also searched.
 struct Codestream {
     /// The first marker, and the marker of the size of the picture.
     static let start: [UInt8] = [0xFF, 0x4F, 0xFF, 0x51]
@@ -15,14 +15,15 @@ struct Codestream {
     /// - Parameter view: the bytes from the first marker on.
     init(_ view: ByteView, _ block: String) { (self.view, self.block) = (view, block) }
 
-    /// Returns whether a codestream begins at a position: the markers, and a possible size of the second segment.
+    /// Returns whether a codestream begins at a position. Checks the first two markers, and whether the size of the second segment
+    /// is possible.
     static func isPlausible(at position: Int, in view: ByteView) -> Bool {
         guard view.has(start, at: position), let size = view.number(position + 4, 2) else { return false }
         return size >= 41 && (size - 38) % 3 == 0
     }
 
-    /// - Returns: The end of the picture in the view, or the position at which a damaged picture becomes unreadable. 0 if the picture was
-    ///   read before.
+    /// - Returns: The end of the picture in the view, or the position at which a damaged picture becomes unreadable. 0 if this
+    ///   picture was read earlier.
     @discardableResult
     func clean() -> Int {
         guard view.search.begin("codestream", at: view.offset(0)) else { return 0 }
@@ -48,7 +49,8 @@ struct Codestream {
                 view.recordPixels(position, 2)
                 return position + 2
             case 0x93:
-                // Coded data cannot contain the last marker. A damaged size must not reach over it.
+                // Coded data cannot contain the last marker. A tile part with a damaged size must not extend beyond the last
+                // marker.
                 let end = view.find([0xFF, 0xD9], from: position + 2, to: tileEnd) ?? tileEnd
                 view.recordPixels(position, end - position)
                 position = max(position + 2, end)

@@ -1,5 +1,5 @@
 extension LocationSearch {
-    /// Searches all bytes as a file.
+    /// Searches all bytes of the view like a file.
     ///
     /// - Parameter block: The name for messages. `nil` for the name of the format.
     /// - Returns: `false` if no parser knows the format.
@@ -9,7 +9,7 @@ extension LocationSearch {
         let isKnown = Container.clean(view, block)
         Trailer(view).cleanFromEnd()
         if isKnown {
-            // Gaps that no parser has read, and blocks after damaged ones.
+            // The rest of the bytes is searched: gaps that no parser has read, and blocks after damaged blocks.
             var covered = ProtectedRanges()
             for range in pixels { covered.add(range) }
             covered.prepare()
@@ -63,7 +63,7 @@ enum Container {
             return false
         }
         if first.starts(with: MatroskaFile.start) {
-            // The film's bytes are searched as well.
+            // After the texts, the other bytes of the film are also searched.
             MatroskaFile(view, block ?? "the film").checkTexts()
             return false
         }
@@ -90,8 +90,9 @@ enum Container {
         }
     }
 
-    /// Fails for a location in a JPEG XL codestream without boxes. Such a codestream has no metadata, and only a decoder finds its end. The
-    /// location is after the end, or occurs by chance, so the photo is held.
+    /// Fails for a location in a JPEG XL codestream without boxes. Such a codestream has no metadata, and only a decoder finds its
+    /// end. A found location is after the end of the codestream, or occurs in coded data by chance. In both cases the photo is
+    /// held.
     private static func holdJPEGXL(_ view: ByteView) {
         let name = "data in the JPEG XL picture"
         OpaqueBytes(view, name).clean()

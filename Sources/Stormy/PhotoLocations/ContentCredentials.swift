@@ -14,8 +14,8 @@ struct ContentCredentials {
         "LocationShown",
     ]
 
-    /// Registers the credentials for removal. They are removed if anything in the file changes, because they are then invalid, or if they
-    /// contain a location.
+    /// Registers the credentials for removal. The credentials are removed if they contain a location, or if another byte of the
+    /// file changes and makes them invalid.
     ///
     /// - Parameter remove: Overwrites the credentials. The argument is the name for messages.
     func register(remove: @escaping (String) -> Void) {

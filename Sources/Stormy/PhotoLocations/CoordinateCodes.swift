@@ -105,8 +105,8 @@ extension CoordinateText {
         "x", "y", "m", "me", "mn", "is",
     ]
 
-    /// Finds a grid reference such as "32T MT 65937 46605", "32N 465937 5246605" or "2683456.12, 1247123.45". Its numbers have at least
-    /// eight digits together.
+    /// Finds a grid reference such as "32T MT 65937 46605", "32N 465937 5246605" or "2683456.12, 1247123.45". The numbers of a grid
+    /// reference have at least eight digits together.
     private func grid(behind label: Int) -> Find? {
         guard !Self.isLetter(letter(label)), !Self.isDigit(letter(label)) else { return nil }
         var (index, numbers, digits) = (label, [Range<Int>](), 0)
@@ -132,7 +132,7 @@ extension CoordinateText {
     }
 }
 
-/// Finds locations in addresses of maps in which numbers have no name, or a name with other meanings.
+/// Finds locations in addresses of map services. The numbers in such an address have no name, or a name with several meanings.
 extension CoordinateText {
     private static let maps: Set<String> = [
         "windy", "mapy", "zoom", "ventusky", "lightningmaps", "blitzortung", "rainviewer", "flightradar24", "suncalc",
@@ -186,7 +186,7 @@ extension CoordinateText {
         "!2d", ":q=", "EPSG:4326", "///", "%2B", "%2b", "where1", "egree", "%40", "%2540", "q%3D", "q%253D", "ll%3D", "ll%253D",
         "%C2%B0", "%c2%b0", "%25C2%25B0", "LINESTR",
     ]
-    /// The ends of the host names of map services.
+    /// The ends of the host names of map services, with the first character of the path.
     private static let domains = [".com/", ".org/", ".cz/", ".ru/", ".earth/", ".gl/", ".gl?", ".apple/", ".ch/"]
     /// The words of texts about a location, as patterns of two letters or more.
     static let words: [[UInt8]] = {

@@ -1,4 +1,5 @@
-/// Finds coordinates whose form needs no name: ISO 6709 text, NMEA sentences of GPS receivers, and numbers with hemispheres.
+/// Finds coordinates that are recognized by their form, without a name: ISO 6709 text, NMEA sentences of GPS receivers, and numbers
+/// with hemispheres.
 extension CoordinateText {
     /// Finds a place of ISO 6709, for example "+48.1373+011.5755/".
     ///
@@ -51,7 +52,7 @@ extension CoordinateText {
         return sided(start..<side + 1, latitude, longitude, isSouth: letter(comma + 1) == UInt8(ascii: "S"), side)
     }
 
-    /// East and west. "O" is Ost, ouest or oeste after a latitude, and otherwise a word.
+    /// The letters for east and west. After a latitude, "O" means Ost, ouest or oeste. In other places, "O" is part of a word.
     private static let sidesOfSecond = "EWO"
 
     /// Degrees with optional minutes and seconds, all separated by the same mark: "47.370094", "47-22-12.3", "47 22.205".
@@ -185,7 +186,8 @@ extension CoordinateText {
         while start > 0, mark - start < 20, Self.isDigit(letters[start - 1]) || letters[start - 1] == 46 { start -= 1 }
         while start < digits, letters[start] == 46 { start += 1 }
         guard let number = number(at: start), number.range.upperBound == digits, number.value <= 360 else { return nil }
-        // The degree sign in Latin-1 and "d" are frequent in bytes that are not text. Minutes must therefore have a mark.
+        // The degree sign in Latin-1 and "d" are frequent in bytes that are not text. For this reason, the minutes must have a
+        // mark.
         let hasLetter = letters[mark] == UInt8(ascii: "d") && !has("deg", at: mark)
         let isOneByte = hasLetter || [0xB0, 0xBA].contains(letters[mark])
         var end = mark + (isOneByte ? 1 : letters[mark] == 0xC2 ? 2 : 3)
@@ -232,7 +234,7 @@ extension CoordinateText {
         return find
     }
 
-    /// Finds "47.370094°, 8.549106°". Angles of equipment have fewer digits.
+    /// Finds "47.370094°, 8.549106°". Angles that do not describe a place, for example of a camera, have fewer digits.
     private func withoutSides(_ first: Number) -> Find? {
         let mark = first.range.upperBound
         var start = mark + (letter(mark) == 0xC2 ? 2 : 1)
@@ -254,7 +256,7 @@ extension CoordinateText {
         return degrees(at: mark, isSecond: true)
     }
 
-    /// Returns whether eight letters of text are next to a find, or whether the text contains little else.
+    /// Returns whether eight letters of text are next to a find, or whether the text contains little more than the find.
     private func isInText(_ find: Range<Int>) -> Bool {
         if letters.count - find.count < 8 { return true }
         let isText = { (letter: UInt8) in (0x20...0x7E).contains(letter) || [9, 10, 13, 0x92, 0x94, 0xB0, 0xB4].contains(letter) }

@@ -2,7 +2,7 @@
 ///
 /// Source of the rule: RFC 5870 (geo URIs), RFC 7946 (GeoJSON), GeoRSS, GML, KML, machine tags of Flickr, links of map services.
 enum CoordinateName: Equatable {
-    /// A single number. `isClear` is `false` if the name has other meanings as well, so that the number must look like a coordinate.
+    /// A single number. `isClear` is `false` if the name also has other meanings. The number must then look like a coordinate.
     case single(isLatitude: Bool, isClear: Bool)
     /// A single number after a word that also means a size, for example "long" and "Breite".
     case size(isLatitude: Bool)
@@ -26,7 +26,7 @@ enum CoordinateName: Equatable {
         "lnglat",
         "lonlat", "ll", "sll", "gps", "location", "loc", "georss", "gml", "kml", "wgs84", "wgs", "icbm",
     ]
-    /// Names that may also be of a point in a picture. Links of map services use these names.
+    /// Names that can also describe a point in a picture. Links of map services use these names.
     private static let points: Set<String> = [
         "pos", "poslist", "position", "point", "center", "centre", "geometry", "polygon", "place", "map", "q", "query", "daddr",
         "saddr", "origin", "marker", "markers", "viewpoint", "near", "where1",

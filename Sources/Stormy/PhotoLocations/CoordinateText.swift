@@ -1,19 +1,19 @@
 /// Finds the names and numbers of a location in a text: JSON, tags, map links, subtitles, and NMEA sentences of a GPS receiver.
 ///
-/// Pure. A number is a coordinate only with a name, with a hemisphere, or in a map link, so that prices, dates and exposures are
-/// not changed.
+/// The type has no side effects. A number is a coordinate only with a name, with a hemisphere, or in a map link. Prices, dates and
+/// exposures are not changed.
 struct CoordinateText {
     struct Find: Equatable {
-        /// Letters that become spaces.
+        /// The letters that are replaced by spaces.
         var blanks: [Range<Int>] = []
-        /// Letters that become "0" afterwards, for readers that expect a number.
+        /// The letters that are then replaced by "0", for readers that expect a number.
         var zeros: [Int] = []
         var places: [FoundPlace] = []
         /// The index at which the search continues.
         var end = 0
     }
 
-    /// The letters of the text in ASCII. Other letters are any bytes from 0x80 on.
+    /// The letters of the text in ASCII. Letters outside ASCII are bytes of 0x80 or more.
     let letters: [UInt8]
     private let plain: PlainLetters
 
@@ -66,7 +66,7 @@ struct CoordinateText {
         case UInt8(ascii: "+"): return plusCode(at: index)
         case UInt8(ascii: "/"): return code(at: index)
         case UInt8(ascii: "["), UInt8(ascii: "N"), UInt8(ascii: "S"):
-            // Some scripts have a single letter for "N", which follows the number.
+            // Some scripts write "N" as a single letter after the number.
             if let find = sides(at: index) ?? hemispheres(at: letter(index - 1) == 0x20 ? index - 2 : index - 1) { return find }
         default: break
         }
@@ -79,7 +79,7 @@ struct CoordinateText {
     // MARK: Names
 
     private func named(at index: Int) -> Find? {
-        // "&q=" begins with a mark.
+        // A name such as "&q=" begins with a mark, so the name begins at the next letter.
         let inside = Self.isLetter(letters[index]) ? index : index + 1
         guard let range = name(around: inside), let name = CoordinateName(letters[range]) else { return nil }
         let isQuoted =
@@ -176,7 +176,7 @@ struct CoordinateText {
 
     // MARK: Values
 
-    /// Reads one angle after a name. The name is kept, because its number becomes 0.
+    /// Reads one angle after a name. The name is kept, because only the number is replaced.
     ///
     /// - Parameter between: The letters between the name and the number.
     private func single(_ between: ArraySlice<UInt8>, _ value: Int, isLatitude: Bool, isClear: Bool) -> Find? {
@@ -357,7 +357,8 @@ struct CoordinateText {
 
     func has(_ word: String, at index: Int) -> Bool { letters[min(index, letters.count)...].starts(with: word.utf8) }
 
-    /// Returns whether a letter is one of the sides, and not part of a word. In "12.3sN" the "s" is a seconds mark.
+    /// Returns whether a letter is one of the sides, and not part of a word. In "12.3sN", the "s" is a mark for seconds and not
+    /// part of a word.
     func isHemisphere(_ index: Int, of sides: String = "NSEW") -> Bool {
         let before = letter(index - 1)
         return sides.utf8.contains(letter(index)) && !Self.isLetter(letter(index + 1))

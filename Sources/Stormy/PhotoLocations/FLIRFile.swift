@@ -40,7 +40,7 @@ struct FLIRFile {
             if kind == 0x2B {
                 recordPlace(start)
                 view.fill(start, size, block)
-                // An unused entry.
+                // An entry of kind 0 is unused.
                 view.fill(entry, 2, block)
             } else if kind != 1 {
                 // Records other than the thermal picture are searched.

@@ -8,7 +8,7 @@ struct GPMFBlock {
 
     func clean() {
         clean(view, depth: 0)
-        // Also finds values in a list that is damaged before them.
+        // The search by name also finds values that follow a damaged part of the list.
         for name in ["GPS", "GLPI", "GPRI"] {
             var from = 0
             while let place = view.find(Array(name.utf8), from: from) {

@@ -26,7 +26,7 @@ struct HEIFItems {
         }
     }
 
-    /// The bytes of all items.
+    /// The bytes of each item of the picture.
     var parts: [ByteView] { readLocations([:]).map(\.1) }
 
     private func readItems(_ content: ByteView) -> [Int: Item] {

@@ -4,9 +4,11 @@ import Glibc
 /// Searches bytes of any format for known locations. It finds rationals, doubles, floats and integers in both byte orders, decimal
 /// text, degrees and minutes, UTF-16, hexadecimal digits, and compressed streams.
 ///
-/// The search shares no code with the parsers, so that it does not repeat an error of a parser. It receives only the locations.
+/// The search shares no code with the parsers, so that it does not repeat an error of a parser. From the parsers, the search
+/// receives only the locations.
 struct LocationProof {
-    /// The number of bytes after a piece that are given with the piece. A deflated block of 65,536 bytes ends within them.
+    /// The number of bytes after a piece that are given with the piece. A deflated block of 65,536 bytes that begins in the piece
+    /// ends within these bytes.
     static let overlap = 1 << 17
     /// The maximum length of a pattern and its confirmation.
     private static let reach = 256
@@ -16,7 +18,7 @@ struct LocationProof {
     private static let (maximumStream, maximumStreams) = (1 << 20, 256 << 20)
 
     private enum Kind {
-        /// The pattern is unusual enough on its own.
+        /// The pattern alone is enough, because it rarely occurs by chance.
         case certain
         /// The pattern counts only near a pattern for the other axis of the same place.
         case paired
@@ -31,7 +33,7 @@ struct LocationProof {
         var isLatitude: Bool
         /// The degrees without sign.
         var degrees: Double
-        /// `true` for text, in which a preceding digit would make another number.
+        /// `true` if the pattern is text. A digit directly before the text would make another number.
         var isText: Bool
     }
 

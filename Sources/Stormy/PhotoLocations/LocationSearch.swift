@@ -37,7 +37,7 @@ package enum LocationFailure: Error, Sendable, Equatable, CustomStringConvertibl
 final class LocationSearch {
     /// The limits for one photo: calls of the reader, overwrites, nested containers.
     static let (maximumReads, maximumOverwrites, maximumDepth) = (30_000_000, 100_000, 24)
-    /// The name in messages of bytes that belong to no block.
+    /// The name that messages use for bytes that do not belong to a block.
     static let unnamed = "data in the file"
     /// The maximum size of a block that is read in one piece.
     static let maximumBlock = 64 << 20
@@ -49,7 +49,7 @@ final class LocationSearch {
     private var knownPlaces: Set<FoundPlace> = []
     /// Names of content credentials that were removed.
     private(set) var credentials: [String] = []
-    /// Content credentials that are removed if anything else changes.
+    /// Content credentials that are removed if another byte of the file changes.
     private(set) var signatures: [(block: String, remove: () -> Void)] = []
     /// Ranges of the file that hold coded pixels, sound or text that is not metadata.
     private(set) var pixels: [Range<Int>] = []

@@ -18,7 +18,7 @@ struct MakerNote {
         var directory: Int
         /// Texts and structures that are set to zero.
         var texts: Set<Int> = []
-        /// Numbers of cities. Zero is a city, so the entry gets a number without a meaning.
+        /// Numbers of cities. Zero is the number of a city, so the entry's tag is replaced by a tag without a meaning.
         var cities: Set<Int> = []
         /// Lists whose second number is a city. Zero means no city.
         var clocks: Set<Int> = []
@@ -30,7 +30,7 @@ struct MakerNote {
     func clean() {
         let note = tiff.part(at, size)
         if let maker = maker(note) { clean(maker, note) }
-        // Nikon's note is a TIFF structure, and other notes contain some.
+        // Nikon's note is a TIFF structure, and the notes of other makers contain TIFF structures.
         OpaqueBytes(note, block).clean()
     }
 

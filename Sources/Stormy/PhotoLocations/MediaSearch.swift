@@ -11,7 +11,8 @@ struct MediaSearch {
 
     init(_ view: ByteView, _ name: String) { (self.view, self.name) = (view, name) }
 
-    /// Cameras record positions at least every second, so a long film without one at its beginning is not read to its end.
+    /// The number of bytes that are searched in every film. Cameras record positions at least every second, so a long film without
+    /// a position in these bytes is not read to its end.
     static let beginning = 8 << 20
 
     func clean() {

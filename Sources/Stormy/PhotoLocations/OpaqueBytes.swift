@@ -71,7 +71,7 @@ struct OpaqueBytes {
         }
     }
 
-    /// - Returns: The position at which the search continues, if the block was understood to its end.
+    /// - Returns: The position after the block, at which the search continues. `nil` if the end of the block is not known.
     private func clean(_ mark: Mark, at position: Int, _ isText: Bool) -> Int? {
         switch mark {
         case .tiff:

@@ -25,7 +25,7 @@ package enum PhotoCleaning {
     static func clean(_ file: any PhotoBytes, descriptor: Int32) throws(LocationFailure) -> Report {
         let found = try PhotoLocations(searching: file)
         guard found.isKnownFormat else {
-            // A file of an unknown format, for example a text, is never written.
+            // A file of an unknown format, for example a text file, is never changed.
             throw found.blocks.first.map { .unproven(block: $0) } ?? .unknownFormat
         }
         let report = Report(blocks: found.blocks, credentials: found.credentials)
@@ -43,7 +43,7 @@ package enum PhotoCleaning {
     ///
     /// - Parameter path: The path as bytes, because file names need not be UTF-8.
     package static func response(about path: UnsafePointer<CChar>) -> [String] {
-        // The photo is a regular file. Without O_NONBLOCK, opening a named pipe waits for a writer.
+        // Only a regular file is cleaned. Without O_NONBLOCK, opening a named pipe would wait for a writer.
         let descriptor = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
         guard descriptor >= 0 else {
             return ["fault", "the copy of the photo cannot be opened (\(String(cString: strerror(errno))))"]

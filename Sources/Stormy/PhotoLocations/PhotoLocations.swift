@@ -1,6 +1,6 @@
 /// The ranges of a photo or film that contain its location, and the bytes that replace them. Sizes and offsets do not change.
 ///
-/// Pure: it reads through `PhotoBytes` and does not write.
+/// This type reads the file through `PhotoBytes` and does not write.
 package struct PhotoLocations {
     /// The overwrites in the order of the file, without overlaps.
     package let overwrites: [Overwrite]
@@ -8,7 +8,7 @@ package struct PhotoLocations {
     package let places: [FoundPlace]
     /// The content credentials that are removed, because they contain a signature of the old bytes.
     package let credentials: [String]
-    /// `true` if a parser supports the format. Bytes of other formats are searched like a trailer.
+    /// `true` if a parser supports the format. A file of another format is searched like bytes of an unknown block.
     package let isKnownFormat: Bool
     private let search: LocationSearch
 
@@ -45,7 +45,8 @@ package struct PhotoLocations {
         name(at: offset) ?? "the file at byte \(offset)"
     }
 
-    /// Returns the name of a block. Names that end with the name of no block are from the second search, which reads all bytes.
+    /// Returns the name of the block that contains an offset. Names that end with ``LocationSearch/unnamed`` are from the second
+    /// search and are ignored.
     private func name(at offset: Int) -> String? {
         search.blocks.last { $0.range.contains(offset) && !$0.name.hasSuffix(LocationSearch.unnamed) }?.name
     }

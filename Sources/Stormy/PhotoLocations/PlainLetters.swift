@@ -3,7 +3,7 @@
 struct PlainLetters {
     let text: [UInt8]
     private(set) var letters: [UInt8]
-    /// A run of letters that were copied or replaced, with its beginnings before and after a pass.
+    /// A run of letters that were copied or replaced, with the beginning of the run before and after a pass.
     private struct Run {
         var source: Int
         var letter: Int
@@ -15,7 +15,7 @@ struct PlainLetters {
 
     init(_ text: [UInt8]) {
         (self.text, letters) = (text, text)
-        // Percent-encoding hides letters, which a second pass replaces.
+        // A second pass is needed after percent-encoding was decoded, because the decoded letters may have to be replaced.
         if replace() { _ = replace() }
     }
 

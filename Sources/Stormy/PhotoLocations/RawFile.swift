@@ -45,7 +45,7 @@ struct RawFile {
         view.recordPixels(start, size)
     }
 
-    /// Reads the sensor data, which is in a TIFF structure or is the complete range.
+    /// Reads a range with the sensor data. The range is a TIFF structure with the sensor data, or only the sensor data.
     private mutating func readFujifilm(_ start: Int, _ size: Int) {
         guard start > 136, size > 0 else { return }
         guard var tiff = TIFFFile(view.part(start, size), "TIFF structure in \(block)"), tiff.isPlausible else {

@@ -60,7 +60,7 @@ struct SampleTable {
     ///
     /// Fails the search if the tables contain positions in other boxes of the film, for example in its directory.
     func samples() -> [ByteView] {
-        // The beginning is used that matches more samples.
+        // Offsets can count from the beginning of the file or of the film. The beginning that matches more samples is used.
         let isOfFile = film.start > 0 && count(from: film.start) > count(from: 0)
         let positions = stored.map { Position(offset: $0.offset - (isOfFile ? film.start : 0), size: $0.size) } + relative
         return positions.filter { $0.size > 0 }.compactMap { position in
@@ -125,7 +125,7 @@ struct SampleTable {
         let defaults = movie.first { $0.type == "mvex" }?.children.first {
             $0.type == "trex" && $0.content.number(4, 4) == number
         }
-        // A damaged track number means the only track.
+        // If the film has only one track, a fragment with a damaged track number belongs to this track.
         if movie.count(where: { $0.type == "trak" }) == 1,
             let only = fragments[0].child("traf")?.child("tfhd")?.content.number(4, 4)
         {

@@ -27,7 +27,7 @@ struct TIFFDirectory {
         1: 1, 2: 1, 3: 2, 4: 4, 5: 8, 6: 1, 7: 1, 8: 2, 9: 4, 10: 8, 11: 4, 12: 8, 13: 4, 16: 8, 17: 8, 18: 8,
     ]
 
-    /// Reads the entries that are inside the view. `nil` if the directory begins after the end.
+    /// Reads the entries that are inside the view. Returns `nil` if the directory begins after the end of the view.
     ///
     /// - Parameters:
     ///   - shift: A number that is added to the offsets of values, because makers' notes may have another base than the file.

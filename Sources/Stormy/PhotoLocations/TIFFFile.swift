@@ -14,7 +14,7 @@ struct TIFFFile {
     let hasKnownVersion: Bool
     private var make = ""
 
-    /// Directories, headers and pixels, which are not overwritten as values.
+    /// The ranges of directories, headers and pixels. A value that overlaps such a range is not overwritten there.
     private var protected = ProtectedRanges()
     /// The GPS directories, with the entries that point to them.
     private var gps: [(directory: Int, pointer: TIFFDirectory.Entry?)] = []
@@ -239,7 +239,8 @@ struct TIFFFile {
         let directory = offset > 0 ? TIFFDirectory(view, at: offset, little: little, isBig: isBig) : nil
         let isSeparate = directory.map { !protected.overlaps($0.range) } ?? false
         if !isSeparate, let pointer, offset > 0 {
-            // The pointer leads to no GPS directory, and other data is kept. The entry gets a number without a meaning.
+            // The pointer leads to data that is not a GPS directory, and this data is kept. The tag of the entry is replaced by a
+            // tag without a meaning.
             view.overwrite(pointer.position, with: little ? [0x26, 0x88] : [0x88, 0x26], name)
             view.fill(pointer.position + directoryWidth.header, directoryWidth.value, name)
         }
@@ -247,7 +248,7 @@ struct TIFFFile {
         guard let directory, !directory.entries.isEmpty else { return }
         if directory.entries.count == 1, directory.entries[0].tag == 0, directory.next == 0 { return }
         GPSDirectory(directory, view, little: little).recordPlaces()
-        // Values of another directory are not values of GPS.
+        // Without the version entry, the values may belong to another directory and are kept.
         guard isSeparate || directory.entries.contains(where: { $0.tag == 0 && $0.type == 1 && $0.count == 4 }) else { return }
         for entry in directory.entries where !entry.isInline && entry.value >= 0 && entry.value < view.count {
             // Texts may be long. Numbers are short, even if a damaged entry has another size.

@@ -2,18 +2,18 @@
 /// letters of a coordinate by chance.
 ///
 /// The found letters, the text around them, and the bytes at their ends are rated in bits. With the required number of bits, less
-/// than one wrong result is expected in 10 TiB. The noise of a sensor may consist of digits and signs. So a result with few letters
-/// also needs words, zeros at its ends, or the name of a tag before it.
+/// than one wrong result is expected in 10 TiB. The noise of a sensor may consist of digits and signs. For this reason, a result
+/// with few letters also needs words, zeros at both ends, or the name of a tag before it.
 struct TextEvidence {
     /// The letters, one for each code unit. Code units beyond Latin-1 are 1, which is not text.
     let letters: [UInt8]
-    /// `true` if the block begins with the first letter, and `true` if the block ends with the last letter.
+    /// Whether the block begins with the first letter, and whether the block ends with the last letter.
     let (isStart, isEnd): (Bool, Bool)
 
-    /// Tenths of bits: for a digit, for another letter of a find, for a letter of other text, and for a zero or the end of the block as a
-    /// bound.
+    /// The ratings in tenths of bits: of a digit, of another letter of a find, of a letter of other text, and of a zero or the end
+    /// of the block next to the text.
     private static let (digit, mark, other, bound) = (47, 60, 14, 60)
-    /// The required bits with words and without words, and the limit for other text.
+    /// The required ratings with words and without words, and the maximum rating of other text.
     private static let (needed, certain, otherLimit) = (560, 720, 160)
     /// The number of letters around a find that are considered.
     private static let reach = 24

@@ -143,7 +143,7 @@ struct TimedMetadata {
             if abs(x) <= 90, abs(y) <= 180, x != 0 { file.search.add(FoundPlace(latitude: x, longitude: y)) }
         }
         sample.overwrite(2, with: [0xFF, 0xFF], name)
-        // A damaged size must not include other data.
+        // The number of bytes is fixed, because a damaged size could include other data.
         sample.fill(4, kind == 5 ? 24 : 56, name)
     }
 

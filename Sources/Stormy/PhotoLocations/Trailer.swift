@@ -21,7 +21,7 @@ struct Trailer {
     /// Cleans Samsung's trailer: blocks, their list (SEFH), the size of the list, and SEFT.
     private func cleanSamsung() {
         var end = view.count
-        // Other trailers may follow.
+        // If another trailer follows, the end of Samsung's trailer is searched.
         if !view.has("SEFT", at: end - 4) {
             guard let found = view.find(Array("SEFT".utf8), from: max(0, view.count - (1 << 20))) else { return }
             end = found + 4
@@ -39,7 +39,7 @@ struct Trailer {
         }
     }
 
-    /// - Returns: `true` if the block was a location. Its number and name then have no meaning.
+    /// - Returns: `true` if the block was a location. The number and the name of the block are then overwritten.
     private func cleanSamsung(_ part: ByteView, _ kind: Int) -> Bool {
         guard let nameLength = part.number(4, 4, little: true), nameLength < part.count - 8 else { return false }
         let name = part.bytes(8, min(nameLength, 200)) ?? []
@@ -52,7 +52,7 @@ struct Trailer {
         if kind == 0x0AA1 || isNamed {
             part.fill(2, 2, label)
             part.fill(8, nameLength, with: UInt8(ascii: "-"), label)
-            // Without its name, the block may be at a damaged offset.
+            // If only the number identifies the block, the block may be at a damaged offset, so pixels in it are kept.
             if isNamed { content.fill(0, content.count, label) } else { content.fillBehindPixels(label) }
             return true
         }

@@ -38,7 +38,7 @@ extension XMPScanner {
 
     private func content(from start: Int) -> Range<Int> { start..<(next(UInt8(ascii: "<"), from: start) ?? text.count) }
 
-    /// Records a value with digits or letters, and keeps its name.
+    /// Records a value with digits or letters. The name of the value is kept.
     private mutating func recordLabeledValue(_ value: Range<Int>, _ label: Range<Int>) {
         // The parts of a group have separate names.
         guard !value.isEmpty, text[value].contains(where: { $0 > 0x20 }) else { return }

@@ -21,13 +21,13 @@ struct XMPScanner {
     private var prefixes: Set<[UInt8]> = ["geo", "georss", "gml", "kml"].reduce(into: []) { $0.insert(Array($1.utf8)) }
     /// The number of values that were read because of their names.
     private var valuesRead = 0
-    /// `true` if the number of such values exceeds the limit for a photo.
+    /// `true` if the number of values that were read because of their names exceeds the limit for a photo.
     var isTooExpensive: Bool { valuesRead > 20_000 }
     var position = 0
     /// Marks that do not occur in the remaining text.
     private var missing: Set<String> = []
 
-    /// The number of elements about a location that contain this text.
+    /// The number of location elements around this text.
     private let depth: Int
 
     init(_ text: [UInt8], depth: Int = 0) { (self.text, self.depth) = (text, depth) }
@@ -170,8 +170,8 @@ struct XMPScanner {
         return CoordinateText.labels.contains { small.starts(with: $0) } ? (name, nil) : nil
     }
 
-    /// Returns whether a value has the form that its name requires: "lat", "coordinates", "center". These names have other meanings as
-    /// well.
+    /// Returns whether a value has the form that its name requires. Names such as "lat", "coordinates" and "center" also have other
+    /// meanings.
     private mutating func holdsCoordinates(_ name: [UInt8], _ value: Range<Int>) -> Bool {
         guard !value.isEmpty, !name.starts(with: "rdf:".utf8), !name.starts(with: "xmlns".utf8),
             let (name, meaning) = Self.placeName(name)

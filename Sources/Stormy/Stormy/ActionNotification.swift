@@ -47,7 +47,7 @@ package enum ActionNotification {
         {
             return true
         }
-        // In an incomplete installation, `notify-send` takes the place of `file-chooser`.
+        // If `file-chooser` is not installed, `notify-send` shows the notification.
         guard let other = CompanionProgram.findInPath("notify-send") else { return false }
         return CompanionProgram.trouble(starting: other, ["--", title, body]) == nil
     }

@@ -22,7 +22,7 @@ struct AnswerTaking {
     /// Judges and stores a forecast.
     ///
     /// - Parameter next: requests the next service that covers the place. The closure is called while thunder is unconfirmed, or while
-    ///   hours just ahead are unknown. It returns `nil` if no service is left.
+    ///   hours just ahead are unknown. The closure returns `nil` if no service is left.
     /// - Throws: ``Unusable``, or an error of the store.
     func judge(
         _ fetched: FetchedForecast, of place: Place, next: () async throws -> Forecast?

@@ -52,7 +52,8 @@ extension URLSessionConfiguration {
         configuration.timeoutIntervalForRequest = patience
         configuration.timeoutIntervalForResource = longest
         configuration.maximumBodyBytes = Int64(mostBytes)
-        // Stormy's store keeps the responses with their dates, and a service must not recognize an installation.
+        // The cache is off, because Stormy's store keeps the responses with their dates. Cookies are off, because a service must
+        // not recognize an installation.
         (configuration.urlCache, configuration.httpCookieStorage) = (nil, nil)
         return configuration
     }
@@ -66,7 +67,7 @@ extension URLRequest {
         for (name, value) in asked.headers { setValue(value, forHTTPHeaderField: name) }
     }
 
-    /// Returns whether this request has the path and query of `other`. The host is not compared, because a mirror receives the same
-    /// request.
+    /// Returns whether this request has the path and the query of the address `other`. The host is not compared, because a mirror
+    /// receives the same request.
     func isAsked(by other: URL) -> Bool { url?.query == other.query && url?.path == other.path }
 }

@@ -11,7 +11,7 @@ package enum Browser {
         package let description: String
     }
 
-    /// Seconds after which a program that still runs counts as the browser.
+    /// The number of seconds after which a program that is still running counts as the browser.
     private static let patience = 5.0
 
     /// - Throws: ``Failure`` if no program opens the page.
@@ -28,7 +28,8 @@ package enum Browser {
         // Without a display, `xdg-open` starts a browser in the terminal, and that browser needs the terminal's input.
         if !hasDisplay { child.standardInput = 0 }
         child.startsSession = hasDisplay
-        // systemd's user manager ends all processes of a service together with the service, so the browser gets a scope.
+        // The browser is started in a separate systemd scope, because the user manager ends all processes of a service together
+        // with the service.
         if hasDisplay, let scopes = CompanionProgram.findInPath("systemd-run", environment: environment),
             hasUserManager(environment)
         {

@@ -5,7 +5,7 @@ import StormyWeather
 /// Draws pictures as PNG with Debian's library cairo.
 ///
 /// The library is loaded when a PNG is requested. If it were linked, every start would take some milliseconds longer, and every
-/// build would need its package.
+/// build would need cairo's package.
 package enum CairoPicture {
     /// The reason why a PNG cannot be drawn.
     package struct Failure: Error, CustomStringConvertible {

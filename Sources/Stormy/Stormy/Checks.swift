@@ -2,7 +2,7 @@ import Foundation
 import GRDB
 import StormyWeather
 
-/// The last forecast of a place, as the service sent it.
+/// The last forecast that a weather service sent for a place.
 struct ForecastRecord: StoreRecord {
     static let databaseTableName = "forecast"
     var place: Int64
@@ -94,16 +94,16 @@ extension StormyStore {
             let assessment = rule.assess(forecast, beside: second, alerts: warnings, now: now)
             // The place may have been removed while its response was on the way.
             guard var known = try Place.fetchOne(database, key: place.id) else { return assessment }
-            // The identifier comes from a server and names a file of the time zone database, so only known identifiers without ".." are
-            // used.
+            // The identifier comes from a server, and a file of the time zone database has this name. For this reason, only known
+            // identifiers without ".." are used.
             if let zone = forecast.timeZoneIdentifier, zone != known.timeZone, !zone.contains(".."),
                 TimeZone(identifier: zone) != nil
             {
                 known.timeZone = zone
                 try known.update(database)
             }
-            // A response that continued in the agent may arrive after a newer response. A stored date in the future was written while the
-            // clock was ahead.
+            // A response that continued in the agent may arrive after a newer response, and does not replace it. A stored date in
+            // the future is ignored, because it was written while the clock was ahead.
             let held = Self.forecast(of: place, database)?.fetchedAt ?? .distantPast
             let isNewest = held <= fetchedAt || held > now
             if isNewest {
@@ -125,8 +125,8 @@ extension StormyStore {
 
     /// Stores a judgement. Warnings may arrive after the forecast of the same check, or without a forecast.
     ///
-    /// - Parameter knowsForecast: `false` if only warnings were judged. Such a judgement does not replace the result of an earlier calm
-    ///   check.
+    /// - Parameter knowsForecast: `false` if only warnings were judged. A judgement of warnings alone does not replace the result
+    ///   of an earlier calm check.
     static func storeJudgement(_ assessment: Assessment, knowsForecast: Bool, of place: Place, _ database: Database, now: Date)
         throws
     {

@@ -1,4 +1,4 @@
-/// Decides when the wait for `photo-cleaner` ends. Pure.
+/// Decides when the wait for `photo-cleaner` ends. The type has no side effects.
 ///
 /// On a busy machine the program waits for a processor, so the limit applies to its processor time. A second limit applies to a
 /// program that uses no processor time, because it is stopped or waits for a disk that does not respond.
@@ -6,12 +6,12 @@ struct CleanerTimeLimit {
     /// Seconds of processor time for one file: 60 seconds, and a second for each MB. At most ten minutes.
     static func processorTime(forBytes count: Int64) -> Double { min(600, 60 + Double(max(0, count)) / 1_000_000) }
 
-    /// The number of consecutive looks, one each second, without a change of the processor time. The time of day is not compared, because
-    /// Ctrl-Z can stop both programs.
+    /// The maximum number of consecutive checks, one each second, without a change of the processor time. The time of day is not
+    /// compared, because Ctrl-Z can stop both programs.
     static let longestStandstill = 60
 
     private let limit: Double
-    /// The processor time at the last look.
+    /// The processor time at the last check.
     private var used: Double
     private var standstill = 0
 
@@ -20,10 +20,10 @@ struct CleanerTimeLimit {
         (self.limit, self.used) = (used + Self.processorTime(forBytes: count), used)
     }
 
-    /// Records a look at the program, one second after the last one.
+    /// Records a check of the program, one second after the last check.
     ///
     /// - Parameter used: The seconds of processor time that the program used since its start.
-    /// - Returns: `true` if the program is given up.
+    /// - Returns: `true` if the program has taken too long.
     mutating func isOver(used now: Double) -> Bool {
         standstill = now > used ? 0 : standstill + 1
         used = now

@@ -8,12 +8,12 @@ package struct DailyCheck: Codable, Sendable, Equatable {
     package internal(set) var isOn = false
     /// The text of ``time``.
     private var at = WallClockTime.noon.description
-    /// `true` if the check runs without the delay of this installation.
+    /// `true` if the check begins exactly at ``time``, without the delay of this installation.
     package internal(set) var isExact = false
     /// `true` if a sleeping machine is woken for the check.
     package internal(set) var wakesSystem = false
-    /// The delay of this installation, as a fraction of the configured spread. A stable value, so that not all installations request a
-    /// public service at noon sharp.
+    /// The delay of this installation, as a fraction of the configured spread. The value is random and does not change, so that not
+    /// all installations send requests to a public service exactly at noon.
     private var spread = Double.random(in: 0..<1)
 
     /// The time of day of the check.
@@ -22,7 +22,7 @@ package struct DailyCheck: Codable, Sendable, Equatable {
         set { at = newValue.description }
     }
 
-    /// Seconds between the time of day and the check.
+    /// Returns the number of seconds between ``time`` and the beginning of the check.
     func delay(within spreadSeconds: Double) -> Double { isExact ? 0 : spread * spreadSeconds }
 }
 

@@ -10,7 +10,8 @@ package enum Downloads {
 
     package static func configuration() -> URLSessionConfiguration {
         let configuration = URLSessionConfiguration.background(withIdentifier: sessionIdentifier)
-        // A large file on a slow connection takes long. A download also fails after a week without a byte.
+        // The limit is long, because a large file on a slow connection takes long. A download also fails after a week without a
+        // byte.
         configuration.timeoutIntervalForResource = 90 * 86_400
         return configuration
     }

@@ -3,17 +3,18 @@ import GRDB
 
 // Photos that an earlier version gave to the agent. An earlier version stored the number of the transfer, and not the key.
 extension PhotoRecord {
-    /// The columns `transfer`, `key` and `holders` stay, because a command of the earlier version may be running.
+    /// Adds the column for submission keys. The columns `transfer`, `key` and `holders` are kept, because a command of the earlier
+    /// version may be running.
     static func addSubmissions(_ database: Database) throws {
         try database.alter(table: "photo") { $0.add(column: "submission", .text) }
         try database.execute(sql: "CREATE UNIQUE INDEX photoSubmission ON photo (submission)")
-        // If the ledger cannot be read now, the next look at it tries again.
+        // If the ledger cannot be read now, a later call tries again.
         logged("the photos of an earlier version") { try identifyEarlier(in: database) }
         // The number 0 meant that a server had lost the photo.
         try database.execute(sql: "UPDATE photo SET state = 'lost' WHERE \"transfer\" = 0 AND state = 'failed'")
     }
 
-    /// Photos that an earlier version gave to the agent and that have no key.
+    /// Selects photos that an earlier version gave to the agent and that have no key.
     private static let unidentified = """
         FROM photo WHERE submission IS NULL AND state NOT IN ('held', 'awaitingPhoto')
             AND ("transfer" IS NOT NULL OR state = 'queued')
@@ -35,8 +36,8 @@ extension PhotoRecord {
         var transfers = try BackgroundTransfers.all().filter { transfer in
             transfer.session == PhotoUploads.sessionIdentifier && transfer.submission.map { !known.contains($0) } ?? false
         }
-        // The number of a transfer decides. Without it (the server lost the photo, or the command was killed) the label of the transfer
-        // does.
+        // A photo is matched by the number of its transfer. If the photo has no number (the server lost the photo, or the command
+        // was killed), it is matched by the label of the transfer.
         for hasNumber in [true, false] {
             earlier = try earlier.filter { photo, number in
                 let position = transfers.lastIndex { transfer in
@@ -48,7 +49,7 @@ extension PhotoRecord {
                 return false
             }
         }
-        // The ledger has forgotten the transfers of the others. A queued photo is queued again.
+        // The ledger does not contain the transfers of the remaining photos any more. A queued photo is queued again.
         for (photo, _) in earlier where photo.state != .queued {
             try photo.setSubmission("forgotten:\(photo.id ?? 0)", in: database)
         }

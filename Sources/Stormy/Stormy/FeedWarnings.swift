@@ -5,11 +5,11 @@ import Foundation
 import StormyWeather
 import TransferMachines
 
-/// Official warnings of MeteoAlarm and of the feeds in the configuration, for all places. A request that is incomplete when the
-/// time of the launch ends does not continue in the agent. The next check repeats the request, and until then the problem is
-/// reported.
+/// Official warnings of MeteoAlarm and of the feeds in the configuration, for all places. A request that is incomplete at the end
+/// of the launch's time does not continue in the agent. The next check repeats the request, and until then the problem is reported.
 struct FeedWarnings: Sendable {
-    /// The maximum number of bytes of one feed's documents in one check. No further document is fetched after that.
+    /// The maximum number of bytes of one feed's documents in one check. After this number of bytes, no further document is
+    /// requested.
     private static let mostBytes = 16 << 20
     /// The maximum number of corners of all polygons of one feed. The documents at the end of the list are left out.
     static let mostCorners = 250_000
@@ -21,7 +21,7 @@ struct FeedWarnings: Sendable {
     private static let (patience, longestAnswer) = (10.0, 20.0)
     /// Seconds after which no further document is requested, even if the caller has more time, because the user may wait.
     private static let longestRefresh: Duration = .seconds(40)
-    /// Seconds after which no known document is requested again. The others are due at the next check.
+    /// The number of seconds after which no stored document is requested again. The remaining documents are due at the next check.
     private static let longestRecheck: Duration = .seconds(10)
 
     let store: StormyStore
@@ -30,7 +30,7 @@ struct FeedWarnings: Sendable {
     /// Requests all feeds at the same time, so that a stalled feed does not delay the others. MeteoAlarm is requested only for places
     /// without a national service. Call ``refreshSubstitutes(for:within:)`` afterwards for the other places.
     ///
-    /// - Parameter limit: the time for all feeds. The next check requests what is missing when the time is up.
+    /// - Parameter limit: the time for all feeds. When the time is up, the next check requests the missing documents.
     /// - Returns: The number of new documents that were not requested, because a feed has too many for one check.
     /// - Throws: an error of the store. Errors of feeds are stored for each place.
     @discardableResult
@@ -81,7 +81,8 @@ struct FeedWarnings: Sendable {
         }
     }
 
-    /// Returns the limits of the warnings for a place, one sentence each: parts that are not read, or not as the service wrote them.
+    /// Returns sentences about the limits of the warnings for a place: parts that are not read, or that are not used as the service
+    /// wrote them.
     func limits(of messages: [AlertMessage], at place: Place) -> [String] {
         let now = BGTaskScheduler.now
         let unplaced = messages.compactMap { $0.unplaced(at: place.coordinates, least: settings.rule.alertSeverity, now: now) }
@@ -123,15 +124,15 @@ struct FeedWarnings: Sendable {
 
     struct Found {
         var messages: [AlertMessage]
-        /// New documents that were requested, and could not be read.
+        /// The number of new documents that were requested, and could not be read.
         var missing: Int
-        /// New documents that were not requested, because the time or the bytes of a check were used up.
+        /// The number of new documents that were not requested, because the time or the bytes of a check were used up.
         var notRequested: Int
-        /// Documents that are not used, because there are too many, or because they have too many corners.
+        /// The number of documents that are not used, because there are too many, or because they have too many corners.
         var leftOut: Int
-        /// Entries of a feed that have no readable warning and no usable link.
+        /// The number of entries of a feed that have no readable warning and no usable link.
         var unusable = 0
-        /// Documents that contain no warning: tests, exercises and drafts.
+        /// The addresses of documents that contain no warning: tests, exercises and drafts.
         var emptyLinks: Set<String>
         /// The time of the data according to the feed.
         var dataTime: Date?
@@ -221,7 +222,7 @@ struct FeedWarnings: Sendable {
             return left >= 0 && infosLeft >= 0
         }
         messages = messages.filter(isWithinLimit)
-        // In the order of the feed's list, so that the limits leave out its last ones.
+        // The documents are read in the order of the feed's list, so that the limits leave out the last documents.
         for address in links.map(\.address) where listed.remove(address) != nil {
             if left < 0 || infosLeft < 0 {
                 leftOut += 1
@@ -291,7 +292,7 @@ struct FeedWarnings: Sendable {
                     link: link.address, message: message, seenAt: now, updated: link.updated, validator: answer.validator,
                     checkedAt: now)
             } catch {
-                // The stored document counts until it is due again.
+                // The stored document is used until it is due again.
             }
         }
         // A document whose request was cancelled is due at the next check.

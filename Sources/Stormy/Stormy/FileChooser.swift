@@ -44,7 +44,8 @@ enum FileChooser {
         return found
     }
 
-    /// Seconds after which an unused chooser is closed. The limit is less than the ten minutes of the launch that waits for a choice.
+    /// The number of seconds after which a chooser without a choice is closed. The limit is less than the ten minutes of the launch
+    /// that waits for a choice.
     private static let patience = 9.0 * 60
 
     /// - Parameter onOpen: called with the process of each chooser that is opened.
@@ -147,7 +148,8 @@ enum FileChooser {
             }
             let chosen = ChildProcess.read(output.fileHandleForReading.fileDescriptor, limit: 1 << 24)
             reading.wait()
-            // The process has ended, and is reaped under the lock, so that no signal is sent to another process with the same number.
+            // The chooser's process has ended. It is reaped under the lock, so that no signal is sent to another process with the
+            // same process id.
             var end = siginfo_t()
             waitid(P_PID, id_t(pid), &end, WEXITED | WNOWAIT)
             return state.withLock { state in

@@ -17,7 +17,7 @@ final class HandedOverWeather: URLSessionDownloadDelegate, EventDelivery {
 
     init(question: StormQuery) { self.question = question }
 
-    /// Requests MeteoAlarm in place of services that failed. Call this after the last event.
+    /// Requests MeteoAlarm in place of services that failed. Call this method after the last event was delivered.
     func requestSubstitutes() async throws {
         let feeds = FeedWarnings(store: question.store, settings: question.settings)
         let places = warned.withLock { $0 }
@@ -76,7 +76,7 @@ final class HandedOverWeather: URLSessionDownloadDelegate, EventDelivery {
             } catch let error as WeatherError {
                 try question.store.storeWarningTrouble(error, by: source.service.rawValue, of: source.place)
             }
-            // A response that is readable in part may have new warnings.
+            // The storms are also shown after an error, because a response that is readable in part may contain new warnings.
             try StormNotifier(store: question.store).show(source.place, .warnedOf)
         }
         return !sources.isEmpty
@@ -110,8 +110,8 @@ final class HandedOverWeather: URLSessionDownloadDelegate, EventDelivery {
         }
     }
 
-    /// Judges a response. The last forecast of another service is used together with the response if both belong to the same check. It can
-    /// confirm thunder, and it fills unknown hours.
+    /// Judges a response. The last forecast of another service is used together with the response if both belong to the same check.
+    /// That forecast can confirm thunder, and fills unknown hours.
     private func judge(_ fetched: FetchedForecast, of place: Place, now: Date) throws -> Assessment {
         let rule = question.settings.rule
         guard let last = try question.store.lastForecast(of: place), last.provider != fetched.provider,
@@ -155,8 +155,7 @@ final class HandedOverWeather: URLSessionDownloadDelegate, EventDelivery {
         let now = BGTaskScheduler.now
         let asked = all.filter { (try? $0.firstRequest(now: now))?.isAsked(by: url) ?? false }
         if !asked.isEmpty { return asked }
-        // The label of Open-Meteo is a place's name, which earlier versions also used as label, and the requests of earlier versions
-        // differ.
+        // Open-Meteo is left out. Its label is the name of a place, which earlier versions also used as a label for other requests.
         return all.filter { $0.provider != .openMeteo && $0.isMeant(by: task.taskDescription) }
     }
 }

@@ -82,7 +82,7 @@ private final class ReleasedUploads: PhotoDelivery, @unchecked Sendable {  // be
         hasEnded(task)
     }
 
-    /// Other uploads of the session, which were not released here, also end.
+    /// Ends of uploads that were not released here are ignored, because the session also has other uploads.
     private func hasEnded(_ task: URLSessionTask) {
         let isLast = onTheirWay.withLock { $0.removeValue(forKey: task.taskIdentifier) != nil && $0.isEmpty }
         if isLast { end.came() }

@@ -5,7 +5,8 @@ import StormyWeather
 
 // MeteoAlarm's feeds, one for each country of the places. The entries are compared with a place before a document is fetched.
 extension FeedWarnings {
-    /// The countries whose feeds a place needs. `nil` if another service warns there, or MeteoAlarm does not serve the place.
+    /// The countries whose feeds a place needs. `nil` if another service warns for the place, or MeteoAlarm does not serve the
+    /// place.
     func meteoAlarmCountries(of place: Place) throws -> [MeteoAlarmCountry]? {
         let coverage = settings.warningCoverage(of: place, failing: try store.failingServices(at: place))
         guard let coordinates = place.coordinates, coverage?.sources.contains(where: { $0.service == .meteoAlarm }) == true
@@ -18,8 +19,8 @@ extension FeedWarnings {
         settings.warningCoverage(of: place)?.sources.contains { $0.service == .meteoAlarm } ?? false
     }
 
-    /// Requests MeteoAlarm for places whose own service gave no usable response, or does not cover them. Call this method after the own
-    /// services were requested.
+    /// Requests MeteoAlarm for places whose national service gave no usable response, or does not cover the place. Call this method
+    /// after the national services were requested.
     ///
     /// - Returns: the places for which MeteoAlarm was requested.
     @discardableResult

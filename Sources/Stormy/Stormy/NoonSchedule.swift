@@ -13,13 +13,13 @@ package struct NoonSchedule: Sendable {
         self.settings = settings
     }
 
-    /// The user's last settings of the daily check. If the check was never turned on, it is off and its time is noon.
+    /// The user's last settings of the daily check. If the check was never turned on, the check is off and its time is noon.
     package var check: DailyCheck { get throws { try store.dailyCheck() ?? DailyCheck() } }
 
     package var isEnabled: Bool { get throws { try check.isOn } }
 
     /// The pending check: its time, the time at which this installation begins it, and the delay between both in seconds. `nil` if
-    /// no check is pending. The retry of a manual launch has no scheduled time, so its time is now.
+    /// no check is pending. The retry of a manual launch has no scheduled time, so the time of a retry is now.
     package var pending: (next: Date?, wakeAt: Date?, spread: Double)? {
         get throws {
             try BGTaskScheduler.shared.pendingTaskRequest(withIdentifier: Self.identifier)
@@ -31,9 +31,9 @@ package struct NoonSchedule: Sendable {
     ///
     /// - Parameter wakesSystem: `true` if a sleeping machine is woken for the check. `nil` to keep the last setting.
     package func turnOn(at chosen: WallClockTime?, exact: Bool, wakesSystem: Bool? = nil) throws {
-        // The row is written before the request, because a check that begins now schedules the next check according to the row. A check
-        // that ends because the row was off reads the row again after it removed the request. If the process dies in between, the request
-        // is restored later.
+        // The row is written before the request, because a check that begins now schedules the next check according to the row. A
+        // check that ends because the row was off removes the request, and then reads the row again. If this process dies between
+        // the row and the request, the request is restored later.
         let change = try store.changeDailyCheck { check in
             check.isOn = true
             check.isExact = exact || (chosen == nil && check.isExact)
@@ -54,7 +54,8 @@ package struct NoonSchedule: Sendable {
 
     /// - Throws: an error if the request could not be removed. In this case the check is still on.
     package func turnOff() throws {
-        // The check is off before the request is removed. Otherwise another process could restore the request, because it looks lost.
+        // The check is off before the request is removed. In the other order, another process could restore the removed request,
+        // because the check would still be on.
         let change = try store.changeDailyCheck { $0.isOn = false }
         do {
             try BGTaskScheduler.shared.removeTaskRequest(withIdentifier: Self.identifier)
@@ -67,7 +68,7 @@ package struct NoonSchedule: Sendable {
     /// Removes the request of a check that was turned off while a launch was starting, or while another process scheduled the check again.
     func removeLeftover() throws {
         try BGTaskScheduler.shared.removeTaskRequest(withIdentifier: Self.identifier)
-        // The check may have been turned on again, and the removed request may have been the new one.
+        // The check may have been turned on again, and the removed request may have been the request of the new check.
         if try isEnabled { try submitNext() }
     }
 
@@ -90,7 +91,7 @@ package struct NoonSchedule: Sendable {
         request.recurrence = .daily(check.time)
         request.recurrenceDelay = check.delay(within: settings.spreadSeconds)
         request.missedOccurrences = settings.skipsMissedChecks ? .skip : .once
-        // The check is one small request a day, and a storm warning is worth it also on low battery.
+        // The check also runs on low battery, because it sends few requests, once a day, and may find a storm.
         request.runsInLowPowerMode = true
         request.wakesSystem = check.wakesSystem
         try BGTaskScheduler.shared.submit(request)
@@ -99,7 +100,7 @@ package struct NoonSchedule: Sendable {
 
 /// The work of the daily check.
 struct NoonCheck {
-    /// The time for all feeds of warnings, so that a slow feed does not delay the end of the check.
+    /// The maximum time for all feeds of warnings. Because of this limit, a slow feed does not delay the end of the check.
     private static let feedTime: Duration = .seconds(15)
 
     let store: StormyStore
@@ -137,7 +138,7 @@ struct NoonCheck {
         let (trouble, unknown) = (FirstError(), FirstError())
         let feeds = FeedWarnings(store: store, settings: settings)
         let (askedPlaces, asked) = AsyncStream.makeStream(of: Void.self)
-        // The feeds are requested while the places are checked, so that a stalled server delays nothing else.
+        // The feeds are requested while the places are checked, so that a stalled server of a feed does not delay the places.
         let notRequested = await withTaskGroup(of: Int.self) { group in
             group.addTask {
                 do {
@@ -176,7 +177,8 @@ struct NoonCheck {
                         try StormNotifier(store: store).show(place, seen == nil ? .warnedOf : .all)
                     } catch let error as WeatherUnknown {
                         unknown.record(error)
-                        // Storms that an earlier check found may not have been shown.
+                        // The storms are shown again, because the notification of a storm that an earlier check found may be
+                        // missing.
                         trouble.recordingErrors { try StormNotifier(store: store).show(place) }
                     } catch {
                         trouble.record(error)
@@ -195,7 +197,7 @@ struct NoonCheck {
         } catch let error as WeatherUnknown {
             return BGTaskScheduler.shared.abandonCurrentLaunch("\(error.place.name): \(error.reason)")
         }
-        // Documents that were read are stored, so the launch that follows soon requests the others.
+        // Documents that were read are stored, so the next launch, which follows soon, requests only the remaining documents.
         if notRequested > 0 {
             BGTaskScheduler.shared.abandonCurrentLaunch("\(notRequested) documents of warnings were not requested yet")
         }

@@ -12,7 +12,7 @@ package struct OwnFiles: Sendable {
     /// The reason why the list of files may be incomplete.
     private let trouble: String?
 
-    /// The file system did not respond, so it is unknown whether a file belongs to the app.
+    /// The error if a file system did not respond, so that it is unknown whether a file belongs to the app.
     package struct Unknown: Error {
         package let reason: String
     }
@@ -24,7 +24,7 @@ package struct OwnFiles: Sendable {
         init(_ information: stat) { (device, inode) = (information.st_dev, information.st_ino) }
     }
 
-    /// Cost: one `stat` call for each file in three folders.
+    /// Lists the files. This needs one `stat` call for each file in three folders.
     ///
     /// - Parameter secrets: paths of passwords and keys in other folders.
     package init(
@@ -52,21 +52,22 @@ package struct OwnFiles: Sendable {
         (self.files, self.trouble) = (files, trouble)
     }
 
-    /// Returns whether a path is the path of one of the files, also through links. Cost: one `stat` call for each folder of the
+    /// Returns whether a path leads to one of the files, also through links. This needs one `stat` call for each folder of the
     /// path.
     ///
     /// - Throws: ``Unknown``.
     package func contain(_ path: String) throws(Unknown) -> Bool {
         switch PathStatus.at(path) {
         case .absent: return false
-        // No file can have such a name.
+        // A path that no file can have is not one of the files.
         case .unreadable(let number) where FileFault(number) == .impossible: return false
         case .unreadable(let number): throw Unknown(reason: String(cString: strerror(number)))
         case .found(let information): return try has(information, at: PathName.resolved(path))
         }
     }
 
-    /// Returns whether an open file is one of the files. The name with which the file was opened may lead elsewhere by now.
+    /// Returns whether an open file is one of the files. The check uses the open file, because the path with which it was opened
+    /// may lead to another file by now.
     ///
     /// - Throws: ``Unknown``.
     func contain(descriptor: Int32) throws(Unknown) -> Bool {
@@ -83,7 +84,7 @@ package struct OwnFiles: Sendable {
         return false
     }
 
-    /// The path of an open file, without links. Cost: one system call.
+    /// Returns the path of an open file, without links. This needs one system call.
     private static func path(of descriptor: Int32) -> PathName? {
         var path = [CChar](repeating: 0, count: Int(PATH_MAX))
         let count = readlink("/proc/self/fd/\(descriptor)", &path, path.count - 1)

@@ -7,11 +7,11 @@ import UserNotifications
 /// with the result replaces it.
 package struct PhotoBatch: Codable, Equatable {
     var uploaded: [String] = []
-    /// Identifiers of the uploaded photos: the photo's number, and the time when it was given. `nil` if an earlier version stored the
-    /// batch.
+    /// Identifiers of the uploaded photos. Each identifier has the photo's number, and the time when the user added the photo.
+    /// `nil` if an earlier version stored the batch.
     var uploadedGivings: [String]?
     var failures: [Failure] = []
-    /// The address of the photo that was uploaded last, according to the server.
+    /// The address that the server reported for the photo that was uploaded last.
     var url: String?
     /// The identifier of the photo that ended first. It distinguishes batches with equal texts, and prevents a second notification of the
     /// same batch after a crash.
@@ -103,7 +103,8 @@ package struct PhotoBatch: Codable, Equatable {
             return failed.allSatisfy { id in photos[Int64(id)].map { $0 != .failed } ?? false }
         }.map(\.identifier)
         if over.isEmpty { return }
-        // Photos that arrived in the same batch, and whose notification was not shown yet, are reported again without the failures.
+        // If the removed notification also reported uploaded photos, and was not seen yet, these photos are reported again without
+        // the failures.
         if let said = try store.closedPhotoBatch(), over.contains(said.notification), !said.uploaded.isEmpty,
             await center.pendingNotificationRequests().contains(where: { said.isReportedBy($0) })
         {
@@ -154,7 +155,7 @@ package struct PhotoBatch: Codable, Equatable {
         try await center.add(
             UNNotificationRequest(
                 identifier: batch.notification, content: content, trigger: nil, alertsOncePerContent: true))
-        // The notification with the progress from before the first failure is removed.
+        // A batch with a failure has another notification, so the earlier notification with the progress is removed.
         if batch.notification != plainNotification, !batch.uploaded.isEmpty {
             center.removePendingNotificationRequests(withIdentifiers: [plainNotification])
             center.removeDeliveredNotifications(withIdentifiers: [plainNotification])

@@ -4,8 +4,8 @@ import ProcessSupport
 import Synchronization
 
 /// Removes the location from photos with the separate program `photo-cleaner`, so that a parser error on a damaged file cannot
-/// crash the app. The program keeps running for the next photo, and ends when this process ends. It can read only one folder, which
-/// contains only the photo.
+/// crash the app. The program keeps running for the next photo, and ends when this process ends. The program can read only one
+/// folder, which contains only the photo.
 final class PhotoCleaner: Sendable {
     enum Verdict: Sendable, Equatable {
         /// The file is proved to be without a location. The value contains the names of the overwritten blocks.
@@ -26,7 +26,7 @@ final class PhotoCleaner: Sendable {
     /// Sends bytes through a socket: the system call, or a test double that fails.
     typealias Sending = @Sendable (_ socket: Int32, UnsafeRawBufferPointer) -> Int
 
-    /// - Parameter program: `nil` if it is not installed.
+    /// - Parameter program: the path of `photo-cleaner`. `nil` if the program is not installed.
     init(
         program: String? = PhotoCleaner.installed,
         send: @escaping Sending = { Glibc.send($0, $1.baseAddress, $1.count, Int32(MSG_NOSIGNAL)) }
@@ -42,7 +42,8 @@ final class PhotoCleaner: Sendable {
         var helper = if let known = idle.withLock({ $0.popLast() }) { known } else { try start(program, beside: file) }
         var response = try helper.clean(file)
         if case .requestFailed = response {
-            // The program may have been killed while it was idle. The file is unchanged.
+            // The program may have been killed while it was idle. In this case the file is unchanged, and another program cleans
+            // it.
             helper.kill()
             helper = try start(program, beside: file)
             response = try helper.clean(file)
@@ -82,7 +83,7 @@ final class PhotoCleaner: Sendable {
     /// The response of the program about one file.
     private enum Response {
         case verdict(Verdict)
-        /// The program did not respond. The file is unchanged, or cleaned in part.
+        /// The program ended, or was ended, before it gave a valid response. The file is unchanged, or cleaned in part.
         case ended
         /// The path could not be sent to the program. The value is the error number. The file is unchanged.
         case requestFailed(Int32)
@@ -103,7 +104,7 @@ final class PhotoCleaner: Sendable {
         }()
 
         /// - Parameter file: The helper's folder is made in the folder of the file, because a hard link must be on the same file system.
-        ///   The spool may be on another one than its parent folder.
+        ///   The spool may be on another file system than its parent folder.
         init?(_ program: String, beside file: URL, send: @escaping Sending) {
             let place = file.deletingLastPathComponent()
             HeldFolder.removeAbandoned(prefix: HeldFolder.cleaning, in: place)
@@ -149,7 +150,7 @@ final class PhotoCleaner: Sendable {
             // A compromised program may have replaced the file, for example with a link to another user's file.
             var information = stat()
             guard lstat(name.path, &information) == 0, information.st_mode & S_IFMT == S_IFREG else { return .ended }
-            // The file was written in place or replaced. In both cases it takes the place of the copy.
+            // The program wrote the file in place, or replaced it. In both cases the file at the program's path replaces the copy.
             guard rename(name.path, file.path) == 0 else {
                 let number = errno
                 throw .cannotRead(path: file.path, reason: String(cString: strerror(number)))
@@ -180,7 +181,7 @@ final class PhotoCleaner: Sendable {
             }
         }
 
-        /// This process cannot receive the response. That says nothing about the photo.
+        /// The error if this process cannot receive the program's response. The reason is not the photo.
         private static func noAnswer(about file: URL) -> PhotoUploadError {
             .cannotRead(path: file.path, reason: "no response from photo-cleaner: \(String(cString: strerror(errno)))")
         }
@@ -196,7 +197,8 @@ final class PhotoCleaner: Sendable {
             while !rest.suffix(2).elementsEqual([0, 0]) {
                 guard try hasAnswer(within: &patience, file) else { return .ended }
                 let count = recv(socket, &buffer, buffer.count, 0)
-                // A program that was killed before it read the path resets the connection.
+                // ECONNRESET is not an error of this process: a program that was killed before it read the path resets the
+                // connection.
                 if count < 0, errno != ECONNRESET { throw Self.noAnswer(about: file) }
                 guard count > 0, rest.count < 1 << 20 else { return .ended }
                 rest += buffer[..<count]

@@ -4,16 +4,18 @@ import Foundation
 import GRDB
 import ProcessSupport
 
-// Photos that are given again after their upload failed.
+// Photos that the user adds again after their upload failed.
 extension PhotoUploads {
-    /// Continues the failed transfers of photos that are given again.
+    /// Continues the failed transfers of photos that the user adds again.
     ///
-    /// The server may have the photo or a part of it, and only the transfer has its address. A second transfer would send a second copy. If
-    /// two commands run at the same time, the ledger lets one of them continue the transfer, and the other finds the transfer running.
+    /// The server may have the photo or a part of the photo, and only the failed transfer has the address on the server. A second
+    /// transfer would send a second copy. If two commands run at the same time, the ledger lets one of them continue the transfer,
+    /// and the other finds the transfer running.
     ///
     /// - Returns: The keys of the transfers that continue. The store is updated for them, and for transfers that had completed.
     func continueFailed(_ photos: [Prepared], _ order: BatchOptions) throws -> Set<String> {
-        // A new order may use another address than the failed transfer. A presigned address may have expired.
+        // These photos get new transfers: photos that are sent again or wait, and photos for one address. A presigned address may
+        // have expired.
         guard !order.isAgain, !order.isHeld, !order.destination.isForOneFile else { return [] }
         // The server may have refused the name, so a file with another name is another upload.
         let names = Dictionary(grouping: photos, by: \.digest).mapValues { Set($0.map { Self.name(of: $0.path) }) }
@@ -22,7 +24,7 @@ extension PhotoUploads {
             return names[digest]?.contains(Self.name(of: path)) ?? false
         }
         let transfers = try Self.transfers(of: failed).values.filter {
-            // A photo that is given again has a new copy, so a damaged copy is not sent again.
+            // A transfer with a damaged copy is not continued. The photo is copied and sent again.
             try $0.state != .cancelled && BackgroundTransfers.hasIntactCopy($0.id)
         }
         guard !transfers.isEmpty else { return [] }
@@ -58,8 +60,8 @@ extension StormyStore {
         }
     }
 
-    /// Gives photos of this destination its present identity. Earlier versions stored the identity without kind and account, or under
-    /// another name of the table.
+    /// Stores the present identity of this destination in the records of its photos. Earlier versions stored the identity without
+    /// kind and account, or under another name of the table.
     func renameDestination(to destination: PhotoDestination) throws {
         let names = Set(StormySettings.current.destinations.map(\.name)).union([destination.name])
         let identity = destination.identity

@@ -12,9 +12,9 @@ package class PhotoDelivery: EventDelivery, @unchecked Sendable {  // because th
     private let ended = Mutex<[PhotoRecord]>([])
 
     private enum Phase {
-        /// Collects ends for one notification.
+        /// The ends are collected for one notification.
         case collecting
-        /// Reports each end at once, because no later call reports it.
+        /// Each end is reported at once, because no later call reports it.
         case reporting
     }
 
@@ -33,7 +33,7 @@ package class PhotoDelivery: EventDelivery, @unchecked Sendable {  // because th
             let submission = upload.storedSubmissionKey
         else { return }
         trouble.recordingErrors {
-            // The store may have been made again, or may come from a backup.
+            // The store may lack the photo, because it was created again or restored from a backup.
             if try store.photo(submittedAs: submission) == nil { try PhotoReconciliation(store: store).adoptAll() }
             let photo = try store.endPhoto(
                 submission, as: Self.state(error), message: error?.localizedDescription,
@@ -83,7 +83,7 @@ package class PhotoDelivery: EventDelivery, @unchecked Sendable {  // because th
         return parts.isEmpty ? nil : parts.joined(separator: "; ")
     }
 
-    /// Blocks until the notification is accepted. Only then may the process exit, and only then does the end count as reported.
+    /// Blocks until the notification is accepted. Before this, the process must not exit, and the end does not count as reported.
     fileprivate func reportBatch() {
         let isTold = DispatchSemaphore(value: 0)
         Task.detached { [self] in
@@ -137,7 +137,7 @@ package final class FollowedPhotos: PhotoDelivery, @unchecked Sendable {  // bec
     /// - Throws: the first error of recording an end.
     package func finish() async throws {
         try trouble.check()
-        // A batch of other photos may have waited for the ends that the terminal printed.
+        // The progress is shown, because a batch with other photos may have waited for the photos that the terminal printed.
         try await PhotoBatch.showProgress(store)
     }
 }

@@ -15,7 +15,8 @@ extension StormyStore {
         try queue.write { database in
             guard var photo = try Self.photo(submittedAs: submission, in: database) else { return nil }
             switch photo.state {
-            // The server has the photo. A ledger from a backup may report another end, because it lacks the completion and the copy.
+            // A completed photo stays completed, because the server has the photo. A ledger from a backup may report another end,
+            // because it contains neither the completion nor the copy.
             case .completed where state != .completed: return nil
             case .awaitingPhoto, .held, .lost: return nil
             case .queued, .completed, .failed, .cancelled: break
@@ -27,7 +28,8 @@ extension StormyStore {
         }
     }
 
-    /// Stores new states of photos in one transaction. A record is kept if it has another transfer now, or is no longer in the given state.
+    /// Stores new states of photos in one transaction. A record is not changed if it has another transfer now, or is not in the
+    /// state `state` any more.
     func change(_ photos: [PhotoRecord], from state: PhotoRecord.State) throws {
         guard !photos.isEmpty else { return }
         try queue.write { database in

@@ -32,7 +32,7 @@ package enum PhotoFormat: String, Sendable, CaseIterable {
                 return nil
             }
         } else if bytes.starts(with: [0xFF, 0x0A]) || bytes.starts(with: [0, 0, 0, 0x0C]) && has("JXL \r\n", at: 4) {
-            // A bare codestream, or boxes (ISO 18181-2).
+            // A JPEG XL file is a codestream without boxes, or a list of boxes (ISO 18181-2).
             self = .jxl
         } else if bytes.starts(with: [0x49, 0x49, 0x2A, 0x00]) || bytes.starts(with: [0x4D, 0x4D, 0x00, 0x2A]) {
             // Raw files of most cameras are TIFF files. Canon's raw files have a mark after the header.
@@ -102,6 +102,6 @@ package enum PhotoFormat: String, Sendable, CaseIterable {
 }
 
 extension PhotoFormat? {
-    /// Media type. A file that is not a photo of a known kind has the general type.
+    /// The media type. A file that is not a photo of a known format has the general type.
     var contentType: String { self?.contentType ?? "application/octet-stream" }
 }

@@ -1,6 +1,6 @@
 import Foundation
 
-/// Detects whether a photo contains a location. Pure: the input is bytes, and the result is a verdict.
+/// Detects whether a photo contains a location. The type has no side effects.
 ///
 /// Checks every TIFF structure in the file, in any container (JPEG's APP1, PNG's eXIf, WebP's EXIF, HEIC's items, TIFF and raw
 /// files). Also searches for XMP's GPS properties. If a file cannot be read with certainty, the result is `true`.
@@ -9,19 +9,19 @@ package enum PhotoLocation {
     static let window = 16 << 20
     /// The number of bytes by which two windows overlap. It is larger than each pattern, because a pattern may be in both windows.
     private static let overlap = 64
-    /// The maximum numbers of TIFF marks and of directory entries that are followed. They limit the time for a crafted file. A file with
-    /// more of them counts as a file with a location.
+    /// The maximum numbers of TIFF marks and of directory entries that are followed. These limits also limit the time for a crafted
+    /// file. A file that exceeds a limit counts as a file with a location.
     private static let (maximumMarks, maximumEntries) = (10_000, 2_000_000)
 
-    /// - Parameter leave: called with each range that was searched. Only a few numbers of such a range are read again.
+    /// - Parameter leave: called with each range that was searched. Only a few numbers in such a range are read again.
     package static func isPresent(in data: Data, leave: (Range<Int>) -> Void = { _ in }) -> Bool {
         var (film, seen, captions) = (false, Set<Int>(), 0)
         var (marks, entries) = (0, 0)
         for start in stride(from: 0, to: data.count, by: window) {
             let range = start..<min(start + window + overlap, data.count)
             if words.contains(where: { isAny(of: $0.value, in: data, range) }) { return true }
-            // The location of a film in the same file. Its mark of four bytes may occur by chance, so it counts only after the beginning of
-            // a film.
+            // The file may contain a film with a location. The location's mark of four bytes may occur by chance, so the mark
+            // counts only after the beginning of a film.
             let behind = film ? start : findFilm(in: data, range)
             film = behind != nil
             if let behind, places.contains(where: { find($0, in: data, behind..<range.upperBound) != nil }) { return true }
@@ -61,7 +61,7 @@ package enum PhotoLocation {
     /// Blocks that are not read and that may contain a position: a phone's trailer (SEFT), and a camera's telemetry (GPMF). Four bytes may
     /// occur by chance, but not two such marks in one file.
     private static let unreadBlocks = [["SEFH", "SEFT"], ["GPMF", "DEVC"]].map { $0.map { Array($0.utf8) } }
-    /// IPTC in a Photoshop resource. Only the first one is cleaned.
+    /// IPTC in a Photoshop resource. The cleaner cleans only the first IPTC block.
     private static let iptcMark = Array("8BIM".utf8) + [4, 4]
 
     private static func count(_ mark: [UInt8], in data: Data, _ range: Range<Int>) -> Int {

@@ -1,6 +1,6 @@
 import Foundation
 
-/// The decision whether a photo may be sent, after the cleaner tried to remove its location. Pure.
+/// The decision whether a photo may be sent, after the cleaner tried to remove its location. The decision has no side effects.
 ///
 /// A photo or film is sent if the cleaner proved that it has no location. A file of an unknown format is sent if it contains
 /// nothing that looks like a location, with a note that this is not certain. All other files are not sent.
@@ -18,14 +18,14 @@ enum PhotoPrivacy: Equatable {
     init(format: PhotoFormat?, verdict: PhotoCleaner.Verdict, looksLocated: Bool) {
         let advice = "--keep-location uploads the file unchanged"
         switch (verdict, format, looksLocated) {
-        // The cleaner proved it, also for films, which are not photos of a known kind.
+        // The cleaner proved that the file has no location. This includes films, which are not photos of a known format.
         case (.clean(let removed), _, _): self = .send(removed: removed, note: nil)
         case (.unreadable, .heic, _), (.unreadable, .avif, _), (.unreadable, .jxl, _), (.unreadable, .raw, _):
             self = .hold("\(format!.rawValue.uppercased()) photos: the location cannot be removed; \(advice)")
         case (.unreadable(let why), _, true): self = .hold("the file contains a location, and \(why); \(advice)")
         case (.unreadable(let why), .some, false):
             self = .send(removed: [], note: "\(why); if the file contains a location, the location was not removed")
-        // A location was found and is still there, or no program could look for one. Films are not photos of a known kind.
+        // The file contains a location that could not be removed, or the cleaner could not be started.
         case (.notCleaned(let why), _, _): self = .hold("\(why); \(advice)")
         case (.interrupted, _, _):
             self = .hold("the metadata of the file cannot be read (photo-cleaner ended before it finished); \(advice)")

@@ -27,7 +27,7 @@ package struct PhotoReconciliation {
         package var away: [String] = []
         /// The paths of lost photos: the file and the queued copy are missing.
         package var lost: [String] = []
-        /// The paths of photos at which another file exists now.
+        /// The paths of photos that were replaced by another file.
         package var replaced: [String] = []
         package var isNothing: Bool { self == Outcome() }
 
@@ -64,8 +64,8 @@ package struct PhotoReconciliation {
         private func them(_ number: Int) -> String { number == 1 ? "it" : "them" }
     }
 
-    /// Reconciles photos and transfers. Cost if nothing has to be changed: reads two rows of the ledger and the state of each
-    /// queued photo.
+    /// Reconciles photos and transfers. If nothing has to be changed, this method reads only two rows of the ledger and the state
+    /// of each queued photo.
     @discardableResult
     package func run() throws -> Outcome {
         var outcome = Outcome()
@@ -90,8 +90,8 @@ package struct PhotoReconciliation {
 
     // MARK: Ends that the store lacks
 
-    /// Stores the ends of transfers that this store did not record, because it could not be written then, or comes from a backup. These
-    /// photos may be given again.
+    /// Stores the ends of transfers that this store did not record, because the store could not be written at that time, or was
+    /// restored from a backup. The user may add these photos again.
     ///
     /// - Returns: the photos, with their ends.
     @discardableResult
@@ -110,11 +110,12 @@ package struct PhotoReconciliation {
         func unknown(_ states: [String: BackgroundTransferStatus.State]) -> [PhotoRecord] {
             queued.filter { photo in photo.submission.flatMap { states[$0] } == nil }
         }
-        // If another process queues photos now, the next run looks again, because no photo may be reported as lost too early.
+        // If another process is queueing photos now, the next run checks again, because no photo must be reported as lost too
+        // early.
         guard !unknown(states).isEmpty, let left = try? BackgroundTransfers.leftCopies() else { return }
         var copies: [String: BackgroundTransfers.LeftCopy] = [:]
         for copy in left { if let digest = try? copy.sha256() { copies[digest] = copy } }
-        // A process that was queueing one of the photos has finished or has given the photo back by now.
+        // By now, a process that was queueing one of the photos has queued it or has undone its record.
         let kept = Set(try store.queuedPhotos().map(\.id))
         for photo in unknown(try PhotoUploads.states(of: queued)) where kept.contains(photo.id) {
             switch try queueAgain(photo, photo.digest.flatMap { copies[$0] }) {
@@ -132,12 +133,12 @@ package struct PhotoReconciliation {
         case queued
         /// The destination is not configured as before, or its password is missing.
         case waitsForDestination(String)
-        /// The next run tries again.
+        /// The photo waits, and the next run tries again.
         case waits
         /// The file cannot be read now.
         case isAway
         case lost
-        /// Another file is at its path.
+        /// Another file is at the photo's path.
         case replaced
     }
 
@@ -160,7 +161,8 @@ package struct PhotoReconciliation {
             } else if !FileFault(errno).isAbsence {
                 self = .away
             } else {
-                // A mount point without its drive is an empty folder in which no file was removed since, or is gone.
+                // If a drive is not mounted, its mount point is missing, or is an empty folder that did not change since the user
+                // added the photo.
                 let folder = URL(fileURLWithPath: path).deletingLastPathComponent().path
                 let others = try? FileManager.default.contentsOfDirectory(atPath: folder)
                 let isUntouched =
@@ -196,11 +198,11 @@ package struct PhotoReconciliation {
         if case .hold(let reason) = prepared.privacy {
             prepared.task.discardSnapshot()
             try change(photo, to: .held, reason)
-            // The copy is the only one if the file is gone.
+            // The queued copy is removed only if the original can be read. Otherwise it may be the only copy of the photo.
             if original == .readable { copy?.remove() }
             return .waits
         }
-        // The user did not choose the file that is now at the path.
+        // A file with another digest is not sent, because the user did not choose this file.
         if copy == nil, let digest = photo.digest, prepared.digest != digest {
             prepared.task.discardSnapshot()
             try change(photo, to: .failed, "another file has its path now")
@@ -221,7 +223,8 @@ package struct PhotoReconciliation {
         try store.change([photo], from: .queued)
     }
 
-    /// Returns the destination that the user chose. Photos of old versions, which did not store it, have the default destination.
+    /// Returns the destination that the user chose. Photos of old versions, which did not store the destination, have the default
+    /// destination.
     private func destination(of photo: PhotoRecord) -> PhotoDestination? {
         guard let identity = photo.destination else { return settings.destination }
         return settings.destination(for: identity)
@@ -231,7 +234,7 @@ package struct PhotoReconciliation {
 
     /// Adds transfers that this store does not know, so that their photos are not sent again.
     ///
-    /// Cost if nothing is unknown: two rows of the ledger and two of the store.
+    /// If all transfers are known, this method reads only two rows of the ledger and two rows of the store.
     private func adoptUnknown(_ outcome: inout Outcome) throws {
         let session = PhotoUploads.sessionIdentifier
         let newest = try BackgroundTransfers.newest(session: session).map { try BackgroundTransfers.statuses(of: [$0]) } ?? []
@@ -266,7 +269,7 @@ package struct PhotoReconciliation {
                 && transfer.serverName.map { $0 == destination.name } ?? true
         }
         let now = BGTaskScheduler.now
-        // The lost record had stored whether the command had a desktop.
+        // The lost record contained whether the command had a desktop, so the value is unknown here.
         return PhotoRecord(
             state: .queued, path: transfer.file ?? "photo", submission: transfer.submission, digest: transfer.copySHA256,
             createdAt: now, changedAt: now, destination: destination?.identity, tells: ActionNotification.hasDesktop)

@@ -30,8 +30,8 @@ package struct PhotoFile: Sendable, Equatable {
     package init(path: String, isKnownPhotoOnly: Bool) { (self.path, self.isKnownPhotoOnly) = (path, isKnownPhotoOnly) }
 }
 
-/// Uploads of photos. Each photo is copied when it is queued, and the agent sends the copy. So this process may end, and the
-/// original may be changed.
+/// Uploads of photos. Each photo is copied when it is queued, and the agent sends the copy. After that, this process can end, and
+/// the user can change the original.
 package struct PhotoUploads: Sendable {
     package static let sessionIdentifier = "StormyPhotos"
     /// The category of the notifications about the ends of uploads.
@@ -58,7 +58,7 @@ package struct PhotoUploads: Sendable {
     let store: StormyStore
     private let cleaner = PhotoCleaner()
     private let ownFiles = OwnFiles()
-    /// A session for each destination, because their speed limits differ.
+    /// The sessions. Each destination has a separate session, because the speed limits of the destinations differ.
     private let sessions = Sessions()
 
     private final class Sessions: Sendable {
@@ -79,7 +79,8 @@ package struct PhotoUploads: Sendable {
         package var isHeld: Bool
         /// `true` to also send photos that were sent before.
         package var isAgain: Bool
-        /// Receives the ends of the uploads while this process is running. In this case no other notification is shown.
+        /// Receives the ends of the uploads while this process is running. If there is a follower, no notification is shown for
+        /// these ends.
         package var follower: FollowedPhotos?
 
         package init(
@@ -117,14 +118,14 @@ package struct PhotoUploads: Sendable {
 
     /// Queues a photo for a photo request: the request of the storm, or the oldest request.
     ///
-    /// The photo is stored on the disk when this method returns. Cost: one copy of the file (with shared blocks if the file system
-    /// supports this), its hash, and a few commits.
+    /// The photo is stored on the disk when this method returns. The method copies the file (with shared blocks if the file system
+    /// supports this), computes its hash, and makes a few commits.
     /// - Throws: ``PhotoUploadError``, or an error of the snapshot if the file is unreadable, empty or changing.
     package func add(_ file: URL, _ order: BatchOptions) throws -> Result {
         try queue([try prepare(PhotoFile(path: file.path, isKnownPhotoOnly: false), order)], order)[0].get()
     }
 
-    /// Copies a photo and removes the location from the copy. Exactly this checked copy is sent.
+    /// Copies a photo and removes the location from the copy. The agent sends exactly this checked copy.
     ///
     /// - Throws: ``PhotoUploadError/isOwnFile(path:)`` for files of the app, for example a password file, also through links.
     package func prepare(_ photo: PhotoFile, _ order: BatchOptions) throws -> Prepared {
@@ -145,7 +146,7 @@ package struct PhotoUploads: Sendable {
                 privacy = try clean(copy, format, order, mayTryAgain: mayTryAgain)
                 return privacy != .unchanged
             } checking: { descriptor in
-                // The name may have led to another file before it was opened.
+                // The open file is checked again, because the path may have led to another file when it was checked first.
                 try refuseOwnFile(path) { () throws(OwnFiles.Unknown) in try ownFiles.contain(descriptor: descriptor) }
             }.sha256
         }
@@ -153,16 +154,16 @@ package struct PhotoUploads: Sendable {
         do {
             digest = try snapshot(mayTryAgain: true)
         } catch is CleanerInterrupted {
-            // The copy may be cleaned in part: the second attempt has a fresh copy.
+            // The copy may be cleaned in part, so the second attempt uses a new copy.
             digest = try snapshot(mayTryAgain: false)
         }
         return Prepared(path: file.path, task: task, digest: digest, privacy: privacy, isPhoto: isPhoto)
     }
 
-    /// An error if the program that cleans photos was killed, or did not respond in time.
+    /// The error if the program that cleans photos was killed, or did not respond in time.
     private struct CleanerInterrupted: Error {}
 
-    /// Prepares a copy that was made and cleaned before. The original may be gone.
+    /// Prepares a copy that was made and cleaned before. The original file may not exist any more.
     func prepare(copy: BackgroundTransfers.LeftCopy, of path: String, _ order: BatchOptions) throws -> Prepared {
         let task = session(for: order.destination).uploadTask(with: Self.request(to: order.destination), fromFile: copy.file)
         task.startsSuspended = order.isHeld
@@ -172,7 +173,8 @@ package struct PhotoUploads: Sendable {
         task.delivery = UploadDelivery(
             order.destination.way, fileName: original.lastPathComponent, contentType: PhotoFormat.contentType(of: copy.file))
         var (privacy, isPhoto) = (PhotoPrivacy.unchanged, false)
-        // The copy may have been queued to be sent with its location, and the destination has another rule now.
+        // The copy is cleaned again. It may have been queued with its location, and the setting of the destination may have changed
+        // since.
         let snapshot = try task.takeSnapshot { copy in
             let format = try Self.format(of: copy, path)
             isPhoto = format != nil
@@ -219,7 +221,7 @@ package struct PhotoUploads: Sendable {
             switch beginning {
             case .done(let result): results[index] = result
             case .submit(let begun, let note):
-                // The same photo may be given twice in one call.
+                // The user may have added the same photo twice in one call.
                 if submitted.contains(where: { $0.begun.photo.id == begun.photo.id }) {
                     results[index] = .success(.known(photo: begun.photo.id!, transfer: nil, url: nil))
                     break
@@ -256,8 +258,8 @@ package struct PhotoUploads: Sendable {
             let records = try store.beginPhotos(left.map { newPhoto(photos[$0], order) })
             let known = records.compactMap { $0?.isKnown == true ? $0?.photo : nil }
             let transfers = try Self.transfers(of: known)
-            // The store may lack the end of an upload. A photo that was not uploaded is queued again. Another command may also be retrying
-            // the photo now, and may have changed the store but not yet the ledger.
+            // The store may lack the end of an upload. A photo that was not uploaded is queued again. Another command may be
+            // retrying the photo now, and may have changed the store but not yet the ledger.
             try PhotoReconciliation(store: store).end(known.filter { $0.state == .queued }, transfers)
             for (index, begun) in zip(left, records) {
                 guard let begun else {
@@ -279,7 +281,8 @@ package struct PhotoUploads: Sendable {
         let photo = begun.photo
         let known = Beginning.done(.success(.known(photo: photo.id!, transfer: transfer?.id, url: photo.remoteURL)))
         if photo.state == .completed { return known }
-        // Another process may be about to begin the transfer. Both processes use one key, so the photo has one transfer.
+        // Another process may be about to begin the transfer. Both processes use the same submission key, so only one transfer is
+        // created.
         guard begun.isKnown, let transfer else { return .submit(begun, note: nil) }
         if transfer.state.hasEnded { return nil }
         if photo.submission.map(continued.contains) == true {
@@ -317,7 +320,7 @@ package struct PhotoUploads: Sendable {
     private func outcome(
         of prepared: Prepared, _ begun: StormyStore.BegunPhoto, _ note: String?
     ) throws -> Swift.Result<Result, any Error> {
-        // A queued upload may already have failed. That end is reported like every other end.
+        // The upload has a number, but it may already have failed. Such a failure is reported like every other end.
         guard let number = prepared.task.transferNumber else {
             try store.revert(begun)
             let reason = prepared.task.error?.localizedDescription ?? "not queued"

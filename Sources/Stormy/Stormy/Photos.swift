@@ -6,7 +6,7 @@ import GRDB
 /// A photo that is uploaded, or a storm's request for a photo.
 package struct PhotoRecord: Codable, Sendable, Equatable, Identifiable {
     package enum State: String, Codable, Sendable {
-        /// A storm was shown, and the user has not added a photo of it yet.
+        /// A storm was shown, and the user has not added a photo of the storm yet.
         case awaitingPhoto
         /// The photo is not sent, because it contains a location.
         case held
@@ -37,8 +37,8 @@ package struct PhotoRecord: Codable, Sendable, Equatable, Identifiable {
     package var remoteURL: String?
     /// `true` if a notification reports the end of the upload, unless a command in a terminal reports it.
     package var tells = false
-    /// `true` if the photo waited for external power and an unmetered network (``HeldUploads``). The state of its transfer shows
-    /// whether it still waits.
+    /// `true` if the photo waited for external power and an unmetered network (``HeldUploads``). The state of the photo's transfer
+    /// shows whether the photo still waits.
     package var isForLater = false
     /// The choice of the command's option about the location. `nil` if the command had no such option.
     package var keepsLocation: Bool?
@@ -71,7 +71,7 @@ extension StormyStore {
         try queue.read { try PhotoRecord.fetchAll($0, sql: "SELECT * FROM photo ORDER BY id") }
     }
 
-    /// Returns the photos of storms, including requests without a photo. Their number is small compared with all photos.
+    /// Returns the photos of storms, including requests without a photo. These photos are few compared with all photos.
     package func photosOfStorms() throws -> [PhotoRecord] {
         try queue.read { try PhotoRecord.fetchAll($0, sql: "SELECT * FROM photo WHERE storm IS NOT NULL ORDER BY id") }
     }
@@ -90,26 +90,28 @@ extension StormyStore {
         try queue.read { try PhotoRecord.fetchAll($0, sql: "SELECT * FROM photo WHERE state = 'queued' ORDER BY id") }
     }
 
-    /// The record of a photo that is given now.
+    /// The record of a photo that the user adds now.
     struct BegunPhoto {
         var photo: PhotoRecord
-        /// The record before. `nil` if the record is new.
+        /// The record before this call. `nil` if the record is new.
         var before: PhotoRecord?
-        /// The photo was given before, and has arrived or is queued.
+        /// `true` if the user added the photo before, and the photo was uploaded or is queued.
         var isKnown: Bool { photo == before }
     }
 
     /// Returns the record of a photo that is about to be queued or held: a held record of the same file, the photo request that it fulfils,
-    /// or a new record. The request is that storm's, or the oldest. One transaction, so that two uploads never fulfil the same request.
+    /// or a new record. The request is the request of the photo's storm, or the oldest request. All changes are in one transaction,
+    /// so that two uploads never fulfil the same request.
     ///
     /// The same photo for the same storm has the same record, because an action of a notification is delivered again if the app died.
     func beginPhoto(_ photo: NewPhoto, as state: PhotoRecord.State = .queued, message: String? = nil) throws -> BegunPhoto {
         try queue.write { try Self.begin(photo, as: state, message: message, in: $0) }
     }
 
-    /// Begins photos that are queued, in one transaction. Two commands at once never get one presigned address.
+    /// Begins photos that are queued, in one transaction. Because of the transaction, two commands that run at the same time never
+    /// use the same presigned address.
     ///
-    /// - Returns: `nil` for a photo whose address is for one file, if another photo went there.
+    /// - Returns: `nil` for a photo whose address accepts only one file, if another photo was sent to this address.
     func beginPhotos(_ photos: [NewPhoto]) throws -> [BegunPhoto?] {
         if photos.isEmpty { return [] }
         return try queue.write { database in
@@ -130,7 +132,7 @@ extension StormyStore {
                     """), arguments: [destination, digest]) ?? false
     }
 
-    /// A photo that is given now.
+    /// A photo that the user adds now.
     struct NewPhoto {
         var path: String
         var digest: String
@@ -138,12 +140,12 @@ extension StormyStore {
         var destination: String?
         var tells = false
         var isForLater = false
-        /// A file of another kind fulfils no photo request.
+        /// `true` if the file is a photo. Other files do not fulfil a photo request.
         var isPhoto = true
         var keepsLocation: Bool?
-        /// The destination takes one file (``PhotoDestination/isForOneFile``).
+        /// `true` if the destination accepts only one file (``PhotoDestination/isForOneFile``).
         var isForOneFile = false
-        /// `true` if an earlier upload of the photo does not count.
+        /// `true` if the photo is sent even if it was uploaded earlier.
         var isAgain = false
     }
 
@@ -151,7 +153,8 @@ extension StormyStore {
         _ new: NewPhoto, as state: PhotoRecord.State, message: String?, in database: Database
     ) throws -> BegunPhoto {
         let (path, digest, storm, destination) = (new.path, new.digest, new.storm, new.destination)
-        // A photo that was queued twice, or that was uploaded before, has one upload. The request of another storm is then also fulfilled.
+        // A photo that is queued again, or that was uploaded before, keeps its upload. The photo also fulfils the request of
+        // another storm.
         let again = try PhotoRecord.fetchOne(
             database.cachedStatement(
                 sql: """
@@ -160,14 +163,14 @@ extension StormyStore {
                     ORDER BY state, id LIMIT 1
                     """), arguments: [digest, storm, destination])
         if var again {
-            // A photo that was sent with its location is not held as well.
+            // A photo that was queued or sent with its location does not also get a held record.
             guard state == .queued else { return BegunPhoto(photo: again, before: again) }
             try closeHeld(path, destination, in: database)
             let stored = again
-            // The new order may want the photo at once, or may come from a session with a desktop.
+            // The new call may not wait for external power, or may come from a session with a desktop.
             again.isForLater = again.isForLater && new.isForLater
             again.tells = again.tells || new.tells
-            // The ledger may have been lost before an upgrade.
+            // A photo without a key gets a new key. Its key may be missing because the ledger was lost before an upgrade.
             again.submission = again.submission ?? newSubmission()
             if again != stored { try again.update(database) }
             if let storm, again.storm != storm, new.isPhoto { try closeJob(of: storm, in: database) }
@@ -181,7 +184,7 @@ extension StormyStore {
             database.cachedStatement(
                 sql: "SELECT * FROM photo WHERE state = 'awaitingPhoto' AND (storm = ?1 OR ?1 IS NULL) ORDER BY id LIMIT 1"),
             arguments: [storm])
-        // A held photo that the user cancelled.
+        // The record may be a held photo that the user cancelled.
         let abandoned = try PhotoRecord.fetchOne(
             database.cachedStatement(
                 sql: """

@@ -62,7 +62,7 @@ extension StormyStore {
         }
     }
 
-    /// Renames a place. Its forecast and its storms are kept.
+    /// Renames a place. The place keeps its forecast and its storms.
     package func renamePlace(_ name: String, to newName: String) throws {
         var place = try place(named: name)
         try queue.write { database in
@@ -73,7 +73,7 @@ extension StormyStore {
         }
     }
 
-    /// Changes the coordinates of a place. Its storms are kept, so that no storm is shown twice. Its forecast and warnings are
+    /// Changes the coordinates of a place. The storms are kept, so that no storm is shown twice. The forecast and the warnings are
     /// deleted, because they are for the old coordinates.
     package func movePlace(_ name: String, to coordinates: Coordinates) throws -> Place {
         var place = try place(named: name)

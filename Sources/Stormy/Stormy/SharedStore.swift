@@ -32,7 +32,7 @@ package final class SharedStore: Sendable {
         return try opened.withLock { opened in
             if let known = opened, FileNumber(path) == known.file { return known.store }
             let store = try StormyStore(folder: folder)
-            // An exclusive connection blocks other connections, so its user closes it as soon as possible.
+            // An exclusive connection is not shared. It blocks other connections, so it is closed as soon as possible.
             opened = store.isExclusive ? nil : FileNumber(path).map { Opened(store: store, file: $0) }
             return store
         }

@@ -29,9 +29,9 @@ package struct StormNotifier: Sendable {
     /// The storms that may alert.
     package enum Alerting {
         case all
-        /// Only storms with an official warning alert, because the forecast has not arrived yet.
+        /// Only a storm with an official warning can alert, because the forecast has not arrived yet.
         case warnedOf
-        /// No storm alerts. Storms that have ended are withdrawn, and storms that are no longer expected are called off.
+        /// No storm can alert. Notifications of ended storms are withdrawn, and storms that are no longer expected are called off.
         case none
     }
 
@@ -49,7 +49,7 @@ package struct StormNotifier: Sendable {
         }
     }
 
-    /// Withdraws and closes the storms of all places that are over.
+    /// Withdraws the notifications of all storms that have ended, and closes these storms.
     func withdrawPast() throws {
         let (now, places) = (BGTaskScheduler.now, try store.places())
         for storm in try store.recentStorms(now: now) where storm.ends <= now {
@@ -63,8 +63,8 @@ package struct StormNotifier: Sendable {
         remove(storms.map(identifier).flatMap { [$0, $0 + snoozed, $0 + calledOff] })
     }
 
-    /// The notification is shown before the store is changed. The notification contains the life of the storm, so a crash in between shows
-    /// no notification twice.
+    /// The notification is shown before the store is changed. The notification contains the life of the storm, so after a crash
+    /// between both steps no notification is shown twice.
     private func carryOut(_ storm: StormRecord, _ place: Place, mayAlert: Bool, _ now: Date) throws {
         let answer = try self.answer(to: storm)
         var new = storm
@@ -77,9 +77,9 @@ package struct StormNotifier: Sendable {
         let center = UNUserNotificationCenter.current()
         switch command {
         case .alert:
-            // A manual check may be the first process that shows a notification, and the buttons must be registered before.
+            // The buttons are registered here, because a manual check may be the first process that shows a notification.
             Self.registerCategory()
-            // The new alert also appears if the user closed or snoozed the weaker one.
+            // The new alert also appears if the user closed or snoozed the earlier, weaker alert.
             Self.remove([Self.identifier(of: storm) + Self.snoozed, Self.identifier(of: storm) + Self.calledOff])
             try add(storm, place, isSilent: false)
         case .showSilently:
@@ -96,7 +96,7 @@ package struct StormNotifier: Sendable {
                 let content = calledOffContent(storm, place)
                 switch state {
                 case .visible, .waiting: try center.updateNotification(withIdentifier: identifier) { _ in content }
-                // The server removed the notification, so a change would not be shown.
+                // The server removed the notification, so a change would not be shown. The notification is added again.
                 case .left: try Self.add(identifier, content)
                 case .dismissed, .ended, .unseen, .withdrawn: break
                 }
@@ -190,12 +190,14 @@ package struct StormNotifier: Sendable {
     /// The maximum number of seconds by which the beginning of one storm moves.
     private static let longestMove: Double = 43_200
 
-    /// A store that was lost or restored from a backup reuses numbers. The beginnings distinguish such storms.
+    /// Returns whether a notification is about this storm. A store that was lost or restored from a backup reuses numbers, so the
+    /// beginnings of the storms are also compared.
     private static func isOf(_ storm: StormRecord, _ content: UNNotificationContent) -> Bool {
         guard number(ofStormIn: content.userInfo) == storm.id,
             let from = (content.userInfo["from"] as? NSNumber)?.doubleValue ?? content.userInfo["from"] as? Double
         else { return false }
-        // A warning may move by days.
+        // The beginning of a warning may move by days. The beginning at the time of the alert does not move, so it is compared
+        // first.
         if let shown = storm.life.shown, let carried = memory(in: content)?.phase.shown,
             shown.alerted.begins == carried.alerted.begins
         {

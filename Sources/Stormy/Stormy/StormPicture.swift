@@ -4,12 +4,13 @@ import Foundation
 import StormyWeather
 import UserNotifications
 
-/// The picture in the notification of a storm. Its file is removed when this object is released.
+/// The picture in the notification of a storm. The file of the picture is removed when this object is released.
 final class StormPicture {
     let attachment: UNNotificationAttachment
     private let file: URL
 
-    /// `nil` if no forecast is stored, or if no library can draw it. The text of the notification is complete without the picture.
+    /// `nil` if no forecast is stored, or if the library that draws the picture is not installed. The text of the notification is
+    /// complete without the picture.
     init?(_ storm: StormRecord, _ place: Place, _ store: StormyStore) {
         let now = BGTaskScheduler.now
         guard let forecast = try? store.lastForecast(of: place)?.content else { return nil }

@@ -15,7 +15,7 @@ package struct StormRecord: Codable, Sendable, Equatable, Identifiable {
     package private(set) var begins: Date
     package private(set) var ends: Date
     package private(set) var reasons: [StormReason]
-    /// Stored as JSON.
+    /// The remaining part of the storm's life, which is stored as JSON.
     private var parts: Parts
 
     init(place: Int64, _ life: StormLife) {
@@ -82,7 +82,7 @@ extension StormyStore {
         try queue.read { try StormRecord.order(Column("id")).fetchReadable($0) }
     }
 
-    /// Storms for which a check has something to do, or to compare with.
+    /// Returns the storms that a check has to handle, or to compare with new data.
     ///
     /// - Parameter place: `nil` for all places.
     func recentStorms(of place: Int64? = nil, now: Date) throws -> [StormRecord] {
@@ -116,7 +116,7 @@ extension StormyStore {
         }
     }
 
-    /// Stores the showing of a storm. Another process may have stored newer data of the storm since.
+    /// Stores that a storm was shown. Newer data of the storm that another process has stored since is kept.
     func save(_ memory: StormLife.Memory, of storm: StormRecord) throws {
         try queue.write { database in
             guard var stored = try StormRecord.fetchOne(database, key: storm.id) else { return }
@@ -144,7 +144,7 @@ extension StormyStore {
         }
     }
 
-    /// Closes the photo request of a storm, if it got no photo.
+    /// Closes the photo request of a storm, if no photo was added for it.
     func closePhotoRequest(of storm: StormRecord, _ message: String) throws {
         try queue.write {
             try $0.execute(

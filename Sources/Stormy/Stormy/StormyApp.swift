@@ -1,7 +1,7 @@
 import BackgroundScenes
 import Foundation
 
-/// The background part of Stormy. The command line tool is separate.
+/// The background part of Stormy, which the agent launches. The command line tool is separate.
 package struct StormyApp: App {
     private let responder: NotificationResponder
 

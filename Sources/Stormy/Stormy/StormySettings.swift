@@ -51,7 +51,7 @@ package struct StormySettings: Sendable, Equatable {
         destination = nil
     }
 
-    /// The settings of one process. A test host has several processes in one.
+    /// The settings of one process. A test host runs the code of several processes in one process.
     private final class Chosen: Sendable {
         let settings = Mutex<StormySettings?>(nil)
     }

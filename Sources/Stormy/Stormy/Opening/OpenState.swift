@@ -1,4 +1,5 @@
-/// The forecasts that are downloaded before the weather of the places is opened. The cases are Realm's three behaviors.
+/// Determines which forecasts are downloaded before the weather of the places is opened. The cases have the names of Realm's three
+/// behaviors.
 package enum OpenBehavior: Sendable {
     /// Downloads no forecast, and opens the stored forecasts at once.
     case never
@@ -32,10 +33,10 @@ package struct OpenedWeather: Sendable {
     package var unknownRegions: String?
 }
 
-/// Opens the weather, and fails if a service does not respond. It is like Realm's `AsyncOpen`. Responses that arrived are stored
-/// also in this case.
+/// Opens the weather, and fails if a service does not respond. If a service does not respond, the responses of other services are
+/// still stored. The type is like Realm's `AsyncOpen`.
 ///
-/// Differs from Realm: it is a sequence and not a property wrapper. The sequence ends with ``OpenState/open(_:)`` or
+/// In contrast to Realm's type, this is a sequence and not a property wrapper. The sequence ends with ``OpenState/open(_:)`` or
 /// ``OpenState/error(_:)``.
 package struct AsyncOpen: AsyncSequence, Sendable {
     package typealias Element = OpenState
@@ -54,10 +55,10 @@ package struct AsyncOpen: AsyncSequence, Sendable {
     package func makeAsyncIterator() -> AsyncStream<OpenState>.Iterator { opening.begin().makeAsyncIterator() }
 }
 
-/// Opens the weather, and uses the stored forecast if a service does not respond. It is like Realm's `AutoOpen`. The result
-/// contains the reason and the age of the stored forecast.
+/// Opens the weather, and uses the stored forecast if a service does not respond. The result contains the reason and the age of the
+/// stored forecast. The type is like Realm's `AutoOpen`.
 ///
-/// Differs from Realm: it is a sequence and not a property wrapper. The sequence ends with ``OpenState/open(_:)`` or
+/// In contrast to Realm's type, this is a sequence and not a property wrapper. The sequence ends with ``OpenState/open(_:)`` or
 /// ``OpenState/error(_:)``.
 package struct AutoOpen: AsyncSequence, Sendable {
     package typealias Element = OpenState

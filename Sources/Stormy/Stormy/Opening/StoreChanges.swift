@@ -16,7 +16,7 @@ package struct StoreContent: Equatable, Sendable {
 extension StormyStore {
     /// Returns the content of the store now, and again after each commit of any process that changed the content.
     ///
-    /// The stream ends with an error if the store cannot be read. Cost: four small queries for each commit.
+    /// The stream ends with an error if the store cannot be read. Each commit causes four small queries.
     package func contents() -> AsyncThrowingStream<StoreContent, any Error> {
         AsyncThrowingStream { continuation in
             let observation = ValueObservation.tracking(Self.read).removeDuplicates()
@@ -47,7 +47,7 @@ extension StormyStore {
     }
 }
 
-/// Notifies GRDB of commits of other processes, so that it reads again.
+/// Notifies GRDB of commits of other processes, so that GRDB reads the store again.
 private final class ExternalWrites: Sendable {
     private let database: DatabaseQueue
     private let queue = DispatchQueue(label: "store-others")
@@ -60,8 +60,8 @@ private final class ExternalWrites: Sendable {
 
     func end() { isOver.withLock { $0 = true } }
 
-    /// The change notification arrives slightly before the commit can be read. GRDB therefore looks in a write transaction, which waits for
-    /// the writer.
+    /// The change notification arrives slightly before the commit can be read. For this reason, GRDB reads in a write transaction,
+    /// which waits for the writing process.
     private func readChangesNow() {
         if isOver.withLock({ $0 }) { return }
         do {

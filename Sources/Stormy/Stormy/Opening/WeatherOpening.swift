@@ -8,7 +8,7 @@ import Synchronization
 struct WeatherOpening: Sendable {
     /// The number of places that are requested at the same time.
     private static let lanes = 6
-    /// The time for all feeds of warnings. The next check requests what is missing when the time is up.
+    /// The maximum time for all feeds of warnings. When the time is up, the next check requests the missing documents.
     private static let feedTime: Duration = .seconds(15)
     /// The time for the official services of all places, and the time for MeteoAlarm in place of services that failed.
     private static let (ownTime, meteoAlarmTime): (Duration, Duration) = (.seconds(20), .seconds(10))
@@ -130,7 +130,7 @@ struct WeatherOpening: Sendable {
                 } catch {
                     return trouble.record(error)
                 }
-                // The request was cancelled because the time is up. The service did not respond.
+                // A cancelled request means that the service did not respond in time. No result is stored for the place.
                 if Task.isCancelled { return }
                 tell(.progress(done: answers.add(result, of: place), total: places.count))
             }
