@@ -45,7 +45,7 @@ extension StormyStoreError {
             }
     }
 
-    /// The meaning of an error that was thrown while the store was opened.
+    /// Converts an error that was thrown while the store was opened.
     fileprivate init(opening path: String, _ error: any Error) {
         self =
             switch error {
@@ -81,8 +81,8 @@ package final class StormyStore: Sendable {
         try (SharedStore.ofCommand ?? SharedStore()).store(in: StormySettings.current.dataFolder)
     }
 
-    /// Opens a store for reading. The store is not created, repaired or migrated. An unfinished transaction is rolled back. Cost: all pages
-    /// are read.
+    /// Opens a store for reading. The store is not created, repaired or migrated. An unfinished transaction is rolled back. The
+    /// method reads all pages of the file.
     ///
     /// - Returns: `nil` if the store is missing, or if an earlier version wrote it.
     package static func inspect(in folder: URL) throws -> StormyStore? {
@@ -96,12 +96,12 @@ package final class StormyStore: Sendable {
     }
 
     /// Returns the store for commands that only show data. A missing store or ledger is replaced by an empty store or ledger in
-    /// memory. If one of them cannot be written, it is replaced by a copy in memory.
+    /// memory. A store or ledger that cannot be written is replaced by a copy in memory.
     package static func toRead() throws -> StormyStore {
         let folder = StormySettings.current.dataFolder
         AppRuntime.shared.copyUnwritableLedger()
         let path = folder.appendingPathComponent(fileName).path
-        // If the store knows of a daily check that the ledger lacks, opening the store adds the check to the ledger.
+        // If only the store contains the daily check, opening the store also adds the check to the ledger.
         var information = stat()
         if lstat(path, &information) == 0 || FileFault(errno) != .missing {
             do { return try open() } catch let error as StormyStoreError {
@@ -151,11 +151,11 @@ package final class StormyStore: Sendable {
             if let mode = PathStatus.at(folder.path).information?.st_mode, mode & 0o777 != 0o700 { chmod(folder.path, 0o700) }
             let file = file(path)
             do { try file.makeIfMissing() } catch {
-                // For example a link to a disk that is away.
+                // The folder may be, for example, a link to a disk that is not mounted.
                 if case .cannotCreate(_, let reason) = error { throw StormyStoreError.cannotOpen(path: path, reason: reason) }
                 throw DatabaseError(resultCode: .SQLITE_CANTOPEN, message: "\(error)")
             }
-            // In a folder that cannot be written, SQLite reports what is wrong.
+            // If the folder cannot be written, SQLite reports the reason.
             return try file.open(
                 label: "store", wait: WriterWait(database: path), turn: folder.appendingPathComponent("stormy.lock"),
                 requiresTurn: false

@@ -7,7 +7,7 @@ package enum StormyTrouble {
     ///
     /// - Parameters:
     ///   - kind: a part of the notification's identifier.
-    ///   - body: the cause. If the cause changes, the notification is shown again.
+    ///   - body: the cause. If the text changes, the notification is shown again.
     package static func show(_ kind: String, _ title: String, _ body: String) {
         let content = UNMutableNotificationContent()
         (content.title, content.body) = (title, body)

@@ -36,7 +36,7 @@ struct TIFFReader {
         return entries
     }
 
-    /// Returns the offsets of the directories that an entry names. The entry contains a single offset, or a list of offsets.
+    /// Returns the offsets of the directories that an entry points to. The entry contains a single offset, or a list of offsets.
     func offsets(of entry: Entry) -> [Int] {
         guard entry.count > 1 else { return [entry.value] }
         return (0..<min(entry.count, 64)).compactMap { number(at: entry.value + 4 * $0, bytes: 4) }

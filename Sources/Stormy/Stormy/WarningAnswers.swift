@@ -41,7 +41,7 @@ extension StormySettings {
 }
 
 extension StormyStore {
-    /// Returns the last response of each source of a coverage, in the order of the coverage.
+    /// Returns the last response of each source in `coverage`, in the same order.
     package func warningAnswers(_ coverage: WarningCoverage, at place: Place, now: Date) throws -> [WarningAnswer] {
         let records = try queue.read { try WarningRecord.filter(Column("place") == place.id).fetchReadable($0) }
         return coverage.sources.map { source in
@@ -84,7 +84,7 @@ extension StormyStore {
         }
     }
 
-    /// Deletes the records of sources that were removed. Their storms were called off in the same transaction.
+    /// Deletes the records of sources that were removed. The storms of these sources were called off in the same transaction.
     static func removeUncounted(at place: Place, _ database: Database) throws {
         for (record, counts) in try records(of: place, database) where !counts {
             try database.execute(

@@ -10,7 +10,7 @@ struct WarningFeed: StoreRecord {
     /// The name of an ``AlertService``, or the feed's address.
     var service: String
     var address: String
-    /// The condition of the next request.
+    /// The validator that makes the next request conditional.
     var validator: Validator?
     var parts: [Part]
     /// The time of the data according to the feed.
@@ -27,19 +27,21 @@ struct WarningFeed: StoreRecord {
         /// `nil` if the feed is not divided by place.
         var place: Coordinates?
         var entries: [AlertFeed.Entry]
-        /// Documents that are not among the entries.
+        /// The number of documents that are not among the entries.
         var leftOut: Int
-        /// Entries without a readable warning and without a usable link, ``AlertFeed/Content/unusable``. `nil` if there are none.
+        /// The number of entries without a readable warning and without a usable link (``AlertFeed/Content/unusable``). `nil` if
+        /// there are no such entries.
         var unusable: Int?
     }
 
-    /// Seconds after which the feed is received again. Reason: a server or a cache may answer 304 by mistake, and a later version may have
-    /// other regions.
+    /// The number of seconds after which the complete feed is received again. A server or a cache may send status 304 by mistake,
+    /// and a later version of Stormy may have other regions.
     private static let longestTrust: Double = 3 * 86_400
-    /// Seconds for which the validators of a feed are not used if they did not change with its list.
+    /// The number of seconds for which a feed's validators are not used after the list changed and the validators did not.
     private static let distrust: Double = 30 * 86_400
 
-    /// The condition of the next request. `nil` if the complete feed is needed: a place has no part, or the clock was changed.
+    /// Returns the validator that makes the next request conditional. Returns `nil` if the complete feed is needed: a place has no
+    /// part, or the clock was changed.
     func condition(for places: [Coordinates?], now: Date) -> Validator? {
         guard (0..<Self.longestTrust).contains(now.timeIntervalSince(receivedAt)), !isDistrusted(now),
             places.allSatisfy({ part(of: $0) != nil })
@@ -53,7 +55,7 @@ struct WarningFeed: StoreRecord {
 
     func part(of place: Coordinates?) -> Part? { parts.first { $0.place == place } }
 
-    /// Takes over the dates of an earlier response. A place that was added is not a change.
+    /// Takes over the dates of an earlier response. A place that was added is not a change of the list.
     mutating func follow(_ earlier: WarningFeed) {
         let isChanged =
             earlier.parts.isEmpty || earlier.parts.contains { old in part(of: old.place).map { $0 != old } ?? false }
@@ -78,7 +80,7 @@ struct WarningDocument: StoreRecord {
     var seenAt: Date
     /// The time when the document was written, as the feed states it.
     var updated: String?
-    /// The condition of the next request.
+    /// The validator that makes the next request conditional.
     var validator: Validator?
     /// The time when the document was last requested.
     var checkedAt: Date
@@ -111,8 +113,8 @@ extension StormyStore {
 
     /// Seconds for which a document is kept after its feed last contained it.
     private static let documentRetention: Double = 7 * 86_400
-    /// Seconds after which a document is requested again. The value is less than a day, so that each daily check requests the document. A
-    /// check may be earlier than on the day before, for example after the clocks were changed.
+    /// Seconds after which a document is requested again. The value is less than a day, so that each daily check requests the
+    /// document. A check may begin earlier than the check of the day before, for example after the clocks were changed.
     private static let documentTrust: Double = 20 * 3600
 
     /// Returns the known documents of a feed, and deletes old documents of other feeds.

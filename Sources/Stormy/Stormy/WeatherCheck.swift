@@ -4,7 +4,7 @@ import BackgroundTransfer
 import Foundation
 import StormyWeather
 
-/// The reason why no new forecast could be downloaded.
+/// The error if no new forecast could be downloaded, with the reason.
 package struct WeatherUnavailable: Error, CustomStringConvertible {
     package let description: String
 }
@@ -28,7 +28,7 @@ package struct WeatherCheck: Sendable {
         self.settings = settings
     }
 
-    /// Requests the weather services of a place, and stores their responses. The stored official warnings count.
+    /// Requests the weather services of a place, and stores their responses. The check also uses the stored official warnings.
     ///
     /// - Throws: ``WeatherUnavailable``, or an error of the store.
     func refresh(_ place: Place) async throws -> CheckOutcome {
@@ -132,7 +132,7 @@ package struct WeatherCheck: Sendable {
         let (now, record, alerts) = (BGTaskScheduler.now, try store.lastForecast(of: place), try store.warnings(of: place))
         // The age of a forecast is unknown if it was fetched while the clock was ahead.
         guard let record, record.fetchedAt <= now else {
-            // Warnings count without a forecast.
+            // Official warnings are also used without a forecast.
             let warned = settings.rule.assess(Forecast(hours: []), alerts: alerts, now: now)
             let why = record == nil ? "no forecast is stored yet" : "the stored forecast is dated in the future"
             return CheckOutcome(

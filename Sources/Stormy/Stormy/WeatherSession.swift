@@ -27,8 +27,8 @@ struct WeatherUnknown: Error {
     let reason: String
 }
 
-/// Finds out whether a storm is expected at a place, as in the sample code of WWDC22. In addition to yes and no, a third result is
-/// that the request continues in the agent.
+/// Determines whether a storm is expected at a place, like the sample code of WWDC22. The third possible result is that the request
+/// continues in the agent.
 package struct StormQuery {
     let store: StormyStore
     let settings: StormySettings
@@ -39,14 +39,15 @@ package struct StormQuery {
     ///
     /// - Parameter warningsAsked: called once, after the official services of the place were requested.
     /// - Returns: `nil` if the request continues in the agent.
-    /// - Throws: ``WeatherUnknown``, or an error of the store if the response cannot be stored. Nothing was checked then.
+    /// - Throws: ``WeatherUnknown``, or an error of the store if the response cannot be stored. After an error, the place was not
+    ///   checked.
     func assessment(
         at place: Place, _ warningsAsked: @escaping @Sendable () -> Void = {}
     ) async throws -> Assessment? {
         async let warnings: Void = requestWarnings(at: place, warningsAsked)
         let answer: Result<(FetchedForecast, ArraySlice<WeatherSource>)?, any Error>
         do { answer = .success(try await askForForecast(at: place)) } catch { answer = .failure(error) }
-        // Warnings are part of the judgement, and count without a forecast.
+        // The requests for warnings must be complete, because warnings are part of the judgement, also without a forecast.
         try await warnings
         guard let (fetched, others) = try answer.get() else { return nil }
         return try await handle(fetched, of: place, others: others)
@@ -113,7 +114,7 @@ package struct StormQuery {
 
     private enum ServiceReply {
         case answer(FetchedForecast)
-        /// The request continues in the agent.
+        /// The request was not complete in time, and continues in the agent.
         case handedOver(HandedOver)
         /// The service has no usable response.
         case trouble(String)
@@ -153,7 +154,7 @@ package struct StormQuery {
         let began: Date
     }
 
-    /// Stores why there is no response yet. The time of the response is unknown.
+    /// Stores why there is no response yet. It is unknown when the response will arrive.
     private func storeHandOverReason(_ handedOver: HandedOver, at place: Place) throws {
         let (request, began) = (handedOver.request, handedOver.began)
         let transfers = try BackgroundTransfers.unfinished(session: WeatherSession.identifier)
@@ -225,7 +226,7 @@ package struct StormQuery {
         task.resume()
     }
 
-    /// Seconds until a request is repeated whose response arrived in the agent and was unusable.
+    /// The number of seconds until a request is repeated, if the agent received an unusable response.
     private static let pause: Double = 1800
 
     /// Stores why there is no response. Notifies the user if there has been no response for a long time.
@@ -245,7 +246,7 @@ package struct StormQuery {
 
     private static func trouble(at place: Place) -> String { "weather-\(place.id ?? 0)" }
 
-    /// Seconds since the last forecast: a day, and an hour in which the check was retried.
+    /// The number of seconds without a forecast after which the user is notified: a day, and an hour for retries of the check.
     private static let longestSilence: Double = 25 * 3600
 }
 

@@ -11,7 +11,7 @@ struct WeatherSource: Sendable {
     private let service: any WeatherService
     private let userAgent: String
 
-    /// The maximum number of requests for one forecast. No service needs as many.
+    /// The maximum number of requests for one forecast. No service needs this many requests.
     private static let mostSteps = 4
 
     init?(_ provider: WeatherProvider, _ place: Place, _ settings: StormySettings) {
@@ -20,7 +20,7 @@ struct WeatherSource: Sendable {
         (service, userAgent) = (provider.service(baseURL: settings.weatherBaseURL), settings.userAgent)
     }
 
-    /// The name to credit.
+    /// The name of the service that must be credited.
     var name: String { service.source }
 
     /// The label of a transfer that continues in the agent. It identifies the place.
@@ -106,7 +106,8 @@ struct FetchedForecast: Sendable, Equatable {
     var lastModified: String?
     /// The time before which the service has no newer forecast.
     var expiresAt: Date?
-    /// The time at which a stored forecast was fetched that was not requested again. `nil` for now.
+    /// The time at which the forecast was fetched, if it is a stored forecast that was not requested again. `nil` for a forecast
+    /// that was fetched now.
     var fetchedAt: Date?
 
     /// The maximum number of seconds until a forecast expires. A longer period is an error of the service, and would prevent checks from

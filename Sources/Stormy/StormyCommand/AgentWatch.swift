@@ -4,7 +4,7 @@ import BackgroundRuntime
 /// Prints the problem for which the agent waits while a command follows transfers. If the agent cannot write to its ledger, no
 /// transfer changes.
 enum AgentWatch {
-    /// The time between two looks, each of which reads one small file.
+    /// The time between two checks. Each check reads one small file.
     private static let pause = Duration.seconds(1)
 
     /// Runs `body`. Prints the agent's problem once, on standard error.

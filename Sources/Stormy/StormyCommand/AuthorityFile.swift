@@ -8,11 +8,11 @@ struct AuthorityFile {
         case missing
         case notAFile
         case unreadable(reason: String)
-        /// Another user could add an authority, and read what is uploaded.
+        /// Other users can write to the file. Such a user could add an authority, and read the uploads.
         case writableByOthers
         case tooLarge
         case privateKey
-        /// A certificate in the binary form.
+        /// The file contains a certificate in the binary form (DER).
         case notText
         case noCertificate
         /// The certificate at this position, from 1, cannot be decoded.
@@ -21,7 +21,7 @@ struct AuthorityFile {
 
     let path: String
 
-    /// Four times the file of all authorities of a Linux system.
+    /// The maximum size in bytes, which is about four times the file with all authorities of a Linux system.
     private static let maximumBytes = 1 << 20
 
     /// - Parameter name: a path, in which `~/` is the home folder.
@@ -31,9 +31,9 @@ struct AuthorityFile {
     ///
     /// - Throws: the reason why libcurl could not use the file.
     func check() throws(Trouble) {
-        // The agent has another working folder.
+        // The path must be absolute, because the agent has another working folder.
         guard path.hasPrefix("/") else { throw .notAbsolute }
-        // Opening with `O_NONBLOCK` does not wait, in case the path is a named pipe.
+        // With `O_NONBLOCK`, the call does not wait if the path is a named pipe.
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else {
             throw [ENOENT, ENOTDIR].contains(errno) ? .missing : .unreadable(reason: String(cString: strerror(errno)))
@@ -50,7 +50,7 @@ struct AuthorityFile {
         try Self.judge(data)
     }
 
-    /// Looks for certificates in the bytes of a PEM file (RFC 7468).
+    /// Checks the certificates in the bytes of a PEM file (RFC 7468).
     static func judge(_ data: Data) throws(Trouble) {
         // DER begins with the tag of a sequence.
         guard data.first != 0x30 else { throw .notText }

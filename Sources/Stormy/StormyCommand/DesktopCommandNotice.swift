@@ -10,7 +10,7 @@ enum DesktopCommandNotice {
         do {
             try await body()
         } catch let error as ExitCode {
-            // The reason was reported before.
+            // This error only carries an exit code. Its reason was already reported.
             throw error
         } catch {
             // If the notification cannot be shown, the error is still printed on standard error.

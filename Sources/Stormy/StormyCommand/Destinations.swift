@@ -102,8 +102,8 @@ struct Destinations {
             keepsLocation: destination.location.map { $0 == .keep })
     }
 
-    /// Returns a text that distinguishes the users of one server, who can have separate folders. For Immich, the text is a hash of the key,
-    /// because a key belongs to one user.
+    /// Returns a text that distinguishes the users of one server, because each user can have a separate folder. For Immich, the
+    /// text is a hash of the key, because a key belongs to one user.
     private func account(
         _ destination: Configuration.Destination, _ url: URL, _ credential: PhotoDestination.Credential?
     ) -> String? {
@@ -126,7 +126,7 @@ struct Destinations {
     }
 
     private func authorization(_ destination: Configuration.Destination, _ name: String) throws -> PhotoDestination.Credential? {
-        // Requests to S3 are signed.
+        // S3 needs no header, because each request is signed.
         if destination.kind == .s3 { return nil }
         if let token = try secret(destination.token, destination.tokenFile, name) {
             return PhotoDestination.Credential(header: "Authorization", value: "Bearer \(token)")

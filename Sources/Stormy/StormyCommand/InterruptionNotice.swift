@@ -37,7 +37,8 @@ struct InterruptionNotice {
         let statuses = try? BackgroundTransfers.statuses(of: transfers)
         let unfinished = statuses?.filter { !$0.state.hasEnded && $0.state != .paused }.map(\.id)
         if let sentence = sentence(unfinished ?? transfers) { Output.note(sentence) }
-        // A shell stops its script only if the signal ends the command. The handler's thread may block the signal.
+        // The command ends itself with SIGINT, because a shell stops its script only if the signal ended the command. The handler's
+        // thread may block the signal.
         signal(SIGINT, SIG_DFL)
         var signals = sigset_t()
         sigemptyset(&signals)

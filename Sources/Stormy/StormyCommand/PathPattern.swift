@@ -35,8 +35,8 @@ struct PathPattern {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// Installs functions that record errors. `glob` reports a folder that it cannot open. It does not report a path inside a folder
-    /// without search permission.
+    /// Installs functions that record errors. Without them, `glob` reports a folder that it cannot open, but not a path inside a
+    /// folder without search permission.
     private static func report(to found: inout glob_t) {
         found.gl_opendir = { path in
             let folder = opendir(path!)

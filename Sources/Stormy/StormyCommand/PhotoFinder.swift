@@ -16,7 +16,7 @@ struct PhotoFinder {
     private var skippedFolders = 0
     /// The number of links to folders that were found in folders.
     private var linkedFolders = 0
-    /// Hidden photos of folders, and hidden folders that have photos in them.
+    /// Hidden photos that were found in folders, and hidden folders that contain photos.
     private var hidden: [PathName] = []
     private let ownFiles = OwnFiles()
     private let listFolder: (String) -> (names: [[UInt8]], code: Int32)
@@ -31,7 +31,7 @@ struct PhotoFinder {
         case problem(CommandFailure)
     }
 
-    /// Returns what was found, in the order given. The files of a folder are sorted by name.
+    /// Returns the files and problems in the order of the arguments. The files of a folder are sorted by name.
     mutating func find(_ words: [String]) -> [Found] { words.flatMap { $0 == "-" ? list() : named($0) } }
 
     /// Sentences about skipped files for the user.
@@ -70,7 +70,7 @@ struct PhotoFinder {
         if isReplaced, ThisProcess.unreadableArguments.contains(word) || !FileManager.default.fileExists(atPath: word) {
             return [.problem(Self.notUTF8(word))]
         }
-        // A file with exactly this name comes first. Quotes bring a pattern here as it was written.
+        // If a file has exactly this name, the argument is not a pattern. A pattern in quotes arrives here unchanged.
         if PathPattern.isPattern(word), !FileManager.default.fileExists(atPath: word) { return matching(word) }
         return meant(word)
     }
@@ -91,7 +91,7 @@ struct PhotoFinder {
         return [.file(PhotoFile(path: path, isKnownPhotoOnly: false))]
     }
 
-    /// A user of a shell may mean a pattern such as `photo[1-3].jpg`.
+    /// Returns whether the user may have meant a shell pattern such as `photo[1-3].jpg`.
     private static func looksLikeRange(_ path: String) -> Bool { path.utf8.contains(UInt8(ascii: "[")) }
 
     private mutating func matching(_ pattern: String) -> [Found] {
@@ -285,7 +285,7 @@ struct PhotoFinder {
             }
             listed = now
         }
-        // Two equal lists are complete.
+        // If two lists are equal, no entry is missing, and a vanished entry was removed.
         for path in isSame ? [] : vanished where found[path] == nil {
             found[path] = .problem(CommandFailure(.notFound, "\(path.text): was renamed or removed while its folder was read"))
         }
@@ -310,7 +310,7 @@ struct PhotoFinder {
         }
         var information = stat()
         guard lstat(path, &information) == 0 else {
-            // The path may have more than 4,096 bytes, for example.
+            // Another error may be, for example, a path of more than 4,096 bytes.
             return errno == ENOENT ? .vanished : .found(.problem(Self.unreadable(path, errno)))
         }
         let isPhoto: Bool

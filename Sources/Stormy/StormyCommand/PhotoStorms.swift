@@ -2,7 +2,8 @@ import BackgroundCommands
 import Stormy
 
 extension StormyStore {
-    /// The latest storm at a place that waits for a photo, or the latest storm there.
+    /// Returns the latest storm at a place that waits for a photo. If no storm waits for a photo, returns the latest storm at the
+    /// place.
     ///
     /// - Throws: `CommandFailure` (66) if no place has the name, or no storm is known there.
     func latestStorm(at name: String) throws -> StormRecord {
@@ -15,7 +16,7 @@ extension StormyStore {
         return storm
     }
 
-    /// The names of the places of storms, by the numbers of the storms. A storm whose place was removed is left out.
+    /// Returns the names of the places of storms, by the numbers of the storms. A storm whose place was removed is left out.
     func placesOfStorms() throws -> [Int64: String] {
         let places = Dictionary(try places().map { ($0.id, $0.name) }) { first, _ in first }
         return try storms().reduce(into: [:]) { names, storm in
@@ -23,7 +24,7 @@ extension StormyStore {
         }
     }
 
-    /// Sentences that name the storms to which photos were added.
+    /// Returns sentences with the storms to which photos were added.
     func stormsOfPhotos(_ photos: Set<Int64>) throws -> [String] {
         let storms = try photosOfStorms().filter { $0.id.map(photos.contains) ?? false }.compactMap(\.storm)
         if storms.isEmpty { return [] }

@@ -35,8 +35,8 @@ struct SecretFile {
 
     /// Returns the secret without the line's end.
     func read() throws(Trouble) -> String {
-        // The checks and the read use the same descriptor, in case the file is replaced. `O_NONBLOCK` does not wait, in case the path is a
-        // named pipe.
+        // The checks and the read use the same descriptor, because the file may be replaced in between. With `O_NONBLOCK`, the call
+        // does not wait if the path is a named pipe.
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else {
             throw errno == ENOENT ? .missing : .unreadable(reason: String(cString: strerror(errno)))

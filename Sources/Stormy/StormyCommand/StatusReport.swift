@@ -16,7 +16,8 @@ struct StatusReport: Encodable {
         let spreadSeconds: Double
         let wakesSystem: Bool
 
-        /// The expected time of the check. Between the scheduled time and the wake of this installation, the check has not run yet.
+        /// The expected time of the next check. After the scheduled time, a check that waits for the delay of this installation is
+        /// still the next check.
         var moment: Date? {
             guard enabled, let next = next.value else { return nil }
             return next > AppRuntime.shared.now ? next : wakeAt.value ?? next

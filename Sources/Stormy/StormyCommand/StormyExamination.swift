@@ -58,7 +58,7 @@ enum StormyExamination {
             fix: .init("mv \(word) \(ShellWord.quoted(file + ".aside"))"))
     }
 
-    /// Checks a program that is installed beside this one.
+    /// Checks a program that is installed in the same place as this program.
     ///
     /// - Parameter arguments: arguments with which the program exits successfully and does nothing. `nil` if the program is not started.
     private static func helper(
@@ -143,7 +143,7 @@ private struct StoreExamination {
         } catch {
             let path = folder.appendingPathComponent(StormyStore.fileName).path
             let (from, to) = (ShellWord.quoted(path), ShellWord.quoted(path + ".damaged"))
-            // A store that is not damaged is not moved, because the cause of the error has a separate row.
+            // The advice to move the store is given only for a damaged store. Other causes are reported in a separate row.
             let isDamaged = if case .damaged? = error as? StormyStoreError { true } else { false }
             return [
                 DoctorFinding(
@@ -153,7 +153,7 @@ private struct StoreExamination {
         }
     }
 
-    /// A check is scheduled, but the store does not know it.
+    /// Findings about a check that is scheduled although the store does not contain it.
     private var lost: [DoctorFinding] {
         guard context.pendingRequests?.contains(NoonSchedule.identifier) == true else { return [] }
         return [
@@ -188,7 +188,7 @@ private struct StoreExamination {
         }
     }
 
-    /// One row for each place.
+    /// Returns findings about the official warnings, one row for each place.
     private func warnings(_ store: StormyStore, _ places: [Place]) -> [DoctorFinding] {
         places.map { place in
             do {

@@ -62,7 +62,8 @@ package struct StormyRoot: AsyncParsableCommand {
         await CommandRunner.run(
             StormyRoot.self, arguments,
             before: { command in
-                // Other commands of Stormy read the settings themselves.
+                // Only commands of the background library need the settings here. Stormy's own commands read the settings
+                // themselves.
                 guard let command = command as? any BackgroundCommand, command.effect.needsSettings else { return }
                 try StormyTool.configure()
                 AgentVerb.restoreLostCheck()

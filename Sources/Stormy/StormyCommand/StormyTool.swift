@@ -28,7 +28,7 @@ package enum StormyTool {
     @MainActor
     package static func main() -> Never {
         Output.prepare()
-        // The user's umask decides who may read new files. Other users may never write to them.
+        // The user's umask determines who can read new files. Other users can never write to new files.
         umask(umask(0o022) | 0o022)
         // Writing to a closed pipe must fail with an error, and must not end the process in the middle of its work.
         signal(SIGPIPE, SIG_IGN)
@@ -47,8 +47,8 @@ package enum StormyTool {
                 try configure()
                 StormyTrouble.isOver("configuration")
             } catch {
-                // A launch that checked nothing must not count as complete. The problem is shown once. The launch is retried, and at once
-                // after the file changes.
+                // A launch without a usable configuration must not count as complete. The problem is shown once, and the launch is
+                // retried. After a change of the configuration file, the launch is retried at once.
                 let message = CommandFailure(ofStormy: error).message
                 StormyTrouble.show("configuration", "Stormy cannot work", message)
                 launch.abandon(message)
@@ -123,7 +123,7 @@ package enum StormyTool {
         settings.refreshBudget = configuration.background.refreshBudgetSeconds
         settings.processingBudget = configuration.background.processingBudgetSeconds
         settings.grace = configuration.background.graceSeconds
-        // Stormy keeps nothing in memory that a later launch needs.
+        // The app exits at once after its work, because it keeps no data in memory that a later launch needs.
         settings.continuation = 0
         settings.notificationsEnabled = configuration.notifications.enabled
         settings.quietHours = configuration.notifications.quietHours.map { ($0.fromMinute, $0.untilMinute) }

@@ -6,7 +6,7 @@ import Stormy
 struct TransferNames {
     private let photoRequests: [String: String]
 
-    /// Cost: a read of the store.
+    /// Reads the photos of storms and the places from the store.
     init(_ store: StormyStore) throws {
         let places = try store.placesOfStorms()
         photoRequests = try store.photosOfStorms().filter { $0.path == nil }.reduce(into: [:]) { names, photo in
@@ -15,7 +15,7 @@ struct TransferNames {
         }
     }
 
-    /// `nil` if the file or the address is the best name.
+    /// Returns the name. Returns `nil` if the file or the address is the best name.
     func name(of report: TransferReport) -> String? {
         if report.session == WeatherSession.identifier {
             let host = report.url.value.flatMap(URLComponents.init(string:))?.host

@@ -22,8 +22,8 @@ struct UploadVerification {
     /// Verifies uploads, and prints the results.
     ///
     /// - Parameters:
-    ///   - files: The files to verify. All files if empty.
-    ///   - destination: The name of the destination to ask. All destinations if `nil`.
+    ///   - files: The files to verify. If the array is empty, all files are verified.
+    ///   - destination: The name of the destination whose server is requested. `nil` for all destinations.
     func run(_ files: [String], at destination: String? = nil, json: Bool) async throws {
         if let destination { _ = try Destinations().named(destination) }
         let names = files.map(PathName.canonical)
@@ -41,7 +41,7 @@ struct UploadVerification {
             })
         let proven = Set(uploads.compactMap(\.file).map(PathName.canonical))
         var missing = wanted.subtracting(proven)
-        // Receipts are stored with the transfers. They are kept for a month at least, and are lost with the ledger.
+        // Receipts are stored with the transfers. Receipts are kept for at least a month, and are lost if the ledger is lost.
         let arrived = known.filter { $0.state == .completed }.compactMap(\.path)
         let unproven = Set(arrived.map(PathName.canonical)).subtracting(proven)
         var reports: [Report] = []
@@ -75,7 +75,7 @@ struct UploadVerification {
                 let credential = try destinations?.of(upload, photos)?.asCredential
                 finding = try await BackgroundTransfers.verifyUpload(upload.id, credential: credential)
             } catch {
-                // The other uploads are still verified.
+                // An error is recorded for this upload only, so that the other uploads are still verified.
                 finding = .unreachable(CommandFailure(ofStormy: error).message)
             }
             try record(finding, upload)
@@ -94,7 +94,8 @@ struct UploadVerification {
         try problem.throwIfAny()
     }
 
-    /// A file that was uploaded again to the address where it was before is one file. The newest transfer has its content.
+    /// Returns the newest transfer of each file. A file that was uploaded to the same address again has the content of the newest
+    /// transfer.
     private static func newest(_ uploads: [BackgroundTransferStatus]) -> [BackgroundTransferStatus] {
         func place(_ upload: BackgroundTransferStatus) -> [PathName?] {
             [upload.file.map(PathName.canonical), upload.receipt.map { PathName($0.url) }]

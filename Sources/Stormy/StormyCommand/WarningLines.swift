@@ -32,7 +32,7 @@ struct WarningLines {
         answers = try coverage.map { try store.warningAnswers($0, at: place, now: AppRuntime.shared.now) } ?? []
     }
 
-    /// Sentences about the sources, one for each source, or the reason why there is none.
+    /// Sentences about the sources, one for each source. If there is no source, a sentence with the reason.
     var sentences: [String] { (facts.isEmpty ? [gap] : facts).map { "Official warnings: \($0)." } }
 
     var rows: [Row] {
@@ -104,7 +104,7 @@ struct WarningLines {
     private static let oldAge: Double = 86_400
 
     private func hasOldData(_ answer: WarningAnswer) -> Bool {
-        // Bright Sky is requested for the time only when a warning disappears.
+        // The time of Bright Sky's data can be old, because it is requested only when a warning disappears.
         guard let date = answer.dataTime, answer.source.service != .brightSky else { return false }
         return now.timeIntervalSince(date) > Self.oldAge
     }

@@ -79,7 +79,7 @@ package struct ConfigurationError: Error, Equatable, Sendable, CustomStringConve
         }
     }
 
-    /// The path as one word of a shell, so that the advice can be pasted.
+    /// Returns the path as one word of a shell, so that the command in the advice can be pasted.
     private static func shellWord(_ path: String) -> String {
         let isPlain = path.unicodeScalars.allSatisfy {
             $0.properties.isAlphabetic || ("0"..."9").contains($0) || "/._-+~".unicodeScalars.contains($0)

@@ -42,7 +42,7 @@ struct ConfigurationParser {
     ]
     private static let fullNames = Section.allCases.flatMap { section in section.keys.map { "\(section.rawValue).\($0)" } }
 
-    /// The names of all keys, as they are written below their tables.
+    /// The names of all keys, without the names of their tables.
     static let allKeys = Section.allCases.flatMap(\.keys) + destinationKeys
 
     init(text: String, path: String) throws(ConfigurationError) {
@@ -86,7 +86,7 @@ struct ConfigurationParser {
         }
     }
 
-    /// An address may contain a key. Other users must then not be able to read the file.
+    /// Reads the addresses of feeds. An address with a key is a credential, so other users must not be able to read the file.
     private mutating func feeds(_ table: TableReader) throws(ConfigurationError) -> [String] {
         let feeds = try table.urls("cap_feeds", atMost: 20)
         let hasSecret = feeds.compactMap { URLComponents(string: $0) }.contains {
@@ -170,7 +170,7 @@ struct ConfigurationParser {
         destination.passwordFile = try table.string("password_file")
         destination.token = try secret(table, "token", orFile: "token_file")
         destination.tokenFile = try table.string("token_file")
-        // An identifier like `user`. The secret key is always in another file.
+        // The access key is not a credential, because it is an identifier like `user`. The secret key is always in another file.
         destination.accessKey = try table.string("access_key")
         destination.secretKeyFile = try table.string("secret_key_file")
         destination.region = try table.string("region")
@@ -210,7 +210,7 @@ struct ConfigurationParser {
         return text
     }
 
-    /// Keeps the first credential of the file.
+    /// Records a credential. Only the first credential of the file is kept.
     private mutating func record(_ found: ConfigurationError) {
         if let credential, (credential.line ?? .max) <= (found.line ?? .max) { return }
         credential = found
@@ -255,11 +255,11 @@ private struct ConfigurationFile {
     /// The problem if another user can change the file, or replace it.
     var problem: ConfigurationError.Problem?
 
-    /// The maximum size in bytes, which is more than a user writes.
+    /// The maximum size in bytes, which is more than any real configuration needs.
     private static let maximumBytes = 1024 * 1024
 
-    /// Reads the file. `nil` if the file is missing. The same descriptor is checked and read, in case the file is replaced. `O_NONBLOCK`
-    /// does not wait, in case the path is a named pipe.
+    /// Reads the file. `nil` if the file is missing. The same descriptor is checked and read, because the file may be replaced in
+    /// between. With `O_NONBLOCK`, the call does not wait if the path is a named pipe.
     static func read(_ path: String) throws(ConfigurationError) -> ConfigurationFile? {
         func unreadable(_ reason: String) -> ConfigurationError { ConfigurationError(.unreadable(reason: reason), path: path) }
         func failure(_ number: Int32) -> ConfigurationError { ConfigurationError(.init(number), path: path) }

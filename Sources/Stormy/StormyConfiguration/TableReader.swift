@@ -1,6 +1,6 @@
 import Foundation
 
-/// Reads a table of the file and checks its keys. Every error contains the key and its place.
+/// Reads a table of the file and checks its keys. Every error contains the key and the key's line and column in the file.
 struct TableReader {
     let path: [String]
     private let table: TOMLTable
@@ -9,8 +9,8 @@ struct TableReader {
     /// The name of the file in errors.
     private let file: String
 
-    /// Refuses the first key of the file that is not in `known`. The parameter `elsewhere` contains the full names of keys in other tables,
-    /// for a hint if a key is in the wrong table.
+    /// Creates a reader. Throws an error for the first key of the table that is not in `known`. The parameter `elsewhere` contains
+    /// the full names of keys in other tables, for a hint if a key is in the wrong table.
     init(
         _ table: TOMLTable, path: [String], at place: TOMLTable.Place? = nil, known: [String]?, elsewhere: [String] = [],
         file: String

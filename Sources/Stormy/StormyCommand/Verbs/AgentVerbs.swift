@@ -13,10 +13,10 @@ struct AgentVerb: AsyncParsableCommand, CommandWithEffect {
         commandName: "agent", abstract: "Runs the agent in the foreground.", discussion: "Example:\n  stormy agent")
 
     func run() async throws {
-        // This command runs at login. The agent must start in spite of any error here, and then reports the problems.
+        // This command runs at login. The agent must start even after an error here, and then reports the problem.
         do {
             try StormyTool.configureIfPossible()
-            // Tells the agent the location of this app, which the agent launches.
+            // Stores the location of this app in the ledger, because the agent launches the app.
             try AppRuntime.shared.introduceApp()
             // This process becomes the agent, so the check that it schedules must not start another agent.
             let variable = AgentStarter(directories: AppRuntime.shared.directories).forbiddingVariable
@@ -42,8 +42,7 @@ struct AgentVerb: AsyncParsableCommand, CommandWithEffect {
         startIfWorkIsLeft()
     }
 
-    /// Schedules the daily check again. A ledger that was moved away or restored from a backup lacks the check, which the store still
-    /// contains.
+    /// Schedules the daily check again if only the store contains it, because the ledger was moved away or restored from a backup.
     static func restoreLostCheck() {
         let file = AppRuntime.shared.directories.data.appendingPathComponent(StormyStore.fileName)
         guard StormySettings.areSet, FileManager.default.fileExists(atPath: file.path),
@@ -75,8 +74,8 @@ struct QuitVerb: AsyncParsableCommand, CommandWithEffect {
         try StormyTool.configureIfPossible()
         let store = try StormyStore.open()
         let wasOn = try NoonSchedule(store: store).isEnabled
-        // The check is turned off first, because a running check would schedule the next one. If the store cannot be written, the other
-        // work still ends.
+        // The check is turned off first, because a running check would schedule the next check. If the store cannot be written, the
+        // other work still ends.
         let noted = Result { try NoonSchedule.setEnabled(false, in: store) }
         var isOff = false
         do {
@@ -90,7 +89,7 @@ struct QuitVerb: AsyncParsableCommand, CommandWithEffect {
                 }
             }
         } catch {
-            // Nothing was ended, so the check is turned on again.
+            // The work was not ended, so the check is turned on again.
             if wasOn, !isOff {
                 do {
                     try NoonSchedule.setEnabled(true, in: store)

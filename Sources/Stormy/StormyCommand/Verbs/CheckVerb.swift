@@ -27,13 +27,13 @@ struct CheckVerb: AsyncParsableCommand {
         let kind: String
         let detail: String
         let from: Date
-        /// The end. An assumed end if ``openEnd`` is `true`.
+        /// The end of the reason. If ``openEnd`` is `true`, the end is assumed.
         let until: Date
         /// `true` if the service states no end.
         let openEnd: Bool?
         let source: OrNull<String>
         let key: OrNull<String>
-        /// `nil` for reasons of the forecast.
+        /// The official warning. `nil` if the reason comes from the forecast.
         let warning: Warning?
         /// The text of ``detail`` in the user's units.
         let words: String
@@ -82,7 +82,7 @@ struct CheckVerb: AsyncParsableCommand {
         let stale: Bool
         let trouble: OrNull<String>
         let notAnswered: [String]
-        /// Values that the service gave in a form that cannot be read.
+        /// Values of the service that cannot be read.
         let unreadable: [StormValue]
         /// Hours just ahead for which no service has values.
         let unknownHours: [StormWindow]
@@ -109,7 +109,7 @@ struct CheckVerb: AsyncParsableCommand {
         let weather = try await open(store, places.map(\.name))
         let outcomes = weather.outcomes
         if let unknown = weather.unknownRegions { Output.note("  Not used: \(unknown)") }
-        // Without `--notify` the command withdraws and calls off, and alerts nothing.
+        // Without `--notify`, the command can withdraw notifications and call off storms, but does not alert.
         for (place, outcome) in zip(places, outcomes) {
             try StormNotifier(store: store).show(place, !notify ? .none : outcome.assessment == nil ? .warnedOf : .all)
         }
@@ -232,7 +232,7 @@ struct CheckVerb: AsyncParsableCommand {
             }
     }
 
-    /// - Parameter said: reasons that were printed for another place.
+    /// - Parameter said: the reasons that were already printed for another place.
     static func printForPeople(
         _ outcome: CheckOutcome, _ store: StormyStore, verbose: Bool = false, without said: Set<String> = []
     ) throws {

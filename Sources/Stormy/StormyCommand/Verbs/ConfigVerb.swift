@@ -39,7 +39,7 @@ struct ConfigVerb: AsyncParsableCommand {
         try Self.showMissingContact(configuration)
     }
 
-    /// Shows once how to choose whether photos keep their location, if no line chooses.
+    /// Shows once how to choose whether photos keep their location, if no line of the configuration contains this choice.
     private static func showMissingLocation(_ configuration: Configuration) {
         let names = configuration.upload.destinationsWithoutLocation
         guard let first = names.first else { return }

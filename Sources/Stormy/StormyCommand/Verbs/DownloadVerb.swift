@@ -69,7 +69,8 @@ struct DownloadVerb: AsyncParsableCommand {
         configuration.maximumBytesPerSecond = limitRate.flatMap(Self.bytes)
         let task = Downloads.task(
             from: address, to: file, replacing: replaces, sha256: sha256, in: URLSession(configuration: configuration))
-        // A followed download reports its end only here. If this process exits before, the app is launched for the end.
+        // The end of a followed download is reported only in this process. If this process exits before the end, the app is
+        // launched for the end.
         let follower = DownloadFollower()
         if wait { task.delegate = follower }
         task.taskDescription = file.path
@@ -91,11 +92,11 @@ struct DownloadVerb: AsyncParsableCommand {
         try report(ended, file, follower)
     }
 
-    /// - Returns: the file, and whether the finished download may replace any file there. `nil` if it may replace only the file that exists
-    ///   now.
+    /// - Returns: the file, and whether the finished download may replace any file there. `nil` if the download may replace only
+    ///   the file that exists now.
     private func place(for address: URL) throws -> (file: URL, replaces: Bool?) {
         let chosen = output ?? Self.fileName(of: address)
-        // An argument that is not UTF-8 arrives with replacement characters, and would name another file.
+        // An argument that is not UTF-8 arrives with replacement characters, and would be the path of another file.
         let path = PathName.absolute(chosen)
         if path.unicodeScalars.contains("\u{FFFD}") { throw CommandFailure(.badData, "\(path): a name that is not UTF-8") }
         let file = URL(exactPath: chosen)
@@ -132,8 +133,8 @@ struct DownloadVerb: AsyncParsableCommand {
             }
             if !force { replaces = nil }
         }
-        // An unreadable ledger has a separate exit code. If two commands run at the same time, the transaction that adds the transfer
-        // decides.
+        // An unreadable ledger has a separate exit code. If two commands pass this check at the same time, the transaction that
+        // adds the transfer accepts only one of them.
         if let other = try BackgroundTransfers.download(to: file) {
             throw CommandFailure(.cannotCreate, "\(file.path): transfer \(other.id) already downloads to this file")
         }
@@ -192,7 +193,7 @@ struct DownloadVerb: AsyncParsableCommand {
         }
     }
 
-    /// Returns the reason why a complete download is not at the promised path. `nil` if it is there.
+    /// Returns the reason why a complete download is not at its path. Returns `nil` if the file is there.
     ///
     /// An agent of an earlier version may run in a container, and store the file under a path of the container.
     static func absence(of place: String, byteCount: Int64) -> String? {
@@ -218,7 +219,7 @@ private final class DownloadFollower: URLSessionDownloadDelegate, Sendable {
 
     func urlSession(_ session: URLSession, downloadTask: URLSessionDownloadTask, didFinishDownloadingTo location: URL) {}
 
-    /// Waits while the terminal is stopped (Ctrl-S). The end counts as reported after this method returns.
+    /// Waits while the terminal is stopped (Ctrl-S). The end of the download counts as reported after this method returns.
     func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
         if Output.takes() || (error as? URLError)?.code == .cancelled { return }
         let file = (task as? URLSessionDownloadTask)?.destination ?? task.originalRequest?.url

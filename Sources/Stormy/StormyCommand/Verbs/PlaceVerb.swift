@@ -159,7 +159,7 @@ struct PlaceVerb: AsyncParsableCommand {
         return trimmed
     }
 
-    /// Shows the first forecast of a place, and the services that warn there.
+    /// Shows the first forecast of a place, and the services with official warnings for the place.
     private static func show(_ place: Place, _ store: StormyStore, syncs: Bool) async throws {
         if syncs, try await sync(place, store) { return }
         for sentence in try WarningLines(of: place, in: store).sentences { Output.line("  " + sentence) }

@@ -51,7 +51,7 @@ struct RehearseVerb: RehearsalVerb {
     @Argument(parsing: .captureForPassthrough) var arguments: [String] = []
 }
 
-/// Replaces this process with another program, which then receives the signals and sets the exit code.
+/// Replaces this process with another program. The other program then receives the signals and determines the exit code.
 ///
 /// - Returns: the reason if the program cannot be started. Otherwise this function does not return.
 func become(_ path: String, _ arguments: [String]) -> CommandFailure {

@@ -44,7 +44,7 @@ struct ReportVerb: AsyncParsableCommand {
         let now = AppRuntime.shared.now
         let since = now - Self.days * 86_400
         let places = try store.places()
-        // The page uses stored forecasts only, so that it is made quickly and without a network.
+        // The page uses stored forecasts only, so that the page is created quickly and without a network.
         let outcomes = places.isEmpty ? [] : try await AutoOpen(store, .never).opened().outcomes
         let transfers = try BackgroundTransfers.all().sorted { $0.id > $1.id }
         let names = Dictionary(uniqueKeysWithValues: places.map { ($0.id ?? 0, $0) })

@@ -62,7 +62,7 @@ struct ScheduleVerb: AsyncParsableCommand {
         if let trouble { throw trouble }
     }
 
-    /// Returns the reason why the agent will not start at the next login. `nil` if it will.
+    /// Installs the autostart. Returns the reason if the agent will not start at the next login, otherwise `nil`.
     private func installAutostart() -> CommandFailure? {
         let environment = ThisProcess.environment
         switch AgentStarter.findAgent(environment: environment) {

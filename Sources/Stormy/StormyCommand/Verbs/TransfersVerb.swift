@@ -9,7 +9,7 @@ struct TransfersVerb: AsyncParsableCommand {
         commandName: "transfers", abstract: "Lists downloads, uploads and photo requests, or changes them.",
         discussion: "Example:\n  stormy transfers\n  stormy transfers retry 12\n  stormy transfers pause all")
 
-    /// What the user wants of transfers. `clear` changes the list only.
+    /// The action on transfers. `clear` changes only the list.
     enum Action: String, CaseIterable, ExpressibleByArgument {
         case cancel, pause, resume, retry, clear
 
@@ -45,7 +45,7 @@ struct TransfersVerb: AsyncParsableCommand {
         guard let action else { return try await list() }
         let store = try StormyStore.open()
         let problem = try action.ofTransfers.map { try apply($0, store) }
-        // No photo of a paused upload is waited for any more.
+        // The progress is shown again, because the notification no longer waits for paused uploads.
         if action == .pause { try await PhotoBatch.showProgress(store) }
         if action == .retry {
             try store.listAgain(ids.contains("all") ? nil : ids)
@@ -102,7 +102,7 @@ struct TransfersVerb: AsyncParsableCommand {
         let numbers = unknown.compactMap(BackgroundTransfers.number(of:))
         var selection = ids.contains("all") ? BackgroundTransfers.Selection.all : .ids(Set(numbers))
         if action == .retry {
-            // A photo that was given again does not prevent a retry if its second upload has ended since.
+            // The store is updated first. A photo that was added again does not prevent a retry if its second upload has ended.
             try TransferReport.reconcile(store)
             selection = try withoutPhotosElsewhere(selection, store, &problem)
             Self.removeResultNotifications(try Self.selected(selection))
@@ -127,7 +127,8 @@ struct TransfersVerb: AsyncParsableCommand {
         return problem
     }
 
-    /// Returns the reason why an action does nothing for an id that is not a transfer's. `nil` if there is nothing to do.
+    /// Returns the reason why an action does nothing for an id that is not a transfer's. Returns `nil` if there is nothing to
+    /// report.
     private static func failure(_ action: BackgroundTransfers.Action, _ id: String, _ photo: PhotoRecord?) -> CommandFailure? {
         let transfer = try? PhotoUploads.transfers(of: [photo].compactMap(\.self)).values.first?.id
         return switch photo?.state {
@@ -169,8 +170,8 @@ struct TransfersVerb: AsyncParsableCommand {
         Downloads.removeResultNotifications(failed.filter { $0.session == Downloads.sessionIdentifier })
     }
 
-    /// Leaves out transfers that must not be retried. A photo that was given again since would be uploaded twice. A photo whose presigned
-    /// address was used for another photo would replace that photo.
+    /// Leaves out transfers that must not be retried. A photo that was added again since would be uploaded twice. A photo whose
+    /// presigned address was used for another photo would replace the other photo.
     private func withoutPhotosElsewhere(
         _ selection: BackgroundTransfers.Selection, _ store: StormyStore, _ problem: inout FirstProblem
     ) throws -> BackgroundTransfers.Selection {

@@ -110,7 +110,7 @@ struct UploadVerb: AsyncParsableCommand {
         try batch.problem.throwIfAny()
     }
 
-    /// Resumes photos that were given before: paused photos, and also held photos unless this order holds them.
+    /// Resumes the uploads of photos that were added before: paused uploads, and waiting uploads unless this call also waits.
     private func wake(_ batch: inout Batch, _ said: PrintedEnds) throws {
         let transfers = batch.known
         guard !transfers.isEmpty else { return }
@@ -132,7 +132,7 @@ struct UploadVerb: AsyncParsableCommand {
     private struct Batch {
         let order: PhotoUploads.BatchOptions
         private(set) var transfers: [Int64] = []
-        /// The transfers of photos that were given before and are not complete.
+        /// The unfinished transfers of photos that were added before.
         private(set) var known: [Int64] = []
         /// The transfers of photos that were uploaded before.
         private var arrived: Set<Int64> = []
@@ -151,7 +151,8 @@ struct UploadVerb: AsyncParsableCommand {
         private var positions: [Int64: Int] = [:]
         /// Files that were not queued. The file is `nil` if only the message names it.
         private(set) var refused: [(file: String?, failure: CommandFailure)] = []
-        /// The reasons why photos were not queued, and the photos that were given before. They are shown if there is no terminal.
+        /// The reasons why photos were not queued, and sentences about photos that were added before. A notification shows these
+        /// texts if there is no terminal.
         private var troubles: [String] = []
         private var knownBefore: [String] = []
 
@@ -161,8 +162,8 @@ struct UploadVerb: AsyncParsableCommand {
 
         init(_ order: PhotoUploads.BatchOptions) { self.order = order }
 
-        /// Adds photos. A bad file does not prevent the others, and is reported. While some photos are committed, the next ones are copied
-        /// and cleaned.
+        /// Adds photos. A file that cannot be sent is reported, and the other files are still added. While some photos are
+        /// committed, the next photos are copied and cleaned.
         mutating func add(_ found: [PhotoFinder.Found]) async throws {
             let uploads = PhotoUploads(store: try StormyStore.open())
             let order = order
@@ -205,7 +206,7 @@ struct UploadVerb: AsyncParsableCommand {
             troubles.append(failure.message)
         }
 
-        /// Names the file that was given if the message names only a copy of it.
+        /// Adds the path of the user's file to a message that contains only the path of the copy.
         private mutating func report(_ failure: CommandFailure, of file: String, _ position: Int) {
             let named =
                 failure.message.contains(file)
@@ -213,7 +214,7 @@ struct UploadVerb: AsyncParsableCommand {
             report(named, position, file: file)
         }
 
-        /// The transfer was followed to its end, and the server does not have the photo. The reason was printed.
+        /// Records a transfer that ended while it was followed, without an uploaded photo. The reason was already printed.
         mutating func recordNotUploaded(_ transfer: Int64, _ status: ExitStatus) {
             problem.add(status, at: positions[transfer] ?? .max)
         }
@@ -309,7 +310,7 @@ struct UploadVerb: AsyncParsableCommand {
 
 /// An element of `upload --json`.
 private enum UploadReport: Encodable {
-    /// The decision of this command about the location. `nil` if the photo was given before.
+    /// The decision of this command about the location. `nil` if the photo was added before.
     case transfer(TransferReport, LocationDecision?)
     /// The file was not queued.
     case refused(file: String?, CommandFailure)
@@ -347,7 +348,7 @@ private enum UploadReport: Encodable {
 /// last upload ends.
 private final class PrintedEnds: Sendable {
     private let transfers = Mutex<Set<Int64>>([])
-    /// The output of the command. A delegate's queue does not carry it.
+    /// The output of the command. It is stored here, because task-local values are missing in a delegate's queue.
     private let output = CapturedOutput.current
 
     /// - Returns: `false` if the terminal did not accept the line.

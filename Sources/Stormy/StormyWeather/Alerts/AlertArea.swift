@@ -1,7 +1,7 @@
 import Foundation
 
-/// The area of a warning. If an area has no polygon or circle, its codes are compared with a place. Its name is never compared,
-/// because "Porto" is not "Porto Santo".
+/// The area of a warning. If an area has no polygon or circle, its codes are compared with a place. The name of an area is never
+/// compared, because "Porto" is not "Porto Santo".
 package struct AlertArea: Sendable, Equatable {
     package struct Circle: Sendable, Equatable, Codable {
         package var center: Coordinates
@@ -79,8 +79,8 @@ package struct AlertArea: Sendable, Equatable {
     /// The width of a line in degrees, which is 1 cm. Corners that are closer to a line are on the line.
     private static let lineWidth = 1e-7
 
-    /// Returns `false` if all corners of a ring are on one line, or at one point. Such a ring contains no place. A ring that crosses its
-    /// own line has an area, and so does a ring that turns around the Earth.
+    /// Returns `false` if all corners of a ring are on one line, or at one point. Such a ring contains no place. A ring that
+    /// crosses its own line has an area. A ring that turns around the Earth also has an area.
     static func hasArea(_ ring: [Coordinates]) -> Bool {
         guard let first = ring.first else { return false }
         var (points, last, longitude): ([(Double, Double)], Coordinates, Double) = ([], first, first.longitude)
@@ -102,11 +102,12 @@ package struct AlertArea: Sendable, Equatable {
             || steps.allSatisfy { abs($0.east * longest.north - $0.north * longest.east) < lineWidth * length }
     }
 
-    /// Returns whether a ring turns around a place (non-zero winding rule). A ring that crosses its own line contains its middle. A ring is
-    /// closed even if its last corner is not its first.
+    /// Returns whether a ring turns around a place (non-zero winding rule). A ring that crosses its own line contains its middle. A
+    /// ring is closed even if the last corner differs from the first corner.
     ///
-    /// Edges take the short way round the Earth, so a ring over the date line needs no cut. A ring around the Earth contains the pole of
-    /// its side. An ambiguous ring (``isAmbiguous(_:)``) also contains the inside that a flat map shows. Cost: linear in the corners.
+    /// An edge takes the short way around the Earth, so a ring over the date line does not have to be divided. A ring around the
+    /// Earth contains the pole of its side. An ambiguous ring (``isAmbiguous(_:)``) also contains the inside that a flat map shows.
+    /// The time is proportional to the number of corners.
     static func contains(_ ring: [Coordinates], _ place: Coordinates) -> Bool {
         guard ring.count >= 3, var last = ring.last else { return false }
         // Turns of the ring around the place are its eastward crossings of the place's meridian between the place and a pole outside.
@@ -128,12 +129,12 @@ package struct AlertArea: Sendable, Equatable {
         return isInside || isAmbiguous(ring) && isOnFlatMap(ring, place)
     }
 
-    /// Degrees of longitude of edges whose way round the Earth is unclear. The short way of a longer edge is at most 120 degrees, over the
-    /// date line.
+    /// The widths, in degrees of longitude, of edges whose direction around the Earth is unclear. The short way of a longer edge is
+    /// at most 120 degrees, over the date line.
     private static let unclearWidth = 180.0...240.0
 
-    /// `true` if the ring has an edge that may go either way round the Earth, or has no width except from one side of a map to the other.
-    /// A ring around a pole is not ambiguous.
+    /// Returns `true` if the ring has an edge that can go in both directions around the Earth, or has an area only if it extends
+    /// from one side of a map to the other. A ring around a pole is not ambiguous.
     static func isAmbiguous(_ ring: [Coordinates]) -> Bool {
         guard ring.count >= 3, var last = ring.last else { return false }
         if ring.allSatisfy({ abs($0.longitude) == 180 }) { return true }
@@ -173,7 +174,7 @@ package struct AlertArea: Sendable, Equatable {
 extension AlertArea: Codable {
     private enum CodingKeys: String, CodingKey { case name, polygons, circles, codes, hasUnreadableShape }
 
-    /// Steps of a stored corner: 11 cm. Up to six decimals are stored exactly.
+    /// The number of steps per degree in which corners are stored. One step is 11 cm. Up to six decimals are stored exactly.
     private static let stepsPerDegree = 1e6
 
     package init(from decoder: any Decoder) throws {

@@ -37,7 +37,7 @@ package struct AlertBook: Sendable, Equatable {
     ///
     /// - Parameters:
     ///   - keepsUnlisted: `false` if the warnings of a document that is not listed have ended.
-    ///   - now: the current time. A stored message from the future came from a wrong clock, and is not treated as newer.
+    ///   - now: the current time. A stored message with a later time came from a wrong clock, and is not treated as newer.
     package mutating func add(_ listed: [AlertMessage], keepsUnlisted: Bool = true, now: Date = .distantFuture) {
         let listed = Self.joined(listed)
         let links = Dictionary(grouping: listed, by: \.identifier).mapValues { Set($0.map(\.link)) }
@@ -89,7 +89,7 @@ package struct AlertBook: Sendable, Equatable {
 
     /// Ends the warnings of documents that now contain a test or a draft.
     ///
-    /// - Parameter current: the messages of all other documents. A message that is listed again is used again.
+    /// - Parameter current: the messages of all other documents. A message that is listed in another document is still used.
     package mutating func endEmptyDocuments(_ links: Set<String>, _ current: [AlertMessage], now: Date) {
         let back = Set(current.map { $0.identifier + Self.gone })
         messages.removeAll { back.contains($0.identifier) }
@@ -114,7 +114,7 @@ package struct AlertBook: Sendable, Equatable {
     }
 
     /// Ends warnings that a service no longer lists. Such a service does not send cancellations. So a missing warning that has not
-    /// expired was cancelled. A warning that is listed again is in force again.
+    /// expired was cancelled. If the service lists the warning again, the warning is in force again.
     ///
     /// - Parameters:
     ///   - current: all messages that the service lists now.
@@ -188,7 +188,7 @@ package struct AlertBook: Sendable, Equatable {
     ///   - place: the place, or `nil` for all places. Messages without an area are included, because their service was requested
     ///     for this place.
     ///   - language: the reader's language, for example "en". Messages in this language are preferred.
-    ///   - now: the current time. A cancellation is used after the time at which it was sent.
+    ///   - now: the current time. A cancellation has an effect after the time at which it was sent.
     ///   - listedAt: the time of the last response. The assumed end of a warning without an end is after the next daily check,
     ///     because that check requests the service again. The assumed end is limited by the longest duration of a hazard, because a
     ///     list may be an archive of old warnings.
@@ -206,7 +206,7 @@ package struct AlertBook: Sendable, Equatable {
         }
     }
 
-    /// Documents with one identifier may be translations of each other.
+    /// Groups documents with the same identifier, because such documents may be translations of each other.
     private static func byIdentifier(_ standing: [AlertMessage]) -> [AlertMessage] {
         var (found, known): ([AlertMessage], [String: Int]) = ([], [:])
         for message in standing {
@@ -234,7 +234,7 @@ package struct AlertBook: Sendable, Equatable {
             }
     }
 
-    /// Groups identifiers that references join, directly or through other messages.
+    /// Groups the identifiers that are connected by references, directly or through other messages.
     private func groups() -> [Set<String>] {
         var group: [String: Int] = [:]
         var groups: [Int: Set<String>] = [:]

@@ -6,7 +6,7 @@ package enum AlertDoubt: String, Sendable, Hashable, Codable, CaseIterable {
     case severity
     /// A time cannot be read.
     case time
-    /// The end is too far in the future.
+    /// The end of the warning is too far in the future.
     case end
 
     fileprivate var sentence: String {
@@ -40,8 +40,8 @@ extension AlertMessage {
 
     // MARK: Severity
 
-    /// Returns the messages, with unknown severities replaced by the severities of earlier messages. So an update with an
-    /// unreadable severity does not end a warning.
+    /// Returns the messages, with unknown severities replaced by the severities of earlier messages. Because of this, an update
+    /// with an unreadable severity does not end a warning.
     ///
     /// Earlier messages are the messages that a message refers to, the earlier messages of its document, and the earlier version of
     /// the message itself. Only warnings of the same kind are compared.

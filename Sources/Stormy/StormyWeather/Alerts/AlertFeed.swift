@@ -11,8 +11,8 @@ package enum AlertFeed {
         case message(AlertMessage)
     }
 
-    /// The maximum number of documents of one feed that are used. The most severe documents are used, and of equal severity the
-    /// newest. The feed contains the severity and the time of each document.
+    /// The maximum number of documents of one feed that are used. If a feed has more documents, the most severe documents are used,
+    /// and among documents of equal severity the newest. The feed contains the severity and the time of each document.
     package static let mostLinks = 1000
 
     /// The entries of a feed, and the number of documents that are not used.

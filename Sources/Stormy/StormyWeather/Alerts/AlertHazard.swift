@@ -1,11 +1,11 @@
 /// The kind of a hazard.
 package enum AlertHazard: String, Sendable, Hashable, Codable, CaseIterable {
-    // Kinds that count as a storm. The first one has priority if the codes of a warning name several.
+    // These kinds count as a storm. If the codes of a warning stand for several kinds, the kind that is first in this list is used.
     case thunderstorm, wind, flood, rain, snow
     /// A weather warning whose kind is not shown by a code or a known word.
     case weather
 
-    // Kinds that do not count.
+    // These kinds do not count as a storm.
     case marine, coastal, heat, cold, fog, fire, avalanche, air, drought, ground, space
     /// Any other hazard, for example a closed road.
     case other
@@ -59,9 +59,9 @@ struct HazardEvidence {
     /// The codes of the areas in the system of the US National Weather Service, for example "ANZ335".
     var zones: [String] = []
     var areaNames: [String] = []
-    /// `true` if the service marks the warning as one for the sea.
+    /// `true` if the service marks the warning as a warning for the sea.
     var isForSea = false
-    /// `true` if the sender is the US National Weather Service. Its "Storm Warning" is for the sea.
+    /// `true` if the sender is the US National Weather Service. The "Storm Warning" of this sender is for the sea.
     var isUS = false
 
     /// The kind of the hazard.
@@ -98,7 +98,8 @@ struct HazardEvidence {
     /// The maximum number of characters of ``eventName``.
     static let longestName = 80
 
-    /// The name of the event for the user: the event, the headline, or the name of a code. An event without a name also counts.
+    /// The name of the event for the user: the event, the headline, or the name of a code. If the warning has none of these names,
+    /// the name is "Warning".
     var eventName: String {
         let type = awarenessTypes.lazy.flatMap { $0.split(separator: ";").dropFirst() }.map { String($0) }
         let code = codedHazard.flatMap { [.marine, .coastal, .weather, .other].contains($0) ? nil : $0.name }

@@ -29,7 +29,7 @@ struct AlertLineage {
         let left = known.indices.filter {
             known[$0].kind != .cancel && !replaced.contains($0) && !cancelled.contains($0)
         }.map { known[$0] }
-        // Every part of a split warning counts until an update or a cancellation of that part.
+        // Each part of a split warning stays in force until an update or a cancellation of this part.
         let updates = left.filter { $0.kind == .update && $0.isSent(by: now) }
         let references = names.mapValues { Set($0.flatMap { known[$0].references }) }
         standing = left.filter { message in
@@ -42,8 +42,8 @@ struct AlertLineage {
 
     var isCancelled: Bool { standing.isEmpty && hasCancellations }
 
-    /// Returns the indices of messages that an update, or the new content of a document, replaces. A message never replaces itself. If
-    /// messages replace each other in a circle, the newest message counts.
+    /// Returns the indices of messages that an update, or the new content of a document, replaces. A message never replaces itself.
+    /// If messages replace each other in a circle, only the newest message is in force.
     private static func replaced(
         in known: [AlertMessage], _ names: [String: [Int]], _ now: Date
     ) -> (replaced: Set<Int>, circles: [[AlertMessage]]) {
@@ -83,9 +83,9 @@ struct AlertLineage {
     /// Seconds within which the parts of a split warning are sent.
     private static let splitTime: TimeInterval = 120
 
-    /// Returns whether a later message that refers to an early message of a chain also means the messages that followed. This is the case
-    /// if its references are all in the chain, unlike a message about a part, and if it was not sent together with the messages that
-    /// followed.
+    /// Returns whether a later message that refers to an early message of a chain also means the messages that followed. This is
+    /// the case if all references of the later message are in the chain, and if it was not sent together with the messages that
+    /// followed. A message about only a part also has other references.
     private static func means(_ later: AlertMessage, also message: AlertMessage, _ references: [String: Set<String>]) -> Bool {
         guard later.identifier != message.identifier, !later.references.isEmpty,
             later.sent.timeIntervalSince(message.sent) > splitTime
@@ -118,7 +118,8 @@ struct AlertLineage {
         return itself + circular + ending
     }
 
-    /// Returns the reason why a cancellation or an update does not end a message that it refers to. `nil` if it does.
+    /// Returns the reason why a cancellation or an update does not end a message that it refers to. Returns `nil` if the message is
+    /// ended.
     private func unused(_ later: AlertMessage, of message: AlertMessage) -> String? {
         let name = Self.shown(message)
         let (what, effect) = later.kind == .cancel ? ("cancellation", "count") : ("update", "replace the warning")
