@@ -36,20 +36,20 @@ package struct Coordinates: Sendable, Hashable, Codable {
     /// Creates coordinates from degrees. Throws ``CoordinateError`` if a value is out of range or not finite.
     package init(latitude: Double, longitude: Double) throws(CoordinateError) {
         guard (-90.0...90.0).contains(latitude) else {
-            // The most frequent mistake, because maps and GeoJSON have the longitude first.
+            // A wrong order is the most frequent mistake, because many maps and GeoJSON have the longitude first.
             if (-180.0...180.0).contains(latitude), (-90.0...90.0).contains(longitude) {
                 throw .swapped(latitude: latitude, longitude: longitude)
             }
             throw .latitudeOutOfRange(latitude)
         }
         guard (-180.0...180.0).contains(longitude) else { throw .longitudeOutOfRange(longitude) }
-        // Adding zero turns -0 into 0, so that equal places are written alike.
+        // Adding zero turns -0 into 0, so that equal places have the same text.
         self.latitude = latitude + 0
         self.longitude = longitude + 0
     }
 
-    /// Creates the corner of a drawn area. Longitudes up to 360 degrees are folded, because areas over the date line are also drawn with
-    /// them.
+    /// Creates the corner of a drawn area. Longitudes up to 360 degrees are converted to -180...180, because areas over the date
+    /// line are also drawn with such longitudes.
     ///
     /// `nil` if a value is out of range.
     init?(latitude: Double, foldingLongitude longitude: Double) {

@@ -32,7 +32,8 @@ package struct ForecastHour: Sendable, Equatable, Codable {
     /// The end of the hour.
     package var end: Date { start.addingTimeInterval(ForecastHour.seconds) }
 
-    /// Precipitation of every kind. Some models give only one of the two values.
+    /// Precipitation of every kind. The value is the greater one of precipitation and showers, because some models send only one of
+    /// them.
     var rainMM: Double? { [precipitationMM, showersMM].compactMap { $0 }.max() }
 
     /// The length of an hour, in seconds.
@@ -86,7 +87,7 @@ package struct Forecast: Sendable, Equatable, Codable {
         self.unreadable = unreadable.isEmpty ? nil : StormValue.allCases.filter(unreadable.contains)
     }
 
-    /// The hours before and after a moment that are used. The limit is for services that respond with years of hours.
+    /// The hours before and after a moment that are used. The limit is necessary because some services respond with years of hours.
     private static let keptHours = (before: 48.0, after: 16 * 24.0)
 
     static func keptSpan(around now: Date) -> ClosedRange<Date> {
@@ -94,7 +95,7 @@ package struct Forecast: Sendable, Equatable, Codable {
     }
 
     /// Returns the forecast without hours that are not used. If no hour is near `now`, the nearest day is kept, because the error
-    /// message needs its time.
+    /// message contains the time of that day.
     package func trimmed(around now: Date) -> Forecast {
         let span = Self.keptSpan(around: now)
         var trimmed = self

@@ -15,7 +15,7 @@ extension StormRule {
         let hasGusts = hours.count { $0.gustsKMH != nil } * 2 > hours.count
         let hasRain = hours.count { $0.rainMM != nil } * 2 > hours.count
         var windows: [StormWindow] = []
-        // Hours of some time zones begin at the half hour.
+        // The beginning of the current hour is taken from the forecast, because in some time zones hours begin at the half hour.
         let current = hours.first { $0.start <= now }?.start
         var start = current ?? Date(timeIntervalSince1970: (now.timeIntervalSince1970 / 3600).rounded(.down) * 3600)
         while start < now.addingTimeInterval(ahead) {
@@ -97,7 +97,7 @@ extension Forecast {
 }
 
 extension ForecastHour {
-    /// Returns this hour of another service, combined with the known values.
+    /// Returns this hour of another service, combined with the known values of the forecast's own service.
     fileprivate func filling(_ own: ForecastHour?, from source: String) -> ForecastHour? {
         guard weatherCode != nil || rainMM != nil || gustsKMH != nil else { return own }
         var hour = own.map(worse) ?? self

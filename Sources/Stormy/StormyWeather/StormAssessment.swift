@@ -42,7 +42,8 @@ package enum StormKey: Sendable, Hashable, Codable {
         }
     }
 
-    /// The rank of a condition. Rain ranks above gusts. If the kind is equal, the greater value ranks higher.
+    /// The rank of a condition. Rain has a higher rank than gusts. Of two conditions of the same kind, the condition with the
+    /// greater value has the higher rank.
     fileprivate var strength: (Int, Double) {
         switch self {
         case .limit(let limit): (0, limit)
@@ -166,8 +167,8 @@ package struct StormReason: Sendable, Equatable, Codable {
         return sorted(runs)
     }
 
-    /// Joins equal warnings, for example for thirteen municipalities. Warnings are equal if their texts and sources are equal, and their
-    /// times touch.
+    /// Joins equal warnings, for example for thirteen municipalities. Warnings are equal if their texts and sources are equal, and
+    /// their times overlap or touch.
     static func warnings(_ reasons: [StormReason]) -> [StormReason] {
         var (merged, known): ([StormReason], [[AnyHashable]: [Int]]) = ([], [:])
         for reason in reasons.sorted(by: { $0.from < $1.from }) {
@@ -185,7 +186,7 @@ package struct StormReason: Sendable, Equatable, Codable {
     /// The maximum number of warnings in one assessment.
     static let mostWarnings = 30
 
-    /// Keeps the most severe warnings. The others become one reason, which keeps the identifiers of their messages.
+    /// Keeps the most severe warnings. The other warnings become one reason, which keeps the identifiers of their messages.
     private static func limited(_ warnings: [StormReason]) -> [StormReason] {
         if warnings.count <= mostWarnings { return warnings }
         let ranked = warnings.enumerated().sorted { ($1.element.peak, $0.offset) < ($0.element.peak, $1.offset) }.map(\.element)
@@ -221,7 +222,7 @@ package struct StormReason: Sendable, Equatable, Codable {
 package enum StormVerdict: Sendable, Equatable, Codable {
     /// At least one reason is in the horizon.
     case stormy
-    /// Enough hours are known, and none of them is stormy.
+    /// Enough hours are known, and none of the known hours is stormy.
     case calm
     /// The weather is unknown. The value is a sentence with the reason.
     case unknown(why: String)

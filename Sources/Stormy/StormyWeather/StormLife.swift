@@ -2,9 +2,10 @@ import Foundation
 
 /// The states of one storm at one place: the newest data, and the notifications that the user was shown.
 ///
-/// Only this type has rules about this state. The page StormLife describes them. The type is pure: the input is an event, and the
-/// output is a list of commands. The store has the state in a row. The commands follow from the difference between the known data
-/// and the shown data. So if a process is killed before it stored the state, the next process gets the same commands.
+/// All rules about this state are in this type. The page StormLife describes the rules. The type has no side effects: the input is
+/// an event, and the output is a list of commands. The store has the state in a row. The commands follow from the difference
+/// between the known data and the shown data. For this reason, if a process is killed before it stored the state, the next process
+/// gets the same commands.
 package struct StormLife: Sendable, Equatable {
     /// The verdict of the newest data on the storm.
     package enum Outlook: String, Sendable, Codable {
@@ -35,12 +36,13 @@ package struct StormLife: Sendable, Equatable {
 
     /// The state of the storm's notifications.
     package indirect enum Phase: Sendable, Equatable, Codable {
-        /// Nothing was shown.
+        /// No notification of the storm was shown.
         case unshown
         case shown(Shown)
         /// The storm is called off. The user was shown "No longer expected", or had dismissed the storm before.
         case calledOff(Shown)
-        /// The storm was withdrawn and closed at this time. If the clock was ahead at this time, the storm may not have ended.
+        /// The storm was withdrawn and closed at this time. If the clock was ahead when the storm was closed, the storm may not
+        /// have ended.
         case over(Phase, at: Date)
     }
 
@@ -137,7 +139,7 @@ package struct StormLife: Sendable, Equatable {
     private mutating func judge(_ seen: [StormReason], _ look: StormCheckData) {
         followKinds(seen)
         var (left, isDenied, isWeaker, isKept) = (seen, false, false, false)
-        // A storm that returns consists of new reasons only.
+        // A storm that returns after it was called off consists only of new reasons.
         let known = outlook == .notExpected ? [] : reasons
         for var reason in known where reason.until > look.now && !seen.contains(where: reason.isReplaced) {
             switch look.word(on: reason, in: window) {
@@ -153,7 +155,7 @@ package struct StormLife: Sendable, Equatable {
             // A storm that was called off returns only with data that show it.
             if outlook == .notExpected { return }
             if left.isEmpty {
-                // Reasons in the past end the storm; they do not call it off.
+                // If all reasons are in the past, the storm has ended. It is not called off.
                 let last = reasons.map(\.until).max() ?? window.until
                 if isDenied { outlook = .notExpected } else { window = StormWindow(from: min(window.from, last), until: last) }
                 return
@@ -169,7 +171,7 @@ package struct StormLife: Sendable, Equatable {
         window = StormWindow(from: from, until: left.map(\.until).max() ?? window.until)
     }
 
-    /// Follows an extreme warning that was shown and that an update renames, because the warning is the same.
+    /// Records the new name of an extreme warning that was shown and that an update renames, because the warning is the same.
     private mutating func followKinds(_ seen: [StormReason]) {
         guard var shown, let known = shown.alerted.extremes else { return }
         let updated = reasons.filter { $0.extremeKind.map(known.contains) ?? false }
@@ -223,7 +225,7 @@ package struct StormLife: Sendable, Equatable {
         let wasShown = memory.phase != .unshown
         memory = Memory(step: memory.step + 1, phase: .over(memory.phase, at: now))
         guard wasShown else { return [] }
-        // A dismissed storm is not on the screen, and its notification keeps the user's response.
+        // The notification of a dismissed storm is not withdrawn, because it is not on the screen and contains the user's response.
         return (answer.state == .dismissed ? [] : [.withdraw]) + [.closePhotoRequest]
     }
 
@@ -252,7 +254,7 @@ package struct StormLife: Sendable, Equatable {
                 guard let shown else { return mayAlert ? alert(answer) : [] }
                 return comeBack(shown, answer, mayAlert, now)
             }
-            // The clock was ahead, so the storm was never over.
+            // The clock was ahead when the storm was closed, so the storm had not ended.
             memory = Memory(step: memory.step + 1, phase: before)
             let commands = show(answer, mayAlert, now)
             guard case .shown = before, answer.state == .withdrawn, !commands.contains(.alert) else { return commands }
@@ -280,7 +282,7 @@ package struct StormLife: Sendable, Equatable {
             memory = Memory(step: memory.step + (changed == shown ? 0 : 1), phase: .shown(changed))
             return [.update]
         case .waiting:
-            // An alert that waits will show the newest text.
+            // An alert that was not shown yet gets the newest text.
             var changed = shown
             changed.alerted = facts.joined(with: shown.seen)
             let isSilent = shown.alerted.hasMore(than: shown.seen) && !changed.alerted.hasMore(than: shown.seen)

@@ -9,12 +9,12 @@ extension StormLife {
         package var isWarned: Bool
         /// The earliest start of the storm in an alert that was shown.
         package var begins: Date
-        /// The kinds of the extreme official warnings, in order. `nil` if there were none.
+        /// The kinds of the extreme official warnings, in order. `nil` if there were no such warnings.
         var extremes: [String]?
-        /// The highest level of the official warnings for each hazard. `nil` if there were none.
+        /// The highest level of the official warnings for each hazard. `nil` if there were no such warnings.
         var hazards: [String: StormSeverity]?
 
-        /// `true` if these facts alert after the other facts, or if the other facts are `nil`.
+        /// Returns `true` if these facts cause an alert after the user was shown the other facts, or if the other facts are `nil`.
         func isHigher(than other: Facts?) -> Bool {
             guard let other else { return true }
             return level > other.level || isWarned && !other.isWarned
@@ -36,7 +36,8 @@ extension StormLife {
             return hazards.contains { hazard, level in known[hazard].map { level > $0 } ?? true }
         }
 
-        /// `true` if these facts alert after the other facts, or have an extreme warning of another kind, or a warning of another hazard.
+        /// Returns `true` if these facts are higher than the other facts, have an extreme warning of another kind, or have a
+        /// warning of another hazard.
         func hasMore(than other: Facts?) -> Bool {
             isHigher(than: other) || isAnotherHazard(than: other)
                 || !Set(extremes ?? []).isSubset(of: other?.extremes ?? [])

@@ -45,7 +45,7 @@ package struct StormAnswer: Sendable, Equatable {
 
 /// The data of one check at one place: the assessment, and the forecast if it can show that a storm is not expected.
 package struct StormCheckData: Sendable, Equatable {
-    /// The verdict on a reason that the assessment no longer has.
+    /// The result for a reason that is missing in the newest assessment.
     enum ReasonVerdict: Sendable, Equatable {
         /// The data are missing or old.
         case unknown
@@ -95,7 +95,7 @@ package struct StormCheckData: Sendable, Equatable {
         }
     }
 
-    /// Returns the remaining hours of a storm. `nil` if the forecast does not cover them without a gap.
+    /// Returns the remaining hours of a storm. `nil` if the forecast does not cover all of these hours.
     private func hours(of window: StormWindow) -> [ForecastHour]? {
         guard let forecast else { return nil }
         let from = max(now, window.from)
@@ -120,7 +120,8 @@ package struct StormCheckData: Sendable, Equatable {
         let stormy = hours.filter { WeatherCode.isThunderstorm($0.weatherCode ?? 0) }
         let peak = stormy.compactMap(\.weatherCode).max().map(Double.init)
         guard let peak else { return .denied }
-        // Thunder counts only with rain or gusts, so it is denied if both are known to be far below their limits.
+        // Thunder counts only with rain or gusts. For this reason, thunder is not expected if rain and gusts are known to be far
+        // below their limits.
         let isFar = stormy.allSatisfy { hour in
             guard let rain = hour.rainMM else { return false }
             let isDry =

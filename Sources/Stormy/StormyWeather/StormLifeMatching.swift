@@ -5,7 +5,7 @@ extension StormLife {
     package enum Change: Sendable, Equatable {
         /// A new storm.
         case open(StormLife)
-        /// A known storm that has changed.
+        /// A known storm has changed. The value is the number and the new state of the storm.
         case change(Int64, StormLife)
     }
 
@@ -57,7 +57,7 @@ extension StormLife {
     private struct Storm {
         var span: StormWindow
         var messages: Set<String>
-        /// The reasons of the look that belong to the storm.
+        /// The reasons in the newest data that belong to the storm.
         var seen: [StormReason] = []
         var records: [(id: Int64, life: StormLife)] = []
 
@@ -84,7 +84,7 @@ extension StormLife {
         var storms: [Storm] = []
         for part in parts {
             var storm = part
-            // The joined storm may now reach further storms.
+            // After a join, the storm may overlap further storms.
             while let index = storms.firstIndex(where: { $0.isOne(with: storm) }) { storm.join(storms.remove(at: index)) }
             storms.append(storm)
         }

@@ -16,8 +16,8 @@ package enum CAPSeverity: String, Sendable, Hashable, Codable, CaseIterable {
 
 /// The conditions under which a storm is expected. One condition in any hour of the horizon is sufficient.
 ///
-/// Gusts and rain at their limits count alone. Thunder in a forecast is often only a measure of how unstable the air is. So thunder
-/// needs a confirming condition: rain, or gusts of half their limit.
+/// Gusts and rain at their limits count alone. Thunder in a forecast is often only a measure of how unstable the air is. For this
+/// reason, thunder needs a confirming condition: rain, or gusts of half their limit.
 package struct StormRule: Sendable, Equatable, Codable {
     /// The number of hours from now that are assessed.
     package var horizonHours: Int
@@ -187,7 +187,7 @@ package struct StormRule: Sendable, Equatable, Codable {
     private func confirmation(of hour: ForecastHour, in forecast: Forecast, by second: Forecast) -> StormKey? {
         let own = source(of: hour, in: forecast)
         let isThere = second.hours.contains { other in
-            // If one forecast took the values of an hour from the other forecast, this hour does not confirm thunder.
+            // An hour with values from the other forecast's service does not confirm thunder.
             !own.contains(other.source ?? second.source) && other.source.map { !own.contains($0) } ?? true
                 && abs(other.start.timeIntervalSince(hour.start)) <= ForecastHour.seconds
                 && other.weatherCode.map(WeatherCode.isThunderstorm) == true
@@ -217,7 +217,7 @@ package struct StormRule: Sendable, Equatable, Codable {
         if last.end <= now { return "the forecast is too old: it ended \(StormRule.span(now.timeIntervalSince(last.end))) ago" }
         if first.start > now { return "the forecast begins only in \(StormRule.span(first.start.timeIntervalSince(now)))" }
         guard hours.contains(where: { $0.start <= now }) else { return "the forecast has no values for the present hour" }
-        // Some services never give amounts of rain, for example the hourly forecast of the US service.
+        // Some services never send amounts of rain, for example the US service in its hourly forecast.
         let hasRainData = hours.contains { $0.rainMM != nil }
         if hasRainData, let hour = hours.first(where: hasThunderAlone) {
             let until = StormRule.span(max(0, hour.start.timeIntervalSince(now)))

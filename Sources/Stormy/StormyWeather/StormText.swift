@@ -115,11 +115,12 @@ private struct Hours {
     }
 
     private func style(_ window: StormWindow) -> Date.FormatStyle {
-        // For less than a day the hours are enough. A text such as "from 17:00 to 17:00" would be unclear.
+        // Periods of less than a day are shown without the day. A longer period also shows the day, because a text such as "from
+        // 17:00 to 17:00" would be unclear.
         let length = window.until.timeIntervalSince(window.from)
         let style = Date.FormatStyle(locale: locale, timeZone: timeZone).hour().minute()
         if length < 86_400 { return style }
-        // The name of a weekday is unique within a week only.
+        // The weekday alone is used only for dates within a week, because it is unique only within a week.
         return length < 6 * 86_400 ? style.weekday(.abbreviated) : style.weekday(.abbreviated).day().month(.abbreviated)
     }
 

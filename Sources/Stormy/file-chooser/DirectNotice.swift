@@ -9,7 +9,8 @@ enum DirectNotice {
         let connection = try bus.open()
         defer { bus.release() }
         let server = BusObject(name: name, path: "/org/freedesktop/Notifications", interface: name)
-        // (susssasa{sv}i): app, replaced id, icon, title, body, no buttons, no hints, the server's own time on the screen.
+        // The parameters (susssasa{sv}i) are: app, replaced id, icon, title, body, no buttons, no hints, and the server's default
+        // time on the screen.
         var parts: [OpaquePointer?] = [
             g_variant_new_string("Stormy"), g_variant_new_uint32(0), g_variant_new_string("dialog-warning"),
             g_variant_new_string(title), g_variant_new_string(withoutMarkup(body)),

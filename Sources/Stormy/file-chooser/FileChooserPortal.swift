@@ -29,14 +29,14 @@ final class FileChooserPortal {
             var parts: [OpaquePointer?] = [
                 g_variant_new_string("org.freedesktop.portal.FileChooser"), g_variant_new_string("version"),
             ]
-            // Without a backend that can choose files the portal has no such interface.
+            // The portal has this interface only if a backend of the desktop can choose files.
             return try object("org.freedesktop.DBus.Properties").call(
                 "Get", g_variant_new_tuple(&parts, gsize(parts.count)), on: connection, seconds: 10
             ) { _ in .chosen([]) }
         }
     }
 
-    /// Shows the file chooser, and returns the user's choice. GLib's default context runs until then.
+    /// Shows the file chooser, and returns the user's choice. While the chooser is open, this method runs GLib's default context.
     static func choosePhotos(title: String) -> Choice {
         FileChooserPortal().connected { portal, connection throws(BusTrouble) in try portal.choose(title, connection) }
     }
@@ -66,7 +66,7 @@ final class FileChooserPortal {
                 FileChooserPortal.from(data).receive(String(cString: path), FileChooserPortal.read(parameters))
             }, Unmanaged.passUnretained(self).toOpaque(), nil)
         defer { g_dbus_connection_signal_unsubscribe(connection, subscription) }
-        // A portal that ended has lost the request.
+        // If the portal ends, the request is lost and no response arrives.
         bus.onServerVanished = { [unowned self] in stopWaiting() }
         bus.onLost = { [unowned self] in stopWaiting() }
         request = try Self.object("org.freedesktop.portal.FileChooser").call(

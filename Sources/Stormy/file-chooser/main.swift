@@ -21,7 +21,7 @@ func fail(_ why: String) -> Never {
     exitNow(2)
 }
 
-// Not `CommandLine.arguments`, which is empty if the process may open no file at this moment.
+// `CommandLine.arguments` is not used, because it is empty if the process cannot open a file at this moment.
 var words: [String] = []
 var next = clinux_arguments() + 1
 while let word = next.pointee {

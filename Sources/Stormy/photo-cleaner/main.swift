@@ -1,7 +1,7 @@
 // Removes the location from photos, one after the other. A request is a path that ends with a zero byte. A response lists the removed
-// blocks. The program ends when its input ends. A damaged file may end the program earlier, so the caller must expect that.
+// blocks. The program ends when its input ends. A damaged file may end the program earlier, and the caller must handle this.
 //
-// A response is the fields of `PhotoCleaning.response`, each ended by a zero byte. An empty field ends the response.
+// A response consists of the fields of `PhotoCleaning.response`. A zero byte ends each field, and an empty field ends the response.
 //
 // The only argument is the folder of the photos. If a crafted file compromises the parser, the program has no network and no access to
 // other files of the user. The program does not use Foundation, which is ten times its size.
@@ -15,17 +15,17 @@ setrlimit(__rlimit_resource_t(RLIMIT_AS.rawValue), &memory)
 var noCore = rlimit(rlim_cur: 0, rlim_max: 0)
 setrlimit(__rlimit_resource_t(RLIMIT_CORE.rawValue), &noCore)
 
-// The parent process may block signals. This process must still be terminable.
+// The parent process may block signals. The signals are unblocked, so that this process can be terminated.
 var none = sigset_t()
 sigemptyset(&none)
 sigprocmask(SIG_SETMASK, &none, nil)
 
-// Not `CommandLine.arguments`, which is empty if the process may open no file at this moment.
+// `CommandLine.arguments` is not used, because it is empty if the process cannot open a file at this moment.
 guard let folder = clinux_arguments()[1], clinux_arguments()[2] == nil else {
     fputs("usage: photo-cleaner FOLDER\n", stderr)
     exit(64)
 }
-// A program that is not confined reads no photo. The reason may pass, for example if the system has too many open files.
+// If the program cannot be confined, it does not read photos. The reason may be temporary, for example too many open files.
 let trouble = clinux_confine(folder) == 0 ? nil : "photo-cleaner cannot be confined: \(String(cString: strerror(errno)))"
 
 var line: UnsafeMutablePointer<CChar>?

@@ -84,15 +84,16 @@ package struct AlertInfo: Sendable, Equatable, Codable {
         let isTooFar = until > start.addingTimeInterval(Self.longestDuration)
         let end = isTooFar ? start.addingTimeInterval(Self.assumedDuration) : until
         (self.from, self.until) = (min(from, end), end)
-        // `nil` is not stored.
+        // `false` is stored as `nil`, so that the field is left out.
         self.hasOpenEnd = hasOpenEnd || isTooFar ? true : nil
         (self.issuer, self.areas, self.texts) = (issuer, areas, texts)
         if isTooFar { doubt(.end) }
     }
 
-    /// Seconds: a hundred days. Floods of large rivers last two or three months, so a later end is an error.
+    /// The maximum duration of a hazard in seconds, which is a hundred days. Floods of large rivers last two or three months, so a
+    /// later end is an error.
     static let longestDuration: TimeInterval = 100 * 86_400
-    /// Seconds that a warning with such an end lasts after its feed no longer lists it.
+    /// The number of seconds for which a warning with such an end stays in force after its feed no longer lists it.
     private static let assumedDuration: TimeInterval = 10 * 86_400
 
     /// Returns whether the areas contain a place. `nil` if no area can be compared with a place.
@@ -101,8 +102,8 @@ package struct AlertInfo: Sendable, Equatable, Codable {
         return answers.isEmpty ? nil : answers.contains(true)
     }
 
-    /// 0 for the reader's language, 1 for English, 2 for no language, 3 for others. A text without a language is in English (CAP 1.2), but
-    /// some services leave the language of other texts out.
+    /// Returns the rank of the text's language: 0 for the reader's language, 1 for English, 2 for no language, 3 for other
+    /// languages. A text without a language is in English (CAP 1.2), but some services leave the language of other texts out.
     func languageRank(for reader: String?) -> Int {
         guard let language = language?.lowercased(), !language.isEmpty else { return 2 }
         let primary = language.prefix { $0 != "-" && $0 != "_" }
@@ -122,14 +123,14 @@ extension CAPSeverity {
     package var rank: Int { (CAPSeverity.allCases.firstIndex(of: self) ?? 0) + 1 }
 }
 
-// Warnings whose areas cannot be compared with a place.
+// The next members are about warnings whose areas cannot be compared with a place.
 
 extension AlertMessage {
     /// The areas of a warning that cannot be compared with a place: all areas, or some areas.
     package enum Unplaced: Sendable, Equatable { case all, some }
 
     /// Returns which areas of a relevant warning cannot be compared with a place. `nil` if all areas can be compared, or if another
-    /// area contains the place, because in this case the warning is shown.
+    /// area contains the place, because a warning in an area with the place is shown.
     ///
     /// Unreadable shapes and too many corners are not included, because they are reported with separate sentences.
     ///
@@ -166,7 +167,7 @@ extension AlertMessage {
     /// A message with another identifier is newer, unless the known message refers to it. A message from the future came from a
     /// wrong clock, and is not compared.
     package func isOlderVersion(of known: AlertMessage, now: Date) -> Bool {
-        // Services round their times.
+        // A difference of one second is ignored, because services round their times.
         let isOlder = sent + 1 < known.sent && known.sent <= now
         return isOlder && (identifier == known.identifier || known.references.contains(identifier))
     }
@@ -192,7 +193,7 @@ extension AlertMessage {
         }
     }
 
-    /// Returns the infos at a place. Each hazard of one severity and time has one language.
+    /// Returns the infos at a place. For each hazard of one severity and time, infos in only one language are returned.
     func infos(at place: Coordinates?, language: String?) -> [AlertInfo] {
         let meant = Self.classified(infos.filter { info in place.map { info.contains($0) ?? true } ?? true })
         let translations = Dictionary(grouping: meant) { TranslationKey($0, hazard: $0.hazard) }
@@ -217,8 +218,8 @@ extension AlertMessage {
 }
 
 extension AlertInfo {
-    /// Returns whether the hazard and the severity are the same, and the times overlap or touch. An all-clear is not the same as its
-    /// warning.
+    /// Returns whether the hazard and the severity are the same, and the times overlap or touch. An all-clear is not the same as
+    /// the warning that it ends.
     func isSameHazard(as other: AlertInfo) -> Bool {
         hazard == other.hazard && severity == other.severity && noDanger == other.noDanger
             && from.timeIntervalSince(other.until) <= AlertEvent.touching

@@ -62,7 +62,8 @@ package enum AlertService: String, Sendable, CaseIterable, Codable {
             || RegionTable.europe.hasLand(of: .germany, within: borderKilometres, of: place)
     }
 
-    /// Kilometres from the outlines of a country within which a place may be in the country. Kehl is 4.2 km outside.
+    /// The number of kilometres outside of a country's outlines up to which a place may be in the country. The town Kehl is 4.2 km
+    /// outside.
     private static let borderKilometres = 10.0
 
     /// Returns the requests for one place. For MeteoAlarm, one feed is requested for each country whose regions contain the place.
@@ -283,7 +284,7 @@ package enum AlertService: String, Sendable, CaseIterable, Codable {
         return AlertMessage(identifier: identifier, sent: AnswerTime.date(alert["effective"]) ?? from, infos: infos)
     }
 
-    /// Returns the outer rings of a GeoJSON geometry. Holes count as inside, because warnings are not drawn with holes around towns.
+    /// Returns the outer rings of a GeoJSON geometry. Holes are ignored, because warnings are not drawn with holes around towns.
     private static func areas(_ geometry: JSONValue?, _ name: String?) -> [AlertArea] {
         let coordinates = geometry?["coordinates"]?.elements ?? []
         let polygons: [JSONValue] =
@@ -303,7 +304,7 @@ package enum AlertService: String, Sendable, CaseIterable, Codable {
             }
             return corners.count == ring.elements?.count && corners.count >= 3 ? corners : nil
         }
-        // A warning without a drawn area applies to the place of the request.
+        // A warning without a drawn area applies to the place that was requested.
         let isComplete = rings.count == polygons.count
         return [
             AlertArea(

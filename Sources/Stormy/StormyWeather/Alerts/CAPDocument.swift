@@ -46,7 +46,7 @@ package enum CAPDocument {
         message.hasTooManyInfos = elements.count > mostInfos ? true : nil
         message.earliestSent = span.lowerBound < span.upperBound ? span.lowerBound : nil
         message.hasNoOffset = hasLocalTimes(alert, offset) ? true : nil
-        // With a part of its areas, the warning would apply to other places.
+        // All areas are removed, because with only a part of its areas the warning would apply to other places.
         if left < 0 { message.removeAreas() }
         return message
     }
@@ -69,13 +69,13 @@ package enum CAPDocument {
         return ranked.sorted { ($1.rank, $0.number) < ($0.rank, $1.number) }.prefix(mostInfos).map(\.info)
     }
 
-    /// Hours between UTC and local times.
+    /// The maximum numbers of hours by which local times are behind and ahead of UTC.
     private static let (longestWest, longestEast) = (12.0, 14.0)
 
     /// Returns the offset for times without an offset: the first offset of another time in the document.
     ///
-    /// Services write the time of sending in UTC and the times of the hazard in local time without an offset. Therefore UTC in `sent` and
-    /// in `effective` is not the offset of other times.
+    /// Services write the time of sending in UTC and the times of the hazard in local time without an offset. For this reason, UTC
+    /// in `sent` and in `effective` is not the offset of other times.
     private static func utcOffset(of alert: AnswerXML) -> Int? {
         func offsets(_ elements: [AnswerXML], _ names: [String]) -> [Int] {
             elements.flatMap { element in names.compactMap { element[$0].flatMap { AnswerTime.utcOffset(of: $0.text) } } }
@@ -146,7 +146,7 @@ package enum CAPDocument {
             },
             awarenessTypes: parameters(info, "awareness_type"), categories: info.all("category").map(\.text),
             zones: zones,
-            // A part of the areas cannot show whether all areas are at sea.
+            // If there are too many areas, no area is used, because a part of the areas cannot show whether all areas are at sea.
             areaNames: areas.count > mostEvidence ? [] : areas.compactMap { $0["areaDesc"]?.text.singleLine(limit: 1000) },
             isUS: sender.hasSuffix("noaa.gov"))
     }
@@ -160,7 +160,8 @@ package enum CAPDocument {
         info.all("parameter").filter { $0["valueName"]?.text == name }.compactMap { $0["value"]?.text }
     }
 
-    /// - Parameter left: the number of corners that may be read. The value is negative afterwards if there are more.
+    /// - Parameter left: the number of corners that may be read. If the area has more corners, the value is negative after the
+    ///   call.
     private static func areas(_ info: AnswerXML, corners left: inout Int) -> [AlertArea] {
         var areas: [AlertArea] = []
         for element in info.all("area") { areas.append(area(element, corners: &left)) }

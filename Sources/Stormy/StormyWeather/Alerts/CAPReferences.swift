@@ -5,7 +5,8 @@ extension CAPDocument {
     /// A reference to a message.
     typealias Reference = (sender: String, identifier: String)
 
-    /// Returns the identifier of a message in the book. Two senders may use the same identifier, and the case of a sender does not count.
+    /// Returns the identifier of a message in the book. Two senders may use the same identifier, so the sender is part of the
+    /// identifier. Upper and lower case of a sender are not distinguished.
     static func name(_ sender: String, _ identifier: String) -> String {
         sender.isEmpty ? identifier : "\(sender.lowercased()),\(identifier)"
     }
@@ -13,7 +14,8 @@ extension CAPDocument {
     /// Reads identifiers without senders, for a service whose identifiers are globally unique.
     static func references(_ text: String) -> [String] { references(text, of: "").map(\.identifier) }
 
-    /// Reads triples of sender, identifier and time. The parts of a triple are separated by commas, and triples by blanks.
+    /// Reads triples of sender, identifier and time. The parts of a triple are separated by commas. Triples are separated by
+    /// blanks.
     ///
     /// Other forms are also read, because a cancellation without its references would cancel nothing: senders with blanks, blanks after
     /// commas, commas between triples, and triples without a time or a sender.

@@ -23,7 +23,8 @@ package enum DataTime {
         return time.timeIntervalSince(last) > rounding
     }
 
-    /// Returns the time that is stored for the next comparison. A time that is earlier, or in the future, changes nothing.
+    /// Returns the time that is stored for the next comparison. An earlier time, or a time in the future, does not replace the
+    /// stored time.
     package static func latest(_ time: Date?, _ last: Date?, now: Date) -> Date? {
         guard let time = plausible(time, now) else { return last }
         return max(time, plausible(last, now) ?? time)

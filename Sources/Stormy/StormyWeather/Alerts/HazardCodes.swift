@@ -13,7 +13,7 @@ enum HazardCodes {
         return (1...223).contains(number) && !unspecificOasisTerms.contains(number) ? .other : nil
     }
 
-    /// Meteorological issue, weather.
+    /// The numbers of the terms "meteorological issue" and "weather", which do not show a kind.
     private static let unspecificOasisTerms: Set<Int> = [128, 216]
 
     private static let oasisTerms: [AlertHazard: Set<Int>] = [

@@ -15,10 +15,10 @@ struct HazardEnd: Equatable {
 
     /// - Parameters:
     ///   - ends: the end of the event.
-    ///   - expires: the end of the message. Most services end the message with the event. A message that expires before the hazard begins
-    ///     gives no end of the hazard.
-    ///   - sent: the time when the message was sent. The hazard is over if the message had expired by then. An assumed end is counted from
-    ///     this time if the hazard began before.
+    ///   - expires: the end of the message. Most services end the message with the event. If a message expires before the hazard
+    ///     begins, this time is not used as the end of the hazard.
+    ///   - sent: the time when the message was sent. If the message had expired when it was sent, the hazard is over. An assumed
+    ///     end is counted from this time if the hazard began before.
     ///   - eventCodes: VTEC codes such as "/O.NEW.KMFL.HU.W.1011.261128T1800Z-000000T0000Z/".
     init(from: Date, ends: Date?, expires: Date?, sent: Date? = nil, eventCodes: [String] = []) {
         if let ends {
@@ -28,7 +28,7 @@ struct HazardEnd: Equatable {
             isOpen = !isOver && (expires <= from || eventCodes.contains { $0.contains("-000000T0000Z") })
             until = isOpen ? max(from, expires).addingTimeInterval(Self.assumedDuration) : expires
         } else {
-            // CAP 1.2 does not require `expires`.
+            // CAP 1.2 does not require `expires`, so the end may be unknown.
             (until, isOpen) = (max(from, sent ?? from).addingTimeInterval(Self.assumedDuration), true)
         }
     }

@@ -15,7 +15,8 @@ extension HazardWords {
     /// Returns the kind of a hazard that is named in addition to a word for the sea: "Flash Flood Warning and Small Craft Advisory". `nil`
     /// if the name is only for the sea.
     ///
-    /// Wind is also a hazard of the sea, so it counts only for land that is named, or as a tropical cyclone or tornado.
+    /// Wind is also a hazard of the sea. For this reason, wind counts only if the name also contains land, a tropical cyclone or a
+    /// tornado.
     static func landHazard(in name: Name) -> AlertHazard? {
         let dry = parts(of: name.text, eventMarks).map { Name($0) }.filter { !marine.isIn($0) }
         let hasLand = dry.contains { landWords.isIn($0) }

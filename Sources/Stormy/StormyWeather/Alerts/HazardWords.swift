@@ -33,7 +33,7 @@ enum HazardWords {
         let text: String
         let words: Set<String>
         private let bytes: [UInt8]
-        /// The first bytes of all parts that `bytes` may contain. They exclude most parts quickly.
+        /// The first bytes of all parts that `bytes` may contain. This set excludes most parts quickly.
         private let beginnings: Set<[UInt8]>
 
         init(_ name: some StringProtocol) {
@@ -97,7 +97,8 @@ enum HazardWords {
         return compound(in: name) ?? (others + storms + [lights]).first { $0.isIn(name) }?.hazard
     }
 
-    /// Returns the kind of a compound. The rest of the name decides if it names a storm, as in "Hurricane and storm surge".
+    /// Returns the kind of a name that contains a compound such as "storm surge". If the rest of the name contains a storm, as in
+    /// "Hurricane and storm surge", the rest determines the kind.
     private static func compound(in name: Name) -> AlertHazard? {
         guard let compound = compounds.first(where: { $0.isIn(name) }) else { return nil }
         let kinds: [Words]
@@ -126,7 +127,7 @@ enum HazardWords {
             预警, 預警, 注意報, 경보, 주의보
             """)
 
-    /// Names that contain a word of another kind. The first one has priority.
+    /// Names that contain a word of another kind. If several names match, the first name in the list is used.
     private static let compounds = [
         Words(
             .space, "",
@@ -188,7 +189,7 @@ enum HazardWords {
                 """),
     ]
 
-    /// Kinds that count. The first one has priority.
+    /// The words of the kinds that count. If several kinds match, the first kind in the list is used.
     private static let storms = [
         Words(
             .thunderstorm,
@@ -282,7 +283,7 @@ enum HazardWords {
     /// Words for the light in the sky, which are also names of towns.
     private static let lights = Words(.space, "aurora auroras", parts: "aurora borealis, aurora australis")
 
-    /// Kinds that do not count. The first one has priority.
+    /// The words of the kinds that do not count. If several kinds match, the first kind in the list is used.
     private static let others = [
         Words(
             .heat,

@@ -11,7 +11,8 @@ package struct MeteoAlarmFeed: Sendable, Equatable {
 
     /// The maximum size of a feed in bytes. A large real feed has 9 MB.
     package static let maximumBytes = 16 * 1024 * 1024
-    /// The maximum number of corners of all areas of one feed. Entries after that count as entries without an area.
+    /// The maximum number of corners of all areas of one feed. If a feed has more corners, the areas of the remaining entries are
+    /// not used.
     private static let mostCorners = 1_000_000
 
     private static let origin = "https://feeds.meteoalarm.org"
@@ -33,9 +34,10 @@ package struct MeteoAlarmFeed: Sendable, Equatable {
 
     /// A warning of the feed.
     private struct Document: Sendable, Equatable {
-        /// The address of the document. `nil` if no address of its entries can be used.
+        /// The address of the document. `nil` if the document's entries have no usable address.
         var address: String?
-        /// The time when the document was written, as text and as an instant. The newest of its entries counts.
+        /// The time when the document was written, as text and as an instant. The time is the time of the newest entry of the
+        /// document.
         var updated: String?
         var date: Date
         var areas: [AlertArea] = []

@@ -87,7 +87,7 @@ package struct ForecastPicture {
 
     private var grid: [PictureShape] {
         var shapes = [line([(Self.left, Self.bottom), (Self.right, Self.bottom)], .grid, width: 1)]
-        // Every third hour is labelled, or fewer hours if the picture shows many.
+        // Every third hour is labelled, or fewer hours if the picture shows many hours.
         let each = max(3, (plotted.hours.count / 24) * 3)
         for (index, hour) in plotted.hours.enumerated() where index % each == 0 {
             shapes.append(line([(x(index), Self.top), (x(index), Self.bottom)], .grid, width: 1))

@@ -31,7 +31,7 @@ package struct PlottedHours: Sendable {
         (self.timeZone, self.locale, self.units, gustsLimit) = (timeZone, locale, units, rule.gustsKMH)
         let first = Date(timeIntervalSince1970: (now.timeIntervalSince1970 / 3600).rounded(.down) * 3600)
         let known = Dictionary(forecast.hours.map { ($0.start, $0) }) { first, _ in first }
-        // The hours of some services begin at half past.
+        // The hours of some services begin at half past the full hour.
         let offset = forecast.hours.first.map { $0.start.timeIntervalSince1970.truncatingRemainder(dividingBy: 3600) } ?? 0
         func isIn(_ reasons: [StormReason]?, _ start: Date) -> Bool {
             reasons?.contains { $0.from < start + 3600 && start < $0.until } ?? false

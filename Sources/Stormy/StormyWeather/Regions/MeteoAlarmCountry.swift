@@ -12,8 +12,8 @@ package enum MeteoAlarmCountry: String, Sendable, CaseIterable {
 
     package var slug: String { rawValue }
 
-    /// The name of the feed in the store, for example "meteoalarm/france". Each feed is stored separately, because its time and its
-    /// missing warnings differ.
+    /// The name of the feed in the store, for example "meteoalarm/france". Each feed is stored separately, because each feed has a
+    /// separate time and separate missing warnings.
     package var key: String { AlertService.meteoAlarm.rawValue + "/" + slug }
 
     /// Creates the country with a ``key``. Returns `nil` if no country has this key.
@@ -76,8 +76,8 @@ package enum MeteoAlarmCountry: String, Sendable, CaseIterable {
     package static let withoutOutlines: [MeteoAlarmCountry] = [.switzerland, .ukraine, .unitedKingdom]
 
     /// A coarse frame of a country without outlines: latitude and longitude of its corners. Inside the frame, a place that no outline
-    /// contains is a place of the country. The frame is therefore exact only against countries without outlines and on the coasts of
-    /// others. Switzerland's frame contains Liechtenstein, which the Swiss service warns too.
+    /// contains is a place of the country. For this reason, the frame is exact only at borders to countries without outlines, and
+    /// on the coasts of other countries. Switzerland's frame contains Liechtenstein, which the Swiss service warns too.
     private var frame: [(Double, Double)] {
         switch self {
         case .switzerland: [(45.7, 5.9), (45.7, 10.6), (47.9, 10.6), (47.9, 5.9)]
@@ -103,7 +103,8 @@ package enum MeteoAlarmCountry: String, Sendable, CaseIterable {
         }
     }
 
-    /// Returns the country without outlines at a place. `nil` if the place is elsewhere, or if an outline contains the place.
+    /// Returns the country without outlines at a place. `nil` if the place is in another country, or if an outline contains the
+    /// place.
     static func withoutOutline(at place: Coordinates, in table: RegionTable) -> MeteoAlarmCountry? {
         guard let country = withoutOutlines.first(where: { $0.isInFrame(place) }) else { return nil }
         let container = table.container(of: place)

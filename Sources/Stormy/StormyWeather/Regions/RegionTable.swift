@@ -68,7 +68,7 @@ package struct RegionTable: Sendable {
     /// The types of codes that the table has.
     private let types: Set<String>
 
-    /// Reads a table and checks every corner. Cost: proportional to the number of bytes.
+    /// Reads a table and checks every corner. The time is proportional to the number of bytes.
     ///
     /// - Throws: ``RegionTableError``
     package init(_ bytes: [UInt8]) throws(RegionTableError) {
@@ -140,8 +140,8 @@ package struct RegionTable: Sendable {
     // MARK: Places
 
     /// Returns the land regions of a place: all regions within ``inside`` kilometres, or else the nearest region within ``nearby``
-    /// kilometres. Empty if no land region is within this distance. Cost: proportional to the number of corners of the regions
-    /// whose frames are near the place.
+    /// kilometres. Empty if no land region is within this distance. The time is proportional to the number of corners of the
+    /// regions whose frames are near the place.
     package func landRegions(at place: Coordinates) -> [WarningRegion] {
         let near = distances(from: place, limit: Self.nearby) { !$0.isSea }
         let inside = near.filter { $0.kilometres <= Self.inside }
@@ -188,7 +188,7 @@ package struct RegionTable: Sendable {
 /// A ring of a region.
 struct RingNumber: Equatable {
     let polygon: Int
-    /// 0 for the outer ring, and more for a hole.
+    /// The number of the ring in its polygon: 0 for the outer ring, and higher for a hole.
     let ring: Int
 }
 
@@ -256,7 +256,7 @@ private struct LocalMap {
     }
 
     private mutating func addEdge(_ one: (x: Double, y: Double), _ other: (x: Double, y: Double)) {
-        // Crossings of the ray to the east.
+        // The place is inside if the ray to the east crosses the ring an odd number of times.
         if (one.y > 0) != (other.y > 0), one.x - one.y * (other.x - one.x) / (other.y - one.y) > 0 { isInRing.toggle() }
         let (wide, high) = (other.x - one.x, other.y - one.y)
         let length = wide * wide + high * high

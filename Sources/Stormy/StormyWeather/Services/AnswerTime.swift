@@ -10,13 +10,13 @@ enum AnswerTime {
     ///
     /// - Parameter utcOffset: the offset of times without a zone, in seconds. `nil` if such times cannot be converted.
     static func date(_ value: JSONValue?, utcOffset: Int? = nil) -> Date? {
-        // Unix times are GMT. The service's offset is only for the names of days, and is not added.
+        // Unix times are GMT. The service's offset is not added, because it is only for the names of days.
         if let seconds = value?.finite { return instant(seconds) }
         return value?.text.flatMap { date($0, utcOffset: utcOffset) }
     }
 
-    /// Source of the rule: RFC 3339, 5.6. A lower-case "t" or a blank is also allowed, and ISO 8601 without seconds or without the offset's
-    /// minutes.
+    /// Parses a time of RFC 3339, 5.6. Also allowed are a lower-case "t" or a blank in the place of "T", and ISO 8601 times without
+    /// seconds or without the offset's minutes.
     static func date(_ text: String, utcOffset: Int? = nil) -> Date? {
         let halves = halves(text)
         guard halves.count == 2, let (clock, zone) = clockAndZone(halves[1], utcOffset) else { return nil }

@@ -6,8 +6,8 @@ struct JSONValue {
     private let document: JSONDocument
     private let index: Int
 
-    /// `nil` if the text is not JSON, or if a number in it is too large for a `Double`. Cost: 12 ms per MB, and afterwards only for values
-    /// that are read.
+    /// `nil` if the text is not JSON, or if a number in it is too large for a `Double`. Parsing takes 12 ms per MB. After that,
+    /// only the values that are read take time.
     init?(_ text: some Collection<UInt8>) {
         guard let document = JSONDocument(text) else { return nil }
         self.init(document, 0)
@@ -15,8 +15,8 @@ struct JSONValue {
 
     private init(_ document: JSONDocument, _ index: Int) { (self.document, self.index) = (document, index) }
 
-    /// Returns the value of a key. If a key occurs twice, the last value is returned. Cost: the keys of this object, without the content of
-    /// their values.
+    /// Returns the value of a key. If a key occurs twice, the last value is returned. The search compares the keys of this object,
+    /// and does not read the content of their values.
     subscript(key: String) -> JSONValue? {
         guard isObject else { return nil }
         var found: Int?

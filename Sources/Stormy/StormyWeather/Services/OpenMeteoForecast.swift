@@ -27,7 +27,7 @@ extension OpenMeteo {
         let columns = Columns(hourly: hourly, units: answer["hourly_units"])
         let starts = times.indices.map { AnswerTime.date(times[$0], utcOffset: localOffset) }
         let window = now.map { Forecast.keptSpan(around: $0) }
-        // If all hours are of another time, they are kept for the error message.
+        // If no hour is near the present time, all hours are kept, because the error message contains their time.
         let isOfThisTime = window.map { window in starts.contains { $0.map(window.contains) ?? false } } ?? false
         var hours: [Date: ForecastHour] = [:]
         var values = StormValues()
@@ -45,7 +45,7 @@ extension OpenMeteo {
 }
 
 extension ForecastHour {
-    /// `true` if the hour has a main value. The other values only supplement these.
+    /// `true` if the hour has a main value. The other values only supplement the main values.
     fileprivate var hasValue: Bool {
         weatherCode != nil || precipitationMM != nil || gustsKMH != nil || temperatureC != nil
     }

@@ -5,7 +5,7 @@ package enum ServiceAnswer {
     /// The maximum size of a response in bytes. A usual response has about 10 KiB. A response of MET Norway has 100 KiB.
     package static let maximumBytes = 4 * 1024 * 1024
 
-    /// Returns the JSON of a successful response. Throws the reason if there is none.
+    /// Returns the JSON of a successful response. Throws the reason if the response was not successful, or is not JSON.
     static func json(_ data: Data, status: Int) throws(WeatherError) -> JSONValue {
         guard data.count <= maximumBytes else { throw .tooLarge(bytes: data.count) }
         let body = trimmed(data)

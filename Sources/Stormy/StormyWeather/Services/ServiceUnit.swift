@@ -1,8 +1,8 @@
 /// Converts values of a service to Stormy's units. The result is `nil` if the value is not a number, if its unit is unknown, or if
 /// the value is impossible.
 ///
-/// The limits are slightly above the measured records (401 mm in an hour, gusts of 408 km/h, -89 and 57 °C). Higher values come
-/// from a broken model, or are fill values such as 9999.
+/// The limits are slightly above the measured records (401 mm in an hour, gusts of 408 km/h, -89 and 57 °C). Values outside these
+/// limits come from a broken model, or are fill values such as 9999.
 enum ServiceUnit {
     /// - Parameter unit: `nil` if the value has the requested unit.
     static func kilometresPerHour(_ value: Double?, _ unit: String?) -> Double? {

@@ -47,7 +47,7 @@ package protocol WeatherService: Sendable {
 struct ServiceAddress: Sendable, Equatable {
     /// The scheme and host, for example "https://api.example.org".
     let origin: String
-    /// An address that replaces the origin, for tests and mirrors. A path in it becomes a prefix.
+    /// An address that replaces the origin, for tests and mirrors. If this address has a path, the path becomes a prefix.
     let replacement: String?
 
     init(_ origin: String, replacement: String? = nil) {
@@ -70,7 +70,7 @@ struct ServiceAddress: Sendable, Equatable {
 }
 
 extension Forecast {
-    /// Returns whether the forecast is so old that the service should have a newer one.
+    /// Returns whether the forecast is so old that the service should have a newer forecast.
     package func isOld(for service: some WeatherService, now: Date) -> Bool {
         guard let issuedAt, let longest = service.longestAge else { return false }
         return now.timeIntervalSince(issuedAt) > longest
