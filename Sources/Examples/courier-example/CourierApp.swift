@@ -1,5 +1,5 @@
-// A download manager like those on iOS. The app begins transfers, exits, and is launched when the transfers are complete. The session's
-// delegate writes every event to a log, and the tests of background sessions read that log.
+// A download manager like apps on iOS. The app begins transfers, exits, and is launched when the transfers are complete. The
+// session's delegate writes every event to a log, and the tests of background sessions read that log.
 import BackgroundCommands
 import BackgroundScenes
 import Foundation
@@ -36,7 +36,8 @@ func beginLate() {
     }
 }
 
-/// Logs whether the app was started before, according to `UserDefaults.standard`, and how often, according to an app group's suite.
+/// Logs whether the app was started before (from `UserDefaults.standard`), and how often it was started (from an app group's
+/// suite).
 func logStart() {
     let defaults = UserDefaults.standard
     let suite = UserDefaults(suiteName: "group.courier")
@@ -70,9 +71,9 @@ enum CourierMain {
         CourierApp.main()
     }
 
-    /// Runs a session with a delegate instead of a scene. The session is made before anything else.
+    /// Runs a session with a delegate instead of a scene. The session is created before all other work.
     ///
-    /// Applies to launches only: a launch has no arguments, and commands make their own session.
+    /// This function is only for launches by the agent, which have no arguments. Commands create their own session.
     private static func runWithSessionDelegate() {
         guard CommandLine.arguments.count == 1 else { return }
         let session = URLSession(

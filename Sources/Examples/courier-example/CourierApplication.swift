@@ -1,7 +1,7 @@
 import BackgroundScenes
 import Foundation
 
-/// An application delegate that makes its session when it receives events of the session.
+/// An application delegate that creates its session when it receives events of this session.
 final class CourierApplication: BackgroundSessionApplicationDelegate {
     func applicationDidFinishLaunching() {
         log("launched")

@@ -49,7 +49,8 @@ struct CourierCommands {
         }
     }
 
-    /// Begins a download of each address, and waits until all are complete. An address that is given twice makes two tasks.
+    /// Begins a download of each address, and waits until all downloads are complete. An address that is given twice makes two
+    /// tasks.
     private func begin(_ words: [String]) async {
         let session = session
         let tasks = words.dropFirst().compactMap(URL.init(string:)).map { session.downloadTask(with: $0) }

@@ -4,7 +4,7 @@ import Foundation
 /// An application delegate that begins uploads without waiting for them.
 final class CourierUploads: ApplicationDelegate {
     func applicationDidFinishLaunching() {
-        // A method of an actor does not run on the main thread either.
+        // The task is detached, because methods of an actor also do not run on the main thread.
         Task.detached { for _ in 0..<2 { Self.begin() } }
     }
 
@@ -27,7 +27,7 @@ final class CourierUploads: ApplicationDelegate {
             return
         }
         let configuration = URLSessionConfiguration.background(withIdentifier: "courier")
-        // With launch events, each launch would begin more uploads.
+        // Launch events are off, because each launch would begin more uploads.
         configuration.sessionSendsLaunchEvents = false
         var put = URLRequest(url: url)
         put.httpMethod = "PUT"

@@ -12,7 +12,7 @@ func scheduleBackgroundSync() {
     let request = BGProcessingTaskRequest(identifier: identifier)
     request.requiresNetworkConnectivity = true
     request.requiresExternalPower = true
-    // Not before three in the morning.
+    // The task runs at three in the morning or later.
     request.earliestBeginDate = Calendar.current.nextDate(
         after: Date(), matching: DateComponents(hour: 3), matchingPolicy: .nextTime)
     do {
@@ -43,6 +43,6 @@ BGTaskScheduler.shared.register(forTaskWithIdentifier: identifier, using: .main)
 }
 BGTaskScheduler.shared.run()
 
-// This line is reached only if the user started the app; a launch by the agent does not return from `run()`.
+// This line is reached only if the user started the app. If the agent launched the app, `run()` does not return.
 scheduleBackgroundSync()
 print("\(Synchronizer().height) blocks are here; the next sync is scheduled")

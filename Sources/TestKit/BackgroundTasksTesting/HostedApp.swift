@@ -64,7 +64,8 @@ final class HostedApp: VirtualProgram {
         guard let runtime = state.withLock({ $0.runtime }) else { return process.exit(.exited(74)) }
         let launch = process.launch
         let context = LaunchContext(id: launch, runtime: runtime, identity: process.identity) { [self] code in
-            // The agent is notified of the end before the launch counts as over, so that time does not pass in between.
+            // The agent is notified of the end before the launch counts as over. So virtual time does not pass before the agent has
+            // handled the end.
             runtime.processEnded(launch: launch)
             process.exit(.exited(code))
             ended(launch)
@@ -127,7 +128,8 @@ final class ChangeCounter: Sendable {
         for waiter in waiters { waiter.yield() }
     }
 
-    /// Returns when something changed after `count` was read. `false` if nothing changed within this real time.
+    /// Returns when something changed after `count` was read. Returns `false` if no change occurred within the real time
+    /// `patience`.
     func wait(after known: Int, atMost patience: Duration) async -> Bool {
         let (changes, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
         let number = state.withLock { state in
@@ -137,8 +139,8 @@ final class ChangeCounter: Sendable {
             return state.next
         }
         defer { state.withLock { _ = $0.waiters.removeValue(forKey: number) } }
-        // The wait has short steps. Each step waits for the tasks and queue blocks that were ready before it. If other tests use all
-        // threads, the awaited work cannot run either, and that time does not count.
+        // The wait has short steps. Each step waits for the tasks and queue blocks that were ready before it. If other tests use
+        // all threads, the awaited work also cannot run, and this time does not count.
         let alarm = Task {
             for _ in 0..<max(1, Int(patience / Self.step)) {
                 do { try await Task.sleep(for: Self.step) } catch { return }

@@ -9,10 +9,10 @@ final class HostedExecutor: TaskExecutor {
     private let jobs = Mutex(0)
     private let whenIdle: @Sendable () -> Void
 
-    /// - Parameter whenIdle: Called each time when no task runs any more.
+    /// - Parameter whenIdle: Called each time when the last running task has ended.
     init(whenIdle: @escaping @Sendable () -> Void) {
         self.whenIdle = whenIdle
-        // A task does not keep its executor alive, and may outlive its test.
+        // The executor is retained permanently, because a task does not keep its executor alive and may outlive its test.
         _ = Unmanaged.passRetained(self)
     }
 

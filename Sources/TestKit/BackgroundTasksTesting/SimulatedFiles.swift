@@ -7,7 +7,7 @@ final class SimulatedFiles: Sendable {
     private struct State {
         var isFull = false
         var fault: FileCalls.Fault?
-        /// The number of faults so far. The end of an earlier fault is ignored.
+        /// The number of faults so far. It identifies a fault, because the end of an earlier fault must not end a later fault.
         var number = 0
     }
 

@@ -71,7 +71,7 @@ package final class SimulatedHost {
     deinit { try? FileManager.default.removeItem(at: folder) }
 
     package func log(_ text: String) {
-        // Enough for one failure. A simulated year must not fill the memory.
+        // The number of notes is enough to explain a failure. It is limited, because a simulated year must not fill the memory.
         if transcript.count >= 20_000 { transcript.removeFirst(10_000) }
         let line = clock.date.formatted(.iso8601) + " " + text
         if isLoud { StandardError.write(line + "\n") }
@@ -155,7 +155,7 @@ package final class SimulatedHost {
 
     private var isNewerInUse = false
 
-    /// Makes the agent's commits fail with a passing error; `nil` ends that.
+    /// Makes the agent's commits fail with a temporary error. With `nil`, commits succeed again.
     package func troubleLedger(_ trouble: StoreError?) {
         ledgerTrouble = trouble
         agentView?.setTrouble(trouble)
@@ -205,7 +205,7 @@ package final class SimulatedHost {
     /// Sends an event to the agent, if one is running.
     package func send(_ event: AgentEvent) { agent?.receive(event) }
 
-    /// Runs `body` for the agent. An error of a dead agent counts as its death.
+    /// Runs `body` for the agent. If `body` kills the agent, the error is treated as the death of the agent.
     private func guarded(_ body: () throws(StoreError) -> Void) throws {
         do throws(StoreError) {
             try body()
@@ -213,7 +213,7 @@ package final class SimulatedHost {
         } catch {
             guard !life.isAlive || error.isPassing else { throw error }
             if life.isAlive {
-                // The real process also retries. Its parts keep their state, and events are handled again.
+                // The simulated agent retries like a real process: its parts keep their state, and events are handled again.
                 let pause = setback.count(now: clock.awake)
                 log("the agent cannot write, and tries again after \(pause) s: \(error)")
                 clock.schedule(after: pause) {}
@@ -227,7 +227,7 @@ package final class SimulatedHost {
 
     // MARK: Running
 
-    /// Runs until nothing more happens at this moment.
+    /// Handles all events and timers that are due now. Virtual time does not pass.
     package func run() throws {
         for _ in 0..<10_000 {
             if clock.fire() { continue }
@@ -263,32 +263,32 @@ package final class SimulatedHost {
         log("the agent leaves")
         let madeWay = agent?.lifetime == .finished(.superseded)
         discardAgent()
-        // The real process also restarts, with the newly installed program.
+        // The agent starts again, like a real process that restarts with the newly installed program.
         if madeWay { try startAgent() }
     }
 
     private func startIfNeeded() throws {
         guard agent == nil else { return }
-        // A timer that has elapsed is consumed even if no agent can start.
+        // The timer is checked first, because an elapsed timer is consumed even if no agent can start.
         let hasElapsed = userManager?.elapses(at: clock.date) ?? false
         guard startsAgents, !isNewerInUse, hasElapsed || seenCommits != ledger.commitCount else { return }
         seenCommits = ledger.commitCount
         if try hasElapsed || ledger.read({ try $0.hasUnfinishedWork() }) { try startAgent() }
     }
 
-    /// The waking seconds until the next event; `nil` if no event comes by time alone.
+    /// The waking seconds until the next event; `nil` if time alone causes no event.
     package var untilNextEvent: Double? {
-        // An agent that waits for its ledger has a timer for that, and handles nothing else.
+        // An agent that waits for its ledger has a timer for the next try, and does not handle other events.
         let wake = (setback.until > clock.awake ? nil : host?.wake).map { max(0, $0.timeIntervalSince(clock.date)) }
         let activation = agent == nil ? userManager?.instant.map { max(0, $0.timeIntervalSince(clock.date)) } : nil
         return [wake, activation, clock.untilNextTimer].compactMap { $0 }.min()
     }
 
-    /// Lets a number of seconds pass, and stops at each moment at which something happens.
+    /// Lets a number of seconds pass, and handles the events of each moment.
     package func pass(_ seconds: Double, until isEnough: () throws -> Bool = { false }) throws {
         try run()
         let end = clock.awake + seconds
-        // A moment every four seconds is much. More moments mean that some code polls without a pause.
+        // The limit allows one moment every four seconds. More moments mean that some code polls without a pause.
         var moments = 10_000 + Int(min(seconds, 1e9) / 4)
         while try !isEnough() {
             let left = end - clock.awake
@@ -299,7 +299,7 @@ package final class SimulatedHost {
         }
     }
 
-    /// Continues to the next moment at which something happens, or by at most `seconds`.
+    /// Continues to the next moment with an event, or by at most `seconds`.
     package func step(atMost seconds: Double) throws {
         moments += 1
         if let wake = host?.wake ?? userManager?.instant, wake > clock.date, setback.until <= clock.awake,
@@ -352,7 +352,7 @@ package final class SimulatedHost {
         _ = processes.drainEnds()
     }
 
-    /// Ends the process of a launch, as if by itself.
+    /// Ends the process of a launch, as if the process exited by itself.
     package func endProcess(of launch: Int64) { processes.process(of: launch)?.exit() }
 
     /// Kills a process of the app.
@@ -369,7 +369,7 @@ package final class SimulatedHost {
         try run()
     }
 
-    /// Simulates closing the lid. The wall clock continues, and nothing else runs; connections break.
+    /// Simulates closing the lid. The wall clock continues, but no code runs, and connections break.
     package func suspend(_ seconds: Double) throws {
         log("the host sleeps for \(Int(seconds)) s")
         clock.sleep(seconds)

@@ -67,9 +67,9 @@ extension TestDriver {
         case virtualClock
         /// The real clock. The app calls `Date()`, as in `Date(timeIntervalSinceNow: 6 * 3600)`.
         ///
-        /// A date that is six hours ahead of the real clock when the app submits it means six hours ahead of the virtual clock. The real
-        /// time between the two calls is lost, so a test needs a tolerance for comparisons. Dates of ``TestDriver/clock`` cannot be used in
-        /// such a test; reports of the driver contain times of the virtual clock.
+        /// A date that is six hours ahead of the real clock when the app submits it means six hours ahead of the virtual clock.
+        /// Real time passes between the app's call of `Date()` and the submission, so a test needs a tolerance for comparisons.
+        /// Dates of ``TestDriver/clock`` cannot be used in such a test; reports of the driver contain times of the virtual clock.
         case realClock
     }
 }

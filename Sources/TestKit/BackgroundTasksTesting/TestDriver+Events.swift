@@ -33,13 +33,13 @@ extension TestDriver {
         return try await finish(launch)
     }
 
-    /// Stops a running launch for a reason: the driver brings the reason about and lets virtual time pass until the launch has ended.
+    /// Stops a running launch for a reason. The driver causes the reason, and lets virtual time pass until the launch has ended.
     ///
     /// - `.expired`: the time limit of the launch ends.
     /// - `.simulated`: a command ends the launch.
     /// - `.quit`: the agent is stopped.
-    /// - `.conditionLost`: network and external power are lost until ``setConditions(_:)`` restores them. Only launches that require one of
-    ///   them are stopped.
+    /// - `.conditionLost`: network and external power are lost until ``setConditions(_:)`` restores them. Only launches that
+    ///   require a network or external power are stopped.
     /// - `.cancelled`: the user presses Cancel.
     /// - `.noProgress`: the launch makes no progress for too long.
     ///
@@ -110,8 +110,8 @@ extension TestDriver {
 
     // MARK: The agent
 
-    /// Kills the agent with SIGKILL. Nothing is launched, transferred or shown until another agent starts: at the next commit of the app,
-    /// or by ``startAgent()``.
+    /// Kills the agent with SIGKILL. There are no launches, transfers or notifications until another agent starts. Another agent
+    /// starts at the next commit of the app, or by ``startAgent()``.
     public func killAgent() { machine.killAgent() }
 
     /// Starts an agent, like the next login.
@@ -155,7 +155,7 @@ extension TestDriver {
         try await settle()
     }
 
-    /// Lets the host sleep. Its wall clock continues, and nothing else runs; connections break.
+    /// Lets the host sleep. The wall clock of the host continues, but no code runs, and connections break.
     ///
     /// - Throws: an error if events cause each other without end, so that virtual time cannot pass.
     public func suspend(for duration: Duration) async throws {
@@ -182,7 +182,7 @@ extension TestDriver {
         try await settle()
     }
 
-    /// Sets how long the driver waits, in real time, for handlers that await nothing virtual.
+    /// Sets how long the driver waits, in real time, for a handler that waits for something that virtual time cannot bring.
     public func setPatience(_ patience: Duration) { self.patience = patience }
 
     /// The log of the agent, line by line, for the message of a failed test.

@@ -24,8 +24,8 @@ import Synchronization
 /// Virtual time does not pass while an action of a scene computes. An action whose session delegate awaits transfers lets time pass. In
 /// unstructured tasks, on the main actor and on queues, the driver detects only awaited transfers and sleeps.
 ///
-/// Differs from a real launch: all launches share this process, so memory of the app outlives a launch. The code of a killed handler
-/// continues until it returns. The code is cancelled and has no effect on the ledger.
+/// In contrast to real launches, all launches share this process. So the app's variables keep their values after a launch. The code
+/// of a killed handler continues until it returns. The code is cancelled and has no effect on the ledger.
 public actor TestDriver {
     /// The wall clock and the waking seconds of the simulated host. A sleep on this clock ends when virtual time reaches its end.
     public nonisolated let clock: VirtualClock
@@ -38,8 +38,8 @@ public actor TestDriver {
     /// The launches when they begin, and again when they end.
     public nonisolated let launches: AsyncStream<LaunchReport>
 
-    /// The real time that the driver waits for a handler that does not end and awaits nothing virtual, before virtual time moves on. Time
-    /// in which other tests use all threads does not count.
+    /// The maximum real time that the driver waits for a handler that does not end and does not wait for virtual time. After this
+    /// time, virtual time passes. Time in which other tests use all threads does not count.
     public var patience: Duration = .seconds(20)
 
     /// The home of the simulated user.
@@ -53,7 +53,7 @@ public actor TestDriver {
     private var reportedOpen: [Int64] = []
     private var latestReported: Int64 = 0
     private var reportedCommits = -1
-    /// The latest launch that was returned to the test, or that the test did not wait for.
+    /// The number of the latest launch that the test knows: it was returned to the test, or the test did not wait for it.
     private var seenLaunch: Int64 = 0
     /// Work that did not end within the patience, and the number of changes at that time. The driver waits for the work again only after a
     /// change.
@@ -129,7 +129,7 @@ public actor TestDriver {
                 alarm: { seconds, action in
                     let number = clock.schedule(after: seconds) {
                         action()
-                        // The tasks that the alarm resumes run before time moves on.
+                        // Tasks that the alarm resumes run before virtual time passes.
                         changes.add()
                     }
                     return { clock.cancel(number) }
@@ -167,8 +167,8 @@ public actor TestDriver {
 
     // MARK: Time
 
-    /// Lets everything at this moment happen. Submitted requests are planned, due requests are launched, and handlers end or reach
-    /// something that only time can bring.
+    /// Handles all events of this moment. Submitted requests are planned, due requests are launched, and handlers end or reach
+    /// something that only virtual time can bring.
     ///
     /// - Throws: an error if events cause each other without end, so that virtual time cannot pass.
     public func settle() async throws {
@@ -187,14 +187,15 @@ public actor TestDriver {
 
     /// Work in progress that does not depend on virtual time.
     private enum Work: Hashable {
-        /// A launch or a command that awaits nothing.
+        /// A launch or a command that does not wait for virtual time.
         case process(Int64)
         /// Tasks that run or are queued.
         case tasks
     }
 
     private func busy() -> [Work] {
-        // A handler that has not returned can still set its expiration handler and complete its task, whatever it has begun.
+        // A handler that has not returned must not be interrupted by virtual time, because it can still set its expiration handler
+        // and complete its task.
         let haveReturned = runtime.part { HostedActivity() }.isEmpty
         var work = app.busy().filter { launch in
             !haveReturned || !clock.hasSleeper(launch: launch) && !network.isAsking(launch: launch)
@@ -223,7 +224,8 @@ public actor TestDriver {
     ///
     /// - Throws: an error if events cause each other without end, so that virtual time cannot pass.
     public func advance(by duration: Duration) async throws {
-        // A test that calls this in a loop waits for other tasks, which would get no turn on a single thread.
+        // A test may call this method in a loop to wait for another task. On a single thread, that task runs only if this method
+        // yields.
         await Task.yield()
         try await settle()
         let end = clock.awake + duration / .seconds(1)

@@ -12,7 +12,7 @@ public struct LaunchReport: Sendable, Equatable, Identifiable {
     public let kind: LaunchKind
     /// The identifier of the task, session or notification, depending on the kind.
     public let identifier: String
-    /// 1, or more if earlier launches of the request ended without a result.
+    /// The number of this attempt: 1, or more if earlier launches of the request ended without a result.
     public let generation: Int
     /// The reason for the launch, in words.
     public let reason: String
@@ -78,7 +78,8 @@ public struct TransferReport: Sendable, Equatable, Identifiable {
     public let bytesOnWire: Int64
     /// The number of attempts so far.
     public let attempts: Int
-    /// `true` if the end of the transfer is delivered to the app. Otherwise only a process that awaits the transfer receives its end.
+    /// `true` if the end of the transfer is delivered to the app. Otherwise only a process that awaits the transfer receives the
+    /// end.
     public let isHandedOver: Bool
     /// The course of the transfer in words: resumed or started over, and why.
     public let note: String?

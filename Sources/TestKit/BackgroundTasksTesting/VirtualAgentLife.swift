@@ -2,7 +2,7 @@ import BackgroundAgent
 import Foundation
 import Synchronization
 
-// Types that belong to one agent of a simulated host and end with it.
+// These types belong to one agent of a simulated host, and end with this agent.
 
 /// Hashes and syncs written data one second later, like the thread of a real agent.
 final class DiskFollower: Sendable {
@@ -48,7 +48,7 @@ struct AgentSetback {
     mutating func isOver() { (failures, until) = (0, 0) }
 }
 
-/// `true` in `isThere` while an agent is running.
+/// Whether an agent is running. Other threads can read `isThere`.
 final class AgentPresence: Sendable {
     let isThere = Mutex(false)
 }
@@ -60,7 +60,7 @@ final class AgentLife: Sendable {
     func end() { alive.withLock { $0 = false } }
 }
 
-/// Events from other threads for the agent, and an action that wakes the host.
+/// The queue of events from other threads for the agent, with an action that wakes the host.
 final class AgentInbox: Sendable {
     private let events = Mutex<[AgentEvent]>([])
     private let waker = Mutex<@Sendable () -> Void>({})

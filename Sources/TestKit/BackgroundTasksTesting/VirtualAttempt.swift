@@ -18,7 +18,7 @@ final class VirtualAttempt: @unchecked Sendable {  // because only the host's tu
     private var received: Int64 = 0
     private var redirects = 0
     private var lastProgress = -Double.infinity
-    /// The number of movements so far. A timer of an earlier movement is ignored.
+    /// The number of steps of this attempt so far. A timer of an earlier step is ignored.
     private var moment = 0
     private var isOver = false
     /// The time when enough of the response had arrived last. `trickle` counts the bytes since then.
@@ -65,7 +65,7 @@ final class VirtualAttempt: @unchecked Sendable {  // because only the host's tu
         post(.ended(id, WireEnd(head: head, failure: failure, bytesSent: sent, bytesReceived: received)))
     }
 
-    /// Ends the attempt of a dead agent. The app is not notified; the server sees a closed connection.
+    /// Ends the attempt of a dead agent. The app is not notified, and the server sees a closed connection.
     func forget() {
         guard !isOver else { return }
         isOver = true
@@ -152,7 +152,7 @@ final class VirtualAttempt: @unchecked Sendable {  // because only the host's tu
         }
     }
 
-    /// Returns whether the response is too slow. Like the real transport, the attempt treats too little data as no data.
+    /// Returns whether the response is too slow. Like the real transport, this attempt treats too little data as no data.
     private func isTrickling(_ seconds: Double) -> Bool {
         guard let lastActivity else { return false }
         return request.leastRate > 0 && network.clock.awake + seconds - lastActivity >= request.idleTimeout

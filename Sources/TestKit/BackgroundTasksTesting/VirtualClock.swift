@@ -22,7 +22,8 @@ public final class VirtualClock: Clock, Sendable {
     private struct Timer {
         let number: Int
         let due: Double
-        /// Set for a sleeping task: the number of its launch, or `.some(nil)` if the launch is unknown.
+        /// Set if the timer belongs to a sleeping task. The value is the number of the task's launch, or `.some(nil)` if the launch
+        /// is unknown.
         var sleeper: Int64??
         let action: @Sendable () -> Void
     }
@@ -60,8 +61,8 @@ public final class VirtualClock: Clock, Sendable {
     /// Sleeps until virtual time reaches the deadline.
     ///
     /// The driver treats a launch with a sleeping task as waiting for time, whatever else the launch does. For example, it does not wait
-    /// for real work that a handler races against a sleep. A sleep outside any known launch counts for every launch. In the test itself,
-    /// let time pass instead.
+    /// for real work that a handler races against a sleep. A sleep outside any known launch counts for every launch. In the test
+    /// itself, do not sleep but let time pass with the driver.
     ///
     /// - Throws: `CancellationError`.
     public func sleep(until deadline: Instant, tolerance: Duration? = nil) async throws {

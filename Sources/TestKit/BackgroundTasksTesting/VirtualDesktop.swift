@@ -47,7 +47,7 @@ public final class VirtualNotificationServer: Presenter {
     /// The reaction of the server to notifications.
     package enum Mood: Sendable, Equatable {
         case shows
-        /// No server has the name on the bus.
+        /// No notification server is running.
         case isGone
         case refuses
         /// Refuses this number of notifications because there were too many, and then shows them.
@@ -74,7 +74,7 @@ public final class VirtualNotificationServer: Presenter {
         var heldBack: [(Notice, replacing: UInt32?, server: String?)] = []
         /// The numbers of shown notifications that were not yet confirmed.
         var unanswered: [UInt32] = []
-        /// The number of earlier servers. Each one counts its notifications from one.
+        /// The number of earlier servers. Each server counts its notifications from one.
         var served = 0
         var server: String { "server \(served)" }
     }
@@ -85,7 +85,7 @@ public final class VirtualNotificationServer: Presenter {
 
     init(clock: VirtualClock) { self.clock = clock }
 
-    /// Connects the agent that receives the events. An earlier agent receives none any more.
+    /// Connects the agent that receives the events. An earlier agent receives no more events.
     func connect(_ tell: @escaping @Sendable (PresenterEvent) -> Void) {
         self.post.withLock { $0 = tell }
         let (server, isQuiet) = state.withLock { state -> (String?, Bool?) in
@@ -186,7 +186,7 @@ public final class VirtualNotificationServer: Presenter {
         send(.serverAppeared)
     }
 
-    /// Switches do-not-disturb on or off. As on Plasma, notifications that arrive while it is on are not drawn when it ends.
+    /// Switches do-not-disturb on or off. As on Plasma, notifications that arrive during do-not-disturb are not drawn when it ends.
     package func setDoNotDisturb(_ isOn: Bool) {
         state.withLock { $0.doNotDisturb = isOn }
         send(.doNotDisturb(isOn))
@@ -257,7 +257,7 @@ public final class VirtualNotificationServer: Presenter {
         clock.schedule(after: pause) { [self] in tell(stillTrue(answer)) }
     }
 
-    /// Returns a failure if the server has left the bus since, as the bus reports it.
+    /// Returns the response. If the server has left the bus since the call, returns the failure that the bus reports.
     private func stillTrue(_ answer: PresenterEvent) -> PresenterEvent {
         guard case .presented(let identifier, let number) = answer else { return answer }
         return state.withLock { state in

@@ -66,7 +66,7 @@ public final class VirtualNetwork: Sendable {
     /// Breaks every connection. New connections can be made.
     public func cutConnections() { for attempt in attempts { attempt.fail(.connectionLost, byServer: true) } }
 
-    /// Makes an origin unreachable until `comeBack(_:)`. Its connections break.
+    /// Makes an origin unreachable until `comeBack(_:)`. The connections to this origin break.
     public func takeAway(_ origin: String) {
         let name = Self.origin(of: origin)
         state.withLock { _ = $0.absent.insert(name) }
@@ -76,7 +76,7 @@ public final class VirtualNetwork: Sendable {
     /// Makes an origin reachable again, with its earlier contents.
     public func comeBack(_ origin: String) { state.withLock { _ = $0.absent.remove(Self.origin(of: origin)) } }
 
-    /// Replaces an origin's server by a server with an untrusted certificate, or ends that.
+    /// Replaces an origin's server by a server with an untrusted certificate, or restores the original server.
     package func distrust(_ origin: String, _ isDistrusted: Bool) {
         let name = Self.origin(of: origin)
         state.withLock { state in
@@ -191,7 +191,8 @@ extension VirtualNetwork {
     /// Returns whether the launch awaits a response, which needs virtual time.
     func isAsking(launch: Int64) -> Bool { state.withLock { $0.ordinary.values.contains { $0.launch == launch } } }
 
-    /// Ends the connections of a process that has ended. Its tasks continue, cancelled, like all code of a dead process here.
+    /// Ends the connections of a process that has ended. The app's tasks are cancelled but continue to run, like all code of a dead
+    /// simulated process.
     func processEnded(launch: Int64) {
         let gone = state.withLock { $0.ordinary.values.filter { $0.launch == launch }.map(\.attempt) }
         for attempt in gone { attempt.cancel() }

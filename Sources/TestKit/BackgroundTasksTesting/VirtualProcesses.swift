@@ -28,7 +28,7 @@ package final class VirtualProcess: Sendable {
 
     package var isAlive: Bool { !hasEnded.withLock { $0 } }
 
-    /// Ends the process. Only the first call counts.
+    /// Ends the process. Later calls have no effect.
     package func exit(_ how: ProcessEnd = .exited(0)) {
         let isFirst = hasEnded.withLock { ended in
             defer { ended = true }
@@ -77,7 +77,7 @@ final class VirtualProcesses: Launcher, @unchecked Sendable {  // because the mu
     func process(of launch: Int64) -> VirtualProcess? { state.withLock { $0.living[launch] } }
 
     func isAlive(_ process: ProcessIdentity) -> Bool {
-        // A process with a lower number is the test's own process, which outlives all simulated processes.
+        // A lower number is the number of the test's own process, which outlives all simulated processes.
         process.pid < 5_000_000
             || state.withLock { $0.living.values.contains { $0.identity == process } || $0.commands.contains(process) }
     }

@@ -33,7 +33,7 @@ package final class VirtualUserManager: AgentActivator {
     /// The number of times that an agent exited and set the timer.
     package var timesArmed: Int { state.withLock { $0.count } }
 
-    /// The time when the timer starts an agent; `nil` if time alone starts none.
+    /// The time when the timer starts an agent; `nil` if the timer is not set.
     package var instant: Date? { state.withLock { $0.isArmed ? $0.instant : nil } }
 
     /// Handles a change of the clock or the time zone.

@@ -2,10 +2,10 @@ import NIOCore
 import ServerScripts
 import Synchronization
 
-/// An event that ends a connection below every handler that would still send close_notify.
+/// An event that closes a connection without close_notify, below all handlers that would send it.
 struct ConnectionCut: Sendable {}
 
-/// The first handler in every pipeline, which cuts the connection at once, whatever handlers follow.
+/// The first handler in every pipeline. It cuts the connection at once, independent of the handlers that follow.
 final class CutHandler: ChannelOutboundHandler {
     typealias OutboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer

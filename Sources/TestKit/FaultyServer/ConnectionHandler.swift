@@ -71,7 +71,8 @@ final class ConnectionHandler: ChannelInboundHandler {
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        // Bytes that are not HTTP get the usual response. A broken connection gets none, because `channelInactive` follows.
+        // For bytes that are not HTTP, the usual error response is sent. For a broken connection no response is sent, because
+        // `channelInactive` follows.
         guard error is HTTPParserError, case .idle = state else {
             context.close(promise: nil)
             return
@@ -181,7 +182,7 @@ final class ConnectionHandler: ChannelInboundHandler {
         channel.close(mode: clientIsSending ? .output : .all, promise: nil)
     }
 
-    /// Ends the work on the current request. The log keeps the first outcome.
+    /// Ends the work on the current request. If the request ends more than once, the log keeps the first outcome.
     private func end(as outcome: RecordedRequest.Outcome) {
         if case .working(let current) = state {
             current.player?.abandon()

@@ -42,7 +42,7 @@ public final class FaultyServer: Sendable {
     public static func start(
         port: Int = 0, logFile: String? = nil, preparing prepare: (FaultyServer) -> Void = { _ in }
     ) async throws -> FaultyServer {
-        // One thread of the group, so that everything on the wire happens in one order.
+        // The server uses one thread of the group, so that all events on the network have one order.
         let loop = Self.loops.next()
         let log = try RequestLog(eventLoop: loop, file: logFile)
         let (routes, gates, connections, greetings) = (RouteTable(), GateKeeper(), ConnectionRegistry(), GreetingBook())
@@ -122,9 +122,10 @@ public final class FaultyServer: Sendable {
 
     // MARK: Routes
 
-    /// Sets the response to a method (`nil`: any) and a path: exact, or a prefix ending in `*`. An exact path has priority over a prefix,
-    /// and a long prefix over a short one. Each request takes the next script; all further requests take the last one. An earlier route of
-    /// the same method and path is replaced, also while requests are running. Other paths get 404.
+    /// Sets the response to a method (`nil` for any method) and a path. The path is exact, or a prefix that ends with `*`. An exact
+    /// path has priority over a prefix, and a long prefix has priority over a short prefix. Each request uses the next script, and
+    /// all further requests use the last script. An earlier route of the same method and path is replaced, also while requests are
+    /// running. The response to other paths is 404.
     public func route(_ method: String?, _ path: String, _ scripts: ResponseScript...) {
         route(method, path, scripts)
     }

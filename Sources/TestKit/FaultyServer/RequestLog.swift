@@ -6,7 +6,7 @@ import Synchronization
 /// The server's record of requests, written on the event loop, and read and awaited from any thread.
 final class RequestLog: Sendable {
     private struct Waiter {
-        /// Returns `true` after it resumed its continuation.
+        /// Checks the condition of a waiting call. Returns `true` if the call was resumed.
         let isServed: (ServerActivity) -> Bool
         let fail: (any Error) -> Void
         let timer: Scheduled<Void>
@@ -144,7 +144,7 @@ final class RequestLog: Sendable {
             } else if Task.isCancelled {
                 continuation.resume(throwing: CancellationError())
             } else {
-                // Scheduled under the lock. `finish` runs after it, so the loop still exists.
+                // The timer is scheduled under the lock, so `finish` cannot run before it and the loop still exists.
                 let timer = eventLoop.scheduleTask(in: TimeAmount(timeout)) {
                     self.fail(number) { WaitFailure.timedOut(summary: $0.summary) }
                 }

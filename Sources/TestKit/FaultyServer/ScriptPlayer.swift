@@ -4,7 +4,7 @@ import NIOHTTP1
 import ServerScripts
 
 /// Plays a script on a connection, on the event loop. Only one write is running at a time, and the next write waits until the kernel
-/// accepted it. A slow reader therefore needs the memory of one piece, and `bodyBytesSent` is correct.
+/// accepted it. For this reason, a slow client needs only the memory of one piece, and `bodyBytesSent` is correct.
 final class ScriptPlayer {
     /// An event for the connection.
     enum Event {

@@ -44,7 +44,7 @@ final class TLSHandler: ChannelDuplexHandler {
     private func shakeHands(_ context: ChannelHandlerContext) {
         ERR_clear_error()
         let result = SSL_do_handshake(connection)
-        // Also sends the alert that reports a failed handshake.
+        // The call also sends the alert that reports a failed handshake.
         send(context, promise: nil)
         context.flush()
         if result == 1 {
@@ -69,14 +69,14 @@ final class TLSHandler: ChannelDuplexHandler {
             }
             switch SSL_get_error(connection, count) {
             case SSL_ERROR_WANT_READ:
-                // For example a response to a key update.
+                // OpenSSL may have bytes to send, for example a response to a key update.
                 send(context, promise: nil)
                 return context.flush()
             case SSL_ERROR_ZERO_RETURN:
                 // The client sent close_notify.
                 return context.pipeline.close(mode: .all, promise: nil)
             default:
-                // Also sends the alert that reports the error.
+                // The call also sends the alert that reports the error.
                 send(context, promise: nil)
                 context.flush()
                 fail("not to be read", context)

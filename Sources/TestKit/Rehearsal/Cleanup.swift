@@ -5,8 +5,8 @@ import Glibc
 import ProcessSupport
 import Synchronization
 
-/// The temporary folders and homes of this process, which have to be removed even if the process is interrupted. Processes that run in the
-/// homes are ended.
+/// The temporary folders and homes of this process, which have to be removed even if the process is interrupted. At the end, all
+/// processes that run in the homes are ended.
 final class Cleanup: Sendable {
     static let shared = Cleanup()
 

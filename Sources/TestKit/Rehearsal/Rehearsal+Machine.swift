@@ -33,7 +33,8 @@ extension Rehearsal {
 
     /// Waits until an agent has handled all pending work. The agent may have exited after the last work; the command starts another one.
     func waitForAgent() throws {
-        // No launch has this name. The command is used only for the response, which the agent sends together with its other decisions.
+        // No launch has the name "nothing". Only the agent's response is needed, because the agent sends it together with its other
+        // decisions.
         try verb("simulate", "expire", "nothing", ending: .notFound)
     }
 

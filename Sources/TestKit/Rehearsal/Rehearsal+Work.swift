@@ -84,7 +84,8 @@ extension Rehearsal {
         try control.set { $0.conditions.isNetworkAvailable = false }
         try sync()
         try control.set { $0.conditions.isNetworkAvailable = true }
-        // The transfer looks the same before and after the change of the network, so wait until it has tried again.
+        // The transfer has the same state before and after the change of the network, so the test waits until the transfer has
+        // tried again.
         _ = try wait("another attempt") { try $0.unfinishedTransfers().contains(where: Self.isSuspicious) ? nil : true }
     }
 
@@ -235,7 +236,7 @@ extension Rehearsal {
     /// Returns the outcome of each of these requests, as the server recorded it.
     func seenOfSendings() -> String { sendings.map(\.outcome.rawValue).joined(separator: ", then ") }
 
-    /// Returns the requests for the photo, from the first one that contained it.
+    /// Returns the requests for the photo, from the first request that contained the photo.
     func seenOfNaming() -> String {
         let requests = photoRequests.drop { $0.method != "PUT" }
         guard let part = requests.first?.path, part.hasPrefix("/photos/.") else { return "NOT SENT UNDER ANOTHER NAME" }

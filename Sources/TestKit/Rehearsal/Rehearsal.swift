@@ -169,8 +169,8 @@ final class Rehearsal: Sendable {
     }
 
     func waitForRequest(_ path: String) throws {
-        // The request has transferred bytes in either direction. Its response is chosen by then, and a new route concerns only the next
-        // request.
+        // The request has transferred bytes in either direction. At this time the response to the request is chosen, and a new
+        // route affects only the next request.
         try waitForRequest("no request for \(path) arrived") {
             $0.path.hasPrefix(path) && $0.outcome == .open && $0.bodyBytesSent + $0.bodyByteCount > 0
         }
@@ -225,7 +225,7 @@ final class Rehearsal: Sendable {
         let descriptor = clinux_pidfd_open(process.pid)
         guard descriptor >= 0 else { return }
         defer { close(descriptor) }
-        // The process is compared after the descriptor was opened, because the descriptor refers to one process from then on.
+        // The process is compared after the descriptor was opened, because the descriptor always refers to the same process.
         guard process.isAlive else { return }
         _ = clinux_pidfd_send_signal(descriptor, signal)
         var end = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)

@@ -5,8 +5,8 @@ import BackgroundLedger
 import Foundation
 import Synchronization
 
-/// The host of one temporary home: its clocks, time zone, conditions, notification server and disk. Every agent of the home receives the
-/// state through a socket that only processes of this home know.
+/// The host of one temporary home: its clocks, time zone, conditions, notification server and disk. Every agent of the home
+/// receives the state through a socket. Only processes of this home have the path of the socket.
 final class RehearsalControl: Sendable {
     private struct State {
         var machine = RehearsedHost(zone: TimeZone.current.identifier)

@@ -41,7 +41,7 @@ struct Scenario: Sendable {
     let act: @Sendable (Rehearsal) throws -> Void
     /// Begins the work in another way than usual.
     let begin: (@Sendable (Rehearsal) throws -> Void)?
-    /// Returns a further result at the end of the scenario.
+    /// Returns an additional result at the end of the scenario.
     let also: (@Sendable (Rehearsal) throws -> String)?
 
     init(
@@ -82,7 +82,7 @@ struct Scenario: Sendable {
         } catch {
             seen = (error as? CommandFailure)?.message ?? "\(error)"
         }
-        // The held responses continue, because nothing may keep the agent running.
+        // The held responses continue, because an open response would keep the agent running.
         rehearsal.continueResponses()
         defer { rehearsal.control.close() }
         if !rehearsal.home.finish() { seen += "; its agent did not stop" }

@@ -143,7 +143,7 @@ final class ThrowawayHome: Sendable {
     // MARK: The ledger
 
     func ledger() throws -> Ledger {
-        // Opening the ledger would create its folders again.
+        // After an interruption the ledger is not opened, because that would create the folders again.
         if isOver { Cleanup.park() }
         return try Ledger(directories)
     }
@@ -191,7 +191,7 @@ final class ThrowawayHome: Sendable {
             verbs.isOver = true
             for pid in verbs.running { kill(pid, SIGKILL) }
         }
-        // The agent also withdraws its notifications from the user's screen.
+        // The agent is asked to quit, because it then also withdraws its notifications from the user's screen.
         _ = try? run(["quit"], isLast: true)
         killProcesses()
     }
@@ -205,7 +205,7 @@ final class ThrowawayHome: Sendable {
                 let descriptor = clinux_pidfd_open(pid)
                 guard descriptor >= 0 else { continue }
                 defer { close(descriptor) }
-                // The process is checked after the descriptor was opened, because the descriptor refers to one process from then on.
+                // The process is checked after the descriptor was opened, because the descriptor always refers to the same process.
                 guard isOurs(pid) else { continue }
                 _ = clinux_pidfd_send_signal(descriptor, SIGKILL)
                 var gone = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)

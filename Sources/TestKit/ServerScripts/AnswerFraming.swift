@@ -26,7 +26,7 @@ package struct AnswerFraming {
         if list.tokens("Connection").contains("close") { announcesClose = true }
     }
 
-    /// Returns the empty line that ends the headers, but only once.
+    /// Returns the empty line that ends the headers. Later calls return an empty text.
     package mutating func endHead() -> String {
         guard head == .open else { return "" }
         head = .ended

@@ -48,7 +48,8 @@ final class DavExchange: Exchange {
     }
 
     func finish() -> ResponseScript {
-        // The hidden file is removed before the response is sent, so that a client that received it finds no trace of a refused body.
+        // The hidden file is removed before the response is sent, so that a client that has received the response finds no hidden
+        // file of a refused body.
         defer { abandon() }
         if let opening, opening.beginning == .afterBody { return opening }
         let answer = Self.obstacle(to: request, at: place, in: store) ?? act()

@@ -1,7 +1,7 @@
 import Foundation
 
 /// A WebDAV-like store for uploads, with faults on demand. `FaultyServer.mount(_:)` mounts it. Bodies of any size are written to disk:
-/// first into a hidden file, which is then renamed. A broken upload therefore leaves no file.
+/// first into a hidden file, which is then renamed. For this reason, a broken upload leaves no file.
 public final class DavStore: MountedStore {
     /// The path prefix of the store on the server, such as `/dav`.
     public let prefix: String
@@ -36,7 +36,7 @@ public final class DavStore: MountedStore {
 
     // MARK: Content
 
-    /// Returns the bytes at a path below the prefix (`/photos/a.jpg`, decoded); `nil` if there are none.
+    /// Returns the bytes at a path below the prefix (`/photos/a.jpg`, decoded); `nil` if there is no file at the path.
     public func contents(of path: String) -> Data? {
         tree.resolve(path).flatMap { FileManager.default.contents(atPath: $0) }
     }

@@ -39,7 +39,7 @@ public final class ImmichStore: MountedStore {
     /// Updates the site to another version.
     public func update(toVersion version: Int?) { state.withLock { $0.version = version } }
 
-    /// Refuses to send originals from now on, as to a key without that permission.
+    /// Refuses to send originals from now on, as if the client's key did not have this permission.
     public func refuseOriginals() { state.withLock { $0.sendsOriginals = false } }
 
     /// Moves every photo into the trash.

@@ -22,7 +22,7 @@ public struct ResponseScript: Sendable, Equatable, Codable, ExpressibleByArrayLi
     public enum Step: Sendable, Equatable, Codable {
         /// The status line.
         case status(Int, String? = nil)
-        /// Header lines. The step may be repeated; the empty line is added before the first body byte.
+        /// Header lines. The step may be repeated. The empty line is added before the first body byte.
         case headers(HeaderList)
         /// A complete interim response (100, 103).
         case interim(Int, HeaderList = [:])
@@ -39,21 +39,23 @@ public struct ResponseScript: Sendable, Equatable, Codable, ExpressibleByArrayLi
         /// Waits until a gate is open (`FaultyServer.openGate`).
         case hold(until: String)
         /// Stops reading the request, so that the client's sending stalls when the socket buffers are full. After that, TCP cannot report
-        /// that the client left, because its end is behind the unread bytes. The request stays `.open` until the server ends the
-        /// connection.
+        /// that the client left, because the client's end of the connection is behind the unread bytes. The request stays `.open`
+        /// until the server ends the connection.
         case stopReading
         /// Does nothing until the connection ends.
         case stall
-        /// Closes the connection. Bytes that were written before are delivered, unless the client is still sending. The kernel then
-        /// responds to its bytes with a reset, which may overtake the written bytes.
+        /// Closes the connection. Bytes that were written before are delivered, unless the client is still sending. If the client
+        /// is still sending, the kernel responds with a reset, which may overtake the written bytes.
         case cut
-        /// Closes the connection with a TCP reset. Bytes that were written before may be lost; use a gate before it if they must arrive.
+        /// Closes the connection with a TCP reset. Bytes that were written before may be lost. If these bytes must arrive, use a
+        /// gate before this step.
         case reset
     }
 
     /// The pace of body bytes.
     public struct Delivery: Sendable, Equatable, Codable {
-        /// The sizes of the pieces, each of which is a separate write. The last size repeats; large pieces if the list is empty.
+        /// The sizes of the pieces, each of which is a separate write. The last size repeats. If the list is empty, the pieces are
+        /// large.
         public var sizes: [Int]
         /// Seconds between two pieces.
         public var interval: Double

@@ -14,7 +14,8 @@ package final class RouteTable: Sendable {
         let pattern: String
         var answer: Answer
 
-        /// Returns how closely the route fits; `nil` if it does not fit. Exact before prefix, long before short, method before any.
+        /// Returns how closely the route fits; `nil` if it does not fit. An exact path fits better than a prefix, a long prefix
+        /// better than a short prefix, and a route with a method better than a route for any method.
         package func rank(_ request: RecordedRequest) -> Int? {
             if let method, method != request.method { return nil }
             let methodBonus = method == nil ? 0 : 1

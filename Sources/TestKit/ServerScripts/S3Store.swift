@@ -49,7 +49,7 @@ public final class S3Store: MountedStore {
     /// The number of body bytes in all complete requests.
     public var bytesTaken: Int { state.withLock { $0.taken } }
 
-    /// Stores an object, as if another client had.
+    /// Stores an object, as if another client had stored it.
     public func put(_ bytes: Data, as key: String) { state.withLock { $0.objects[key] = Object(bytes: bytes, digest: nil) } }
 
     /// Responds with 501 to `If-None-Match`, as a server that does not support the header.

@@ -1,5 +1,5 @@
 /// A file on the server. The file turns a request into a response, with the range and condition rules of RFC 9110, and on demand with the
-/// mistakes of real servers. The type is pure: the response is a list of steps.
+/// mistakes of real servers. The type has no side effects: the response is a list of steps.
 public struct ServedFile: Sendable, Equatable, Codable {
     /// How an interrupted response ends.
     public enum Ending: String, Sendable, Codable {
@@ -20,7 +20,7 @@ public struct ServedFile: Sendable, Equatable, Codable {
         }
     }
 
-    /// A fault in a 206. Each of them would corrupt a file if the client does not check.
+    /// A fault in a response to a range. Each of these faults would corrupt the file of a client that does not check the response.
     public enum RangeFault: Sendable, Equatable, Codable {
         /// 206 although `If-Range` names another version.
         case ignoresIfRange

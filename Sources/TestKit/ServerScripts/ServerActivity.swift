@@ -59,7 +59,7 @@ public struct ServerActivity: Sendable {
 
 /// Why waiting for an event failed.
 public enum WaitFailure: Error, Sendable, Equatable, CustomStringConvertible {
-    /// The time passed. Contains a summary of the events instead.
+    /// The time limit was reached. The value is a summary of the events until then.
     case timedOut(summary: String)
     /// The server stopped, so no more events will occur.
     case serverStopped(summary: String)

@@ -22,7 +22,8 @@ public final class UploadFaults: Sendable {
             case loseAnswer
             case keepNothing
 
-            /// Returns what the server does instead of the requested action; `nil` if the store acts, and only its response is lost.
+            /// Returns the response that replaces the requested action. Returns `nil` if the store performs the action, and only
+            /// the response is lost.
             /// - Parameter refusesAt: When a refusal is sent.
             func opening(refusesAt: ResponseScript.Beginning = .afterBody) -> ResponseScript? {
                 switch self {
@@ -99,7 +100,7 @@ extension UploadStore {
         faults.add(.stall(afterBytes: bytes), "PUT", count)
     }
 
-    /// Carries out the next requests of a method, then closes the connection instead of the response.
+    /// Performs the next requests of a method, and then closes the connection without a response.
     public func loseAnswers(to method: String, next count: Int = 1) {
         faults.add(.loseAnswer, method, count)
     }

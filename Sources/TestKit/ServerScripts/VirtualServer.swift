@@ -14,9 +14,10 @@ public final class VirtualServer: Sendable {
 
     // MARK: Routes
 
-    /// Sets the response to a method (`nil`: any) and a path: exact, or a prefix ending in `*`. An exact path has priority over a prefix,
-    /// and a long prefix over a short one. Each request takes the next script; all further requests take the last one. An earlier route of
-    /// the same method and path is replaced. A path without a route fails the test that requests it.
+    /// Sets the response to a method (`nil` for any method) and a path. The path is exact, or a prefix that ends with `*`. An exact
+    /// path has priority over a prefix, and a long prefix has priority over a short prefix. Each request uses the next script, and
+    /// all further requests use the last script. An earlier route of the same method and path is replaced. A path without a route
+    /// fails the test that requests it.
     public func route(_ method: String?, _ path: String, _ scripts: ResponseScript...) { route(method, path, scripts) }
 
     /// Sets the response as a list of scripts, which must not be empty.
@@ -74,18 +75,18 @@ public final class VirtualServer: Sendable {
 package final class VirtualExchange {
     /// The next output on the wire.
     package enum Output {
-        /// The rest of the request has to arrive first.
+        /// The next output follows after the rest of the request has arrived.
         case needsRequest
         case wait(Double)
         case hold(gate: String)
         case interim(Int, HeaderList)
         case head(Int, HeaderList)
         case body(Data)
-        /// The server reads no more of the request.
+        /// The server stops reading the request.
         case stopsReading
         /// The response is complete.
         case end
-        /// The connection ended before the response did.
+        /// The connection ended before the response was complete.
         case cut
         /// No more output follows.
         case stall

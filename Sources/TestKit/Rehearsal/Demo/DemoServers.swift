@@ -14,7 +14,7 @@ struct DemoServers {
         let server = try await FaultyServer.start(logFile: evidence?.appendingPathComponent("server.jsonl").path)
         let folder = evidence?.appendingPathComponent("received")
         if let folder { try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true) }
-        // The folder is not the store's own, because that folder would stay if the demo is interrupted.
+        // The store does not create its own folder, because that folder would not be removed if the demo is interrupted.
         let temporary = try folder == nil ? Cleanup.shared.makeFolder("stormy-demo-photos") : nil
         let photos = try DavStore(prefix: "/photos", directory: folder ?? temporary)
         server.mount(photos)

@@ -50,8 +50,8 @@ struct DemoStory {
         Output.line("   $ stormy place add \"Storm Bay\" -43.1,147.5")
         let began = Date()
         try home.stormy("place", "add", "Storm Bay", "-43.1,147.5", "--no-sync")
-        // The time is in whole seconds, three seconds ahead, as a user would type it. The lead is longer if a command takes long, because a
-        // time that has passed means tomorrow.
+        // The time is in whole seconds, three seconds ahead, as a user would type it. If a command takes long, the time is further
+        // ahead, because a time that has passed means tomorrow.
         let lead = max(3, 5 * Date().timeIntervalSince(began))
         let due = Date(timeIntervalSince1970: (Date().timeIntervalSince1970 + lead).rounded(.up))
         let parts = Calendar.current.dateComponents([.hour, .minute, .second], from: due)
@@ -72,7 +72,8 @@ struct DemoStory {
         claims.add("the check was launched at the requested second", abs(delay) < 1.5, seen: String(format: "%.2f s late", delay))
         let spent = ended.flatMap { launch in launch.endedAt.map { $0.timeIntervalSince(launch.startedAt) } } ?? .infinity
         claims.add(
-            // A later end would be a kill, which is another outcome. The seconds only show how busy the machine is.
+            // If the check ended too late, it would be killed and have another outcome. The seconds only show how busy the machine
+            // is.
             "the check ended when its time limit was reached", ended?.outcome == .expired,
             seen: String(format: "%.1f s, budget %d s", spent, Self.budget))
         let next = try home.wait(5) { try $0.request("StormyNoon")?.occurrence }
@@ -85,7 +86,8 @@ struct DemoStory {
     private mutating func handOver() throws {
         Output.line(Output.bold("3. The agent continues the download; the service completes its response"))
         servers.finishForecast()
-        // On a busy machine the demo's short time limit can end an app that has just started. In that case the agent delivers again.
+        // On a busy machine the demo's short time limit can end an app that has just started. In this case the agent delivers the
+        // result again.
         let delivered = try home.wait(30) {
             try $0.history(limit: 10).first { $0.kind == .urlSession && $0.outcome == .completed }
         }
