@@ -55,7 +55,7 @@ class DerivedDelegate: BaseDelegate {
     }
 }
 
-/// A layer between the session and another delegate.
+/// A delegate that forwards each call to another delegate.
 class ForwardingDelegate: NSObject, URLSessionDataDelegate {
     var next: (any URLSessionDataDelegate)?
 
@@ -90,7 +90,7 @@ class ForwardingDelegate: NSObject, URLSessionDataDelegate {
 }
 
 @Suite struct DelegateShapeTests {
-    /// The URL contains the response, so the download of a file needs no network.
+    /// The test uses a data URL, which contains the response, so no network is needed.
     @Test func `a forwarding delegate receives and forwards the calls`() async throws {
         let (center, outer) = (TransferCenter(), TransferCenter())
         outer.forward = center

@@ -135,7 +135,7 @@ final class NotificationManager: NSObject, UNUserNotificationCenterDelegate, @un
     func userNotificationCenter(_ center: UNUserNotificationCenter, openSettingsFor notification: UNNotification?) {}
 }
 
-/// The same functions with async, isolated to the main actor like many view models.
+/// The same functions as async functions in a class on the main actor, like many view models.
 @MainActor final class NotificationModel: NSObject, UNUserNotificationCenterDelegate {
     var isAuthorized = false
 

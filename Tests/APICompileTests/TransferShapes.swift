@@ -171,7 +171,7 @@ enum Fetching {
         return data.count
     }
 
-    /// WWDC22: an async call that hands the download over when its time is used up.
+    /// An async call as in WWDC22: if the time of the launch is used up, the download continues in the agent.
     static func handOver(_ request: URLRequest) async -> Bool {
         let config = URLSessionConfiguration.background(withIdentifier: "isStormy")
         config.sessionSendsLaunchEvents = true

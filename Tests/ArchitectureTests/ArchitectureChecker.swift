@@ -136,7 +136,7 @@ struct ArchitectureChecker {
     func sleeps(in source: SourceText) -> [String] {
         // These files are written as app authors write apps. They sleep between two attempts, on the clock of the test.
         guard !source.path.hasPrefix("Tests/APICompileTests/Apps/") else { return [] }
-        // The words are concatenated so that the check does not find this file.
+        // The words are concatenated, so that the check does not report this file.
         let calls = ["sl" + "eep(", "Task.sl" + "eep", "async" + "After", "Thread.sl" + "eep"]
         // A sleep on the virtual clock takes no real time.
         let virtual = Set(source.lines(with: "driver.clock.sl" + "eep("))

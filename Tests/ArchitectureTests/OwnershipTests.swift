@@ -68,7 +68,7 @@ import Testing
         }
     }
 
-    /// A second opinion on an error number once ended uploads whose file could not be opened for a moment.
+    /// Once, other code also interpreted an error number, and ended uploads whose file could not be opened for a moment.
     @Test func `only FileFault decides what an error number means for a file`() throws {
         let numbers = try Regex(
             "(^|[^.A-Za-z])(ENOENT|ENOTDIR|EISDIR|ELOOP|ENXIO|EEXIST|EINVAL|ENOSYS|EOPNOTSUPP|EMLINK|EXDEV|ENAMETOOLONG|EFBIG|ENOSPC|EDQUOT|EACCES|EPERM"
@@ -84,7 +84,7 @@ import Testing
         }
     }
 
-    /// See "Adding a way" in Uploads.md.
+    /// The section "Adding a way" in Uploads.md lists these files.
     @Test(arguments: ["multipart", "tus", "resumable", "s3", "nextcloud", "immich"])
     func `an upload protocol is named in at most five files`(_ way: String) throws {
         let sources = Self.root.appendingPathComponent("Sources").path

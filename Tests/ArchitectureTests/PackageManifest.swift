@@ -12,7 +12,7 @@ struct PackageManifest {
     struct Target: Equatable {
         var kind: Kind
         var name: String
-        /// Modules and library products, by name.
+        /// The names of the modules and library products that this target depends on.
         var dependencies: [String]
     }
 

@@ -6,7 +6,7 @@ import Testing
 
 @testable import BackgroundAgent
 
-/// An app that a button launched can raise a window.
+/// Activation tokens. With a token, an app that was launched by a button can bring a window to the front.
 @Suite(.timeLimit(.minutes(30))) struct ActivationTests {
     /// An activation token is valid for some seconds after the press. The token of the agent's own start is not passed on.
     @Test(arguments: [(0.0, "token-1"), (60.0, "")])

@@ -35,7 +35,7 @@ final class Bench {
     var disk = DiskWorker(hasThread: false)
     private let clocks: Clocks
 
-    /// The time of the host's clock; ``step(_:)`` sets the clock, and no time passes.
+    /// The time of the host's clock. ``step(_:)`` changes the clock without a passage of time.
     var now: Date { clocks.value.now }
     var zone: TimeZone {
         get { clocks.value.zone }
@@ -88,7 +88,8 @@ final class Bench {
         if turning { try turn() }
     }
 
-    /// Runs a turn of the agent, whether or not a turn is due. If the disk worker has no thread, also handles all posted events.
+    /// Runs a turn of the agent, even if no turn is due. If the disk worker has no thread, this method also handles all posted
+    /// events.
     @discardableResult
     func turn() throws -> Date? {
         let wake = try agent.turn()
@@ -125,8 +126,8 @@ final class Bench {
         }
     }
 
-    /// Suspends the machine. The host's clock advances; the time awake does not. Then the timer fires, before the system bus
-    /// reports the end of the sleep.
+    /// Suspends the machine. The host's clock advances, but the time awake does not. After the sleep the timer fires, before the
+    /// system bus reports the end of the sleep.
     func suspend(_ seconds: Double) throws {
         clocks.change { clocks in
             clocks.now += seconds

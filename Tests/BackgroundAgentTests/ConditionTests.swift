@@ -197,8 +197,7 @@ import Testing
         #expect(try bench.request("waiting") != nil)
     }
 
-    /// The stop and the upgrade happen in either order. Files that the newer version put into the spool belong to the newer
-    /// version.
+    /// The agent is stopped before or after the upgrade. It must keep files that the newer version put into the spool.
     @Test(arguments: [true, false])
     func `a stop during an upgrade does not remove spool files of the newer version`(_ isStoppedFirst: Bool) throws {
         try bench.submit("running")

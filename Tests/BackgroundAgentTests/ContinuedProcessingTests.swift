@@ -71,7 +71,7 @@ import Testing
         try bench.hear(
             .presenter(.serverIs("one")), .presenter(.presented(identifier: name, serverID: 9)), .presenter(.serverAppeared))
         #expect(notices.count == 1)
-        // Another server has taken the bus name.
+        // Another notification server has taken the bus name.
         try bench.hear(.presenter(.serverIs("two")), .presenter(.serverAppeared))
         #expect(notices.count == 2 && notices.last?.replacing == nil)
         try bench.hear(.presenter(.failed(identifier: name, .noServer("gone"))))
@@ -217,7 +217,7 @@ import Testing
     }
 }
 
-/// Apps that request launches for new days, clock changes and time zone changes.
+/// Launches of apps that requested launches for new days, clock changes and time zone changes.
 @Suite struct TimeChangeTests {
     private let bench: Bench
 

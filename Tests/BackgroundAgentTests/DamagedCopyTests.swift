@@ -6,13 +6,13 @@ import TransferMachines
 
 @testable import BackgroundAgent
 
-/// The queued copy of an upload was changed on the disk.
+/// Uploads whose queued copy was changed on the disk.
 @Suite struct DamagedCopyTests {
     private let bench: Bench
 
     init() throws { bench = try Bench() }
 
-    /// Reads the complete body, and responds.
+    /// Reads the complete body of the upload, and sends a response.
     private func answer(_ id: Int64, _ status: Int, _ headers: [HeaderField] = []) throws {
         let attempt = try bench.attempt(id)
         let sent = attempt.drainBody()

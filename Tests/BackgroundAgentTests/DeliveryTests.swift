@@ -27,8 +27,8 @@ import TransferMachines
         #expect(try bench.ledger.read { try $0.undeliveredEvents() }.count == 2)
     }
 
-    /// The next transfer starts in the turn in which the previous transfer ended. Between the two no transfer is running, but the
-    /// app is not launched.
+    /// The next transfer starts in the turn in which the previous transfer ended. Between the two transfers no transfer is running,
+    /// but the app is not launched.
     @Test func `the delivery waits for a transfer that starts when another one ends`() throws {
         let ids = try ["a", "b", "c"].map { try bench.download($0) { $0.hostLimit = 1 } }
         try bench.turn()
@@ -106,7 +106,7 @@ import TransferMachines
         #expect(bench.launcher.started.count == 5)
     }
 
-    /// The user may have corrected the configuration.
+    /// The pause ends because the user may have corrected the configuration.
     @Test func `a change of a watched file ends the pause after failed launches`() throws {
         try bench.settings { $0.backoffBase = 1_000 }
         let id = try bench.download()
@@ -159,7 +159,7 @@ import TransferMachines
         #expect(try bench.ledger.read { try $0.undeliveredEvents() }.isEmpty)
     }
 
-    /// Claims all waiting events for the process of a launch, and acknowledges `count` of them.
+    /// Claims all waiting events for the process of a launch, and acknowledges `count` of these events.
     private func hear(_ launch: Int64, acknowledging count: Int, givingBack: Bool = false) throws {
         let process = try #require(try bench.launch(launch).process)
         try bench.ledger.write { transaction in
@@ -253,7 +253,7 @@ import TransferMachines
         }
         try bench.end(first, .completed)
         #expect(try undelivered == 3 && bench.live().isEmpty, "it is attached")
-        // The opened process ends and has not delivered any event. The next launch delivers them.
+        // The opened process ends and has not delivered any event. The next launch delivers the events.
         try bench.hear(.processEnded(opened))
         try bench.pass(60)
         let second = try bench.onlyLive()
@@ -319,7 +319,7 @@ import TransferMachines
         #expect(bench.launcher.started.count == 2)
     }
 
-    /// The failed launch is then in the future, but still counts for the pause.
+    /// After the clock was set back, the failed launch is in the future, but still counts for the pause.
     @Test func `a clock that is set back does not remove the pauses between deliveries`() throws {
         try failAndStepBack()
         try bench.pass(10)

@@ -82,7 +82,7 @@ import TransferMachines
         #expect(launcher.forgotten == [launch])
     }
 
-    /// The received bytes are not lost, and they are counted once.
+    /// After a failed commit, the received bytes are not lost, and are counted once.
     @Test(arguments: [WireFailure?.none, .connectionLost])
     func `the end of a download is recorded after failed commits`(_ failure: WireFailure?) throws {
         let id = try ledger.write { transaction in

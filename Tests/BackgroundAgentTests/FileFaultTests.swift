@@ -124,7 +124,7 @@ import TransferMachines
         #expect(try bench.transfer(id).state == .running)
     }
 
-    /// The folder may have been created by the next command, a backup program, or a mount.
+    /// Another folder is at the path. It may have been created by the next command, a backup program, or a mount.
     @Test(arguments: [true, false])
     func `uploads wait while another folder is in the place of the spool`(_ hasFiles: Bool) throws {
         let (id, directories) = (try bench.upload(), bench.ledger.directories)
@@ -160,7 +160,8 @@ import TransferMachines
         #expect(findings.withLock { $0.last } == .isPlaced)
     }
 
-    /// The folder was renamed away or belongs to another drive, and a stranger's file has the name of the download there.
+    /// The chosen folder was renamed, or is on another drive now. Another file has the name of the download in the folder that is
+    /// now at the path.
     @Test(arguments: [true, false]) func `another file with the name counts only in the folder that was chosen`(_ isOther: Bool)
         throws
     {
@@ -182,7 +183,7 @@ import TransferMachines
         #expect(findings.withLock { $0 } == [isOther ? .isGone : .isPlaced])
     }
 
-    /// A part that cannot be opened is kept. The agent may find out that the part was removed only when the rest arrives.
+    /// A part that cannot be opened is kept. In this test the agent detects only when the rest arrives that the part was removed.
     @Test func `a part that is gone when the rest arrives is fetched again`() throws {
         let id = try bench.download()
         try bench.turn()
@@ -215,7 +216,7 @@ import TransferMachines
         #expect(try bench.spooled(id) == "sunny")
     }
 
-    /// The file already had its name when the folder could not be opened.
+    /// The file already has its final name when the folder cannot be opened for the sync.
     @Test(arguments: numbers)
     func `a folder that cannot be opened for a moment does not end a download`(_ number: Int32) throws {
         let id = try bench.download { $0.destination = place.path }
@@ -232,7 +233,7 @@ import TransferMachines
         #expect(names == ["file"])
     }
 
-    /// For example, the folder is on a drive that was unplugged.
+    /// The folder is missing, for example because its drive was unplugged.
     @Test(arguments: [true, false]) func `a download waits while its folder is missing`(_ isAwayAtTheStart: Bool) throws {
         let (folder, away) = (bench.folder.appendingPathComponent("drive"), bench.folder.appendingPathComponent("away"))
         let files = FileManager.default

@@ -320,7 +320,7 @@ import Testing
         #expect(try bench.request("b") != nil, "what is queued stays")
     }
 
-    /// A logout ends the agent and its launches, but the work is still wanted. The command `quit` also ends the work.
+    /// A logout ends the agent and its launches, but the requests stay in the ledger. The command `quit` also removes the requests.
     @Test(arguments: [false, true])
     func `a request of a handler is kept after a logout and removed by quit`(_ isQuit: Bool) throws {
         try bench.submit("a")

@@ -48,7 +48,7 @@ import Testing
         #expect(activator.armed == [noon])
     }
 
-    /// Work can arrive after the agent's last look and before its exit.
+    /// Work can arrive after the agent's last pass and before its exit.
     @Test func `the agent continues if work arrives before it exits`() throws {
         try bench.submit(daily: true)
         try bench.pass(Lifetime.linger + 0.1)
@@ -78,7 +78,7 @@ import Testing
         #expect(!bench.host.hasFinished)
     }
 
-    /// The changes that can wake such a request otherwise are reported only to a running agent.
+    /// A change of this condition can make such a request due, but only a running agent receives the change.
     @Test(arguments: ["network", "power"])
     func `the agent does not exit while a request waits for a condition`(_ what: String) throws {
         try bench.hear(
@@ -156,7 +156,8 @@ import Testing
         #expect(try bench.ledger.read { try $0.fact(.activationTrouble) } == nil)
     }
 
-    /// A planned absence does not prolong the time for which a transfer is kept. Only the time after its planned end prolongs it.
+    /// A planned absence does not prolong the time for which a transfer is kept. Only the time after the planned end of the absence
+    /// prolongs it.
     @Test(arguments: [0.0, 5_000])
     func `only the late part of an absence prolongs the time for which a copy is kept`(_ late: Double) throws {
         try bench.submit(after: 7_200)

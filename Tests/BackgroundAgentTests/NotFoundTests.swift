@@ -42,7 +42,7 @@ import TransferMachines
         #expect(bench.transport.started.count { $0.request.method == "PUT" } == RetryPolicy.maximumNotFound)
     }
 
-    /// The WebDAV server of Go has no other response for a full disk.
+    /// Go's WebDAV server returns 405 for a full disk, so the upload is not given up at once.
     @Test func `a WebDAV upload whose PUT is answered 405 is tried again for some hours`() throws {
         let id = try bench.upload(.webdav)
         try answer(id, 404)

@@ -119,7 +119,7 @@ import Testing
         #expect(bench.presenter.shown.count == 5, "told once")
     }
 
-    /// The pause started while the clock was wrong. A pause of some seconds does not become a pause of a year.
+    /// The pause started while the clock was wrong. A pause of some seconds must not become a pause of a year.
     @Test(arguments: [-365.0, -1, 1, 365])
     func `a clock change does not prolong the pause before a retry`(_ days: Double) throws {
         try add()
@@ -143,8 +143,8 @@ import Testing
         #expect(bench.presenter.shown.count == 21)
     }
 
-    /// The notification is in the server's queue, and the server shows it when it responds again. A second request would show it
-    /// twice.
+    /// The notification is in the server's queue, and the server shows it when it responds again. A second call would show the
+    /// notification twice.
     @Test func `a notification that a frozen server may still show is not sent again`() throws {
         try add()
         try bench.hear(.presenter(.failed(identifier: "n", .unanswered("timeout"))))
@@ -157,8 +157,8 @@ import Testing
         #expect(try record().serverID == 4)
     }
 
-    /// The server accepted the call and lost the notification, and receives no other notification. The agent checks whether the
-    /// server responds, and then sends the notification once more.
+    /// The server accepted the call but lost the notification, and no other notification is sent to it. The agent checks whether
+    /// the server responds, and then sends the notification once more.
     @Test func `a notification that the server lost is shown again after the server responds`() throws {
         try add()
         try bench.hear(.presenter(.failed(identifier: "n", .unanswered("nothing for 25 s"))))
@@ -278,8 +278,8 @@ import Testing
         #expect(try record().state == .delivered)
     }
 
-    /// The server was processing the earlier content when it ended. Only one call is made at a time, because the next server
-    /// would show the new content twice.
+    /// The server ended while it was processing the earlier content. Only one call per notification is made at a time, because two
+    /// calls would make the next server show the notification twice.
     @Test(arguments: [PresenterEvent.serverVanished, .busLost])
     func `new content is shown once after the server has ended`(_ end: PresenterEvent) throws {
         try add("1 of 3")
@@ -422,7 +422,7 @@ import Testing
     }
 
     /// A notification that was on the screen is shown again by the next server, without an alert. A notification that the user
-    /// closed is not.
+    /// closed is not shown again.
     @Test func `a notification of an ended server is shown quietly by the next server`() throws {
         try add()
         try presented(7)
@@ -491,7 +491,7 @@ import Testing
         #expect(bench.presenter.shown.last?.replacing == 7)
     }
 
-    /// Some servers keep a pressed notification on the screen, and the user presses again.
+    /// Some servers keep a pressed notification on the screen, so that the user can press it again.
     @Test func `a pressed notification is withdrawn and has one response`() throws {
         try add()
         try presented(7)

@@ -13,7 +13,7 @@ import Testing
         #expect(!next, "after a silence a row begins anew")
     }
 
-    /// Change notifications that arrive during the hold belong to the row.
+    /// Change notifications that arrive while the descriptor is delayed count as part of the row.
     @Test func `change notifications during a hold extend the row`() {
         var rate = NotificationRate()
         for ring in 0..<11 { _ = rate.isTooHigh(afterRingAt: Double(ring) * 0.001) }
@@ -22,7 +22,7 @@ import Testing
         #expect(shouldContinue)
     }
 
-    /// Held data causes one turn after a silence. Without data, the hold causes no turn.
+    /// If data arrives during the delay, one turn follows after a silence. Without data, the delay causes no turn.
     @Test(arguments: [true, false]) func `a held descriptor causes at most one turn`(_ speaks: Bool) throws {
         let loop = try EventLoop()
         let descriptor = eventfd(0, Int32(EFD_NONBLOCK) | Int32(EFD_CLOEXEC))

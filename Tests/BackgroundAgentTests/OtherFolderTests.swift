@@ -7,7 +7,7 @@ import TransferMachines
 
 @testable import BackgroundAgent
 
-/// A download was queued by a process with other mounts, for example in a container.
+/// Downloads that were queued by a process with other mounts, for example in a container.
 @Suite struct OtherFolderTests {
     private let bench: Bench
     private let files = FileManager.default
@@ -79,7 +79,7 @@ import TransferMachines
         #expect(attempt.sink.receive(head: head))
         #expect(Array("sunny".utf8).withUnsafeBytes { attempt.sink.write($0) })
         try replaceFolder()
-        // A backup program restored all files.
+        // The files are copied into the other folder, as if a backup program had restored them.
         let part = try #require(try bench.transfer(id).partFile(in: bench.ledger.directories.spool)).lastPathComponent
         try files.copyItem(
             at: bench.folder.appendingPathComponent("away/" + part), to: folder.appendingPathComponent(part))
@@ -96,7 +96,7 @@ import TransferMachines
         try expectComplete(id)
     }
 
-    /// Without this check, the folder beneath the mount point would receive the file.
+    /// Without this check, the file would be stored in the empty folder at the mount point.
     @Test func `a download waits while its drive is not connected`() throws {
         let own = try #require(SeenFolder(folder.path))
         let seen = SeenFolder(view: own.view, folder: own.folder, mount: folder.path).text

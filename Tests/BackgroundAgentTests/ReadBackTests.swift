@@ -134,7 +134,7 @@ import TransferMachines
         try bench.turn()
         try end(id, status: 200, [HeaderField("Content-Length", "1500000")])
         #expect(try bench.attempt(id).request.headers.allSatisfy { $0.name != "Range" })
-        // An agent that was killed while it read has not sent the file either.
+        // A new agent, after an agent that was killed while it read the file back, also does not send the file again.
         try bench.startAgent()
         try bench.turn()
         try end(id, status: 200, [HeaderField("Content-Length", "1500000")])

@@ -50,8 +50,8 @@ import TransferMachines
         #expect(try bench.transfer(id).sha256 == FileDigest.sha256(of: Data("sunnylater".utf8)))
     }
 
-    /// Bytes that arrived before the server stopped sending are synced and recorded while the attempt runs. An agent that dies
-    /// then does not fetch them again.
+    /// Bytes that arrived before the server stopped sending are synced and recorded while the attempt runs. After a crash, the next
+    /// agent does not request these bytes again.
     @Test func `bytes that arrived before a silent server are kept after an agent crash`() throws {
         bench.disk = DiskWorker()
         try bench.startAgent()
@@ -150,7 +150,7 @@ import TransferMachines
 
     /// Ends a download whose bytes the disk worker still has to hash. The event loop continues while it hashes.
     private func endLarge(_ id: Int64) throws -> AgentEvent {
-        // A negative value: the agent does not wait for the hash of any file.
+        // With a negative value, the agent does not wait for the hash of any file.
         bench.disk = DiskWorker(waitedFor: -1)
         try bench.startAgent()
         let attempt = try bench.attempt(id)

@@ -30,7 +30,8 @@ import TransferMachines
         #expect(try bench.request() == nil)
     }
 
-    /// Found by simulation: the start of the launch was in the future, and its budget would have ended an hour late.
+    /// A simulation found this error: the start of the launch was in the future, and the budget of the launch would have ended an
+    /// hour late.
     @Test func `a clock that is set back while no agent runs does not prolong a launch`() throws {
         try bench.submit()
         try bench.turn()
@@ -81,7 +82,8 @@ import TransferMachines
         #expect(bench.launcher.started.count == 1)
     }
 
-    /// Found by a stress test: crashes of agents were counted as crashes of the app, which then waited six hours.
+    /// A stress test found this error: crashes of agents were counted as crashes of the app, and its next launch was delayed by six
+    /// hours.
     @Test func `crashes of agents do not count as crashes of the app`() throws {
         try bench.submit()
         try bench.turn()
@@ -99,7 +101,7 @@ import TransferMachines
         #expect(try bench.request()?.backoffUntil == bench.now + 10, "its second")
     }
 
-    /// Found by the test of `why`: a new agent shortened a delay that launches of earlier requests had caused.
+    /// A test of the command `why` found this error: a new agent shortened a delay that launches of earlier requests had caused.
     @Test func `a new agent does not change the delay of a request`() throws {
         for _ in 0..<6 {
             try bench.submit()
@@ -238,7 +240,7 @@ import TransferMachines
     @Test func `a quit command of an ended process does not stop a new agent`() throws {
         try bench.submit(after: 3_600)
         let question = try bench.ledger.write { try $0.addControl(.quit, now: bench.now) }
-        // The process of the command has ended as well.
+        // The process of the command has also ended.
         try DatabaseQueue(path: bench.ledger.directories.ledger.path).write {
             try $0.execute(sql: "UPDATE control SET askerPID = 4000001, askerStart = 1")
         }
@@ -247,7 +249,7 @@ import TransferMachines
         #expect(try bench.ledger.read { try $0.answer(to: question) } == "error: the process that waited for it has ended")
     }
 
-    /// Files of a process that has ended are removed at once. Their age does not matter, because a clock may be wrong.
+    /// Files of a process that has ended are removed at once. The age of the files does not matter, because a clock may be wrong.
     @Test func `files without an owner in the spool are removed at any age`() throws {
         let spool = bench.ledger.directories.spool
         for (name, age) in [("old", 86_400.0), ("young", 0), ("of-tomorrow", -86_400)] {
@@ -259,7 +261,7 @@ import TransferMachines
         #expect(try FileManager.default.contentsOfDirectory(atPath: spool.path) == [])
     }
 
-    /// A copy belongs to its process until the copy is recorded. Its age does not matter, because a clock may be wrong.
+    /// A copy belongs to its process until the copy is recorded. The age of the copy does not matter, because a clock may be wrong.
     @Test(arguments: [false, true]) func `a copy in the spool is kept while its process holds it`(_ isKept: Bool) throws {
         let (directories, spool) = (bench.ledger.directories, bench.ledger.directories.spool)
         try bench.submit(after: 2 * 86_400)
@@ -288,7 +290,7 @@ import TransferMachines
         #expect(!FileManager.default.fileExists(atPath: left.path))
     }
 
-    /// A file is in the place of the folder for such copies. The copy of a photo stays in the spool until the file is removed.
+    /// Another file is at the path of the folder for such copies. The copy of a photo stays in the spool until the file is removed.
     @Test func `a copy that cannot be moved aside stays in the spool`() throws {
         let (directories, spool) = (bench.ledger.directories, bench.ledger.directories.spool)
         try bench.submit(after: 2 * 86_400)
@@ -373,7 +375,7 @@ import TransferMachines
         #expect(try rang())
         try Data("new".utf8).write(to: file)
         #expect(try rang())
-        // The parent folder is replaced as well.
+        // The parent folder is also replaced.
         try files.removeItem(at: folder.deletingLastPathComponent())
         #expect(try rang())
         try files.createDirectory(at: folder, withIntermediateDirectories: true)

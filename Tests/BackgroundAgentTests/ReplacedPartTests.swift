@@ -7,7 +7,7 @@ import TransferMachines
 
 @testable import BackgroundAgent
 
-/// Another program replaces or changes the part of a download. Only the file that arrived gets the name.
+/// Downloads whose part is replaced or changed by another program. Only the received file may get the final name.
 @Suite struct ReplacedPartTests {
     /// A change that another program makes.
     enum Change: CaseIterable {
@@ -98,7 +98,7 @@ import TransferMachines
         #expect(try String(contentsOf: victim, encoding: .utf8) == "notes of the user")
     }
 
-    /// The folder is not removed, because the agent did not create it.
+    /// Another program created a folder at the path of the part. The agent does not remove this folder.
     @Test func `a download with a folder in the place of its part fails with the reason`() throws {
         let id = try begin()
         #expect(try write(id, "sunny"))
@@ -150,7 +150,8 @@ import TransferMachines
 
     // MARK: Changes in place
 
-    /// A shorter file would leave a hole. A longer file would keep bytes behind the end.
+    /// Another program made the part shorter or longer. A shorter part would get a hole, and a longer part would keep bytes after
+    /// its end.
     @Test(arguments: [0, 1, 9], [true, false])
     func `a part whose length was changed is fetched again`(_ length: off_t, _ isAtTheEnd: Bool) throws {
         let id = try begin()
@@ -164,7 +165,7 @@ import TransferMachines
         }
         #expect(try bench.transfer(id).state == .waiting)
         #expect(try bench.transfer(id).errorMessage?.contains("another program changed the file") == true)
-        // The pause is shorter than the pause of a full disk.
+        // This pause is shorter than the pause after a full disk.
         try bench.pass(5)
         try bench.answer(id)
         try expectComplete(id, attempts: 2)

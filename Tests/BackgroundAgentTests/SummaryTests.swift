@@ -58,7 +58,7 @@ import Testing
         #expect(try bench.ledger.read { try $0.hasUnfinishedWork() })
     }
 
-    /// The second look of a turn finds the notification. Only a third look can send the changed summary to the server.
+    /// The second pass of a turn finds the notification. Only a third pass can send the changed summary to the server.
     @Test func `a notification that comes between two looks changes the summary at once`() throws {
         try add(20)
         try bench.turn()
@@ -183,8 +183,8 @@ import Testing
         #expect(last?.title == "During quiet hours: 5 notifications of App")
     }
 
-    /// A user who keeps the category disabled does not get the notifications of a week at once. The agent does not run for them
-    /// either.
+    /// If the user enables the category later, the notifications of a week must not appear at once. The agent also does not keep
+    /// running for these notifications.
     @Test func `a notification of a disabled category is kept for a day`() throws {
         try bench.settings { $0.silencedCategories = ["photos"] }
         try add(1, category: "photos")

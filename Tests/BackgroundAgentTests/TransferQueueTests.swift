@@ -58,8 +58,8 @@ import TransferMachines
 
     // MARK: Waiting
 
-    /// Conditions that the agent read at its start do not count at first. If the desktop reports no conditions, the agent uses
-    /// them after some seconds.
+    /// Conditions that the agent read at its start are not used at first. If the desktop reports no conditions, the agent uses the
+    /// conditions from its start after some seconds.
     @Test func `a transfer with conditions waits for the first report of the conditions`() throws {
         try bench.startAgent(turning: false, knowing: false)
         let plain = try bench.download("plain")
@@ -160,7 +160,7 @@ import TransferMachines
             _ = $0.handle(.scheduled(for: bench.now + 3_600, now: bench.now))
         }
         try bench.turn()
-        // The return of the network is not a reason to start earlier, and a clock change is not either.
+        // Neither the return of the network nor a clock change makes the transfer start earlier.
         try bench.hear(.conditions(bench.conditions.current), .timeChanged)
         try bench.pass(3_599)
         #expect(started().isEmpty)
@@ -422,7 +422,7 @@ import TransferMachines
         #expect(bench.transport.started.count > failed + 3, "it answered: all go")
     }
 
-    /// The host responds. Only the mirror to which it redirects one download is down.
+    /// The host responds. The host redirects one download to a mirror, and only this mirror is down.
     @Test func `a mirror that is down does not hold up the other transfers of the host`() throws {
         let ids = try (0..<3).map { number in try bench.download("\(number)") { $0.hostLimit = 1 } }
         try bench.turn()
@@ -434,7 +434,7 @@ import TransferMachines
         #expect(started() == [ids[0], ids[1]])
     }
 
-    /// The same bytes do not count as progress when they arrive again, even if the validators change.
+    /// Bytes that arrive a second time do not count as progress, even if the validators change.
     @Test func `bytes that are fetched again do not count as progress`() throws {
         let id = try bench.download { $0.resourceTimeout = 3_600 }
         try bench.turn()
@@ -464,7 +464,7 @@ import TransferMachines
         #expect(attempts < 120, "\(attempts) attempts in an hour")
     }
 
-    /// The download is cancelled while the file gets its name. The note says whether the file has it.
+    /// The download is cancelled while the file gets its name. The note contains whether the file has its final name.
     @Test(arguments: [true, false]) func `a cancelled download notes that its file was already saved`(_ hasItsName: Bool) throws {
         let place = bench.folder.appendingPathComponent("late").path
         let id = try bench.download { $0.destination = place }

@@ -223,7 +223,7 @@ import TransferMachines
         #expect(try bench.transfer(id).state == .completed)
     }
 
-    /// The time before the sleep counts, and the time without success after the sleep counts.
+    /// The time without success before the sleep and the time after the sleep count together.
     @Test func `the timeout of a transfer continues after a sleep`() throws {
         let id = try bench.download { $0.resourceTimeout = 7_200 }
         try bench.turn()
@@ -236,7 +236,7 @@ import TransferMachines
         #expect(try bench.transfer(id).state == .failed)
     }
 
-    /// The file was complete and verified before the timeout. Only its name is missing.
+    /// The file was complete and verified before the timeout. Only the final name of the file is missing.
     @Test func `a complete file does not time out`() throws {
         let text = Data("sunny".utf8)
         let part = bench.ledger.directories.spool.appendingPathComponent("transfer-whole")
@@ -421,7 +421,7 @@ import TransferMachines
         #expect(!FileManager.default.fileExists(atPath: body.path), "the snapshot is not needed any more")
     }
 
-    /// A server cannot have stored bytes that it did not receive.
+    /// A server confirms an upload before it has received the complete body. It cannot have stored the missing bytes.
     @Test func `a confirmation of a body that was not sent completely does not count`() throws {
         let (id, body) = try upload(.plain, "PUT")
         try bench.turn()

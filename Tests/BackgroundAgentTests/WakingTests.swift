@@ -189,7 +189,7 @@ import Testing
         #expect(!sleep.isDelayed)
     }
 
-    /// The alarm goes off while the machine is on battery and its lid is closed.
+    /// The alarm rings while the machine is on battery and its lid is closed.
     @Test(arguments: [31.0, 29.0])
     func `a machine that wakes on battery launches only with enough charge and sleeps again`(_ percent: Double) throws {
         let noon = try #require(bench.submit(daily: true, wakes: true).occurrence)
@@ -211,7 +211,7 @@ import Testing
         #expect(try bench.history().count == 1)
     }
 
-    /// The clock is set back before the instant, and the app submits a request for the same instant again.
+    /// The clock is set back to a time before the alarm. The app submits a request for the same time again.
     @Test func `an alarm is not set twice for one instant`() throws {
         let noon = try wakeAtNoon()
         try bench.end(try bench.onlyLive(), .completed)

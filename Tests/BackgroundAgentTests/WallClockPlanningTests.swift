@@ -73,7 +73,7 @@ import Testing
     @Test(arguments: [86_400.0, -86_400.0]) func `a clock change of one day does not lose an occurrence`(_ step: Double) throws {
         try serveNoon()
         try bench.step(step)
-        // Forward: the skipped noon runs late, once. Back: the noon was already served by the clock that was ahead.
+        // If the clock was set forward, the skipped noon is served late, once. If it was set back, the noon was already served.
         #expect(bench.launcher.started.count == (step > 0 ? 2 : 1))
         if step > 0 { try bench.end(bench.onlyLive(), .completed) }
         let next = try #require(try bench.request()?.occurrence)

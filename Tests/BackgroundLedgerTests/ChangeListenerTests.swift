@@ -15,7 +15,7 @@ import Testing
         other = try test.open()
     }
 
-    /// Owns a bell, which cannot be copied.
+    /// Owns a listener for change notifications, which cannot be copied.
     private final class Listener {
         private let bell: ChangeListener
 

@@ -38,7 +38,7 @@ import Testing
     @Test func `a background process of an ended child does not delay the result`() throws {
         let end = try run("echo $$; (exec cat $FIFO) & exit 3", within: 0.2)
         #expect(end.code == 3 && !end.wasLate && !end.output.isEmpty)
-        // Ends the background process.
+        // Opening and closing the pipe ends the background process.
         let writer = open(fifo, O_WRONLY | O_NONBLOCK)
         #expect(writer >= 0)
         close(writer)

@@ -6,7 +6,7 @@ import TransferMachines
 @testable import BackgroundLedger
 
 @Suite struct RunningDigestTests {
-    /// The examples of FIPS 180-4.
+    /// The expected digests are the examples of FIPS 180-4.
     @Test(arguments: [
         ("", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"),
         ("abc", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"),
@@ -41,7 +41,7 @@ import TransferMachines
         #expect(other.hex == FileDigest.sha256(of: Data("abd".utf8)))
     }
 
-    /// The examples of FIPS 180-4 and RFC 1321 for "abc".
+    /// The expected digests are the examples of FIPS 180-4 and RFC 1321 for "abc".
     @Test func `digests of abc have the documented values for every algorithm`() throws {
         let file = FileManager.default.temporaryDirectory.appendingPathComponent("abc-" + UUID().uuidString)
         try Data("abc".utf8).write(to: file)
@@ -60,7 +60,7 @@ import TransferMachines
         #expect(FileDigest.sha1(of: file.appendingPathComponent("gone")) == "")
     }
 
-    /// Case 2 of RFC 4231, and the code of an empty text with an empty key.
+    /// The expected codes are case 2 of RFC 4231, and the code of an empty text with an empty key.
     @Test(arguments: [
         ("Jefe", "what do ya want for nothing?", "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843"),
         ("", "", "b613679a0814d9ec772f95d778c35fc5ff1697c493715653c6c712144292c5ad"),
@@ -70,7 +70,7 @@ import TransferMachines
         #expect(code.map { String(format: "%02x", $0) }.joined() == expected)
     }
 
-    /// Case 6 of RFC 4231.
+    /// The expected code is case 6 of RFC 4231.
     @Test func `HMAC-SHA-256 accepts a key that is longer than a block`() {
         let code = CryptoHashing().hmacSHA256(
             Data("Test Using Larger Than Block-Size Key - Hash Key First".utf8), key: Data(repeating: 0xaa, count: 131))

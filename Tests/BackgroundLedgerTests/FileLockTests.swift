@@ -35,7 +35,8 @@ import Testing
         }
     }
 
-    /// A child that another test starts at the same time has a copy of the lock between fork and exec.
+    /// Returns whether the lock is free. A child that another test starts at the same time has a copy of the lock between fork and
+    /// exec.
     private func isFree() -> Bool {
         (0..<10_000).contains { _ in
             sched_yield()

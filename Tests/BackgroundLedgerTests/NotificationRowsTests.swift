@@ -259,8 +259,8 @@ import Testing
         #expect(try ledger.read { try $0.undeliveredResponses() }.isEmpty)
     }
 
-    /// If the app requests each content once, another picture does not show the notification again. The files that must be kept
-    /// are known.
+    /// If the app requests each content only once, a new picture does not show the notification again. The test also checks which
+    /// files must be kept.
     @Test func `attachment files are kept while a notification or a response needs them`() throws {
         func picture(_ file: String, _ digest: String) -> NotificationContent {
             var content = content("a")

@@ -67,7 +67,7 @@ import Testing
         if settling == nil { #expect(next == lives.compactMap { $0.1.nextAttempt(in: world, now: now) }.min()) }
     }
 
-    /// The column is equal to the set of the verdicts, bit for bit.
+    /// The column `needs` contains the same bits as the set of the verdicts.
     @Test func `the needs column has the needs of the request`() throws {
         for kind in [LaunchKind.appRefresh, .processing] {
             for bits in 0..<8 {

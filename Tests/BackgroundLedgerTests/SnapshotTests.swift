@@ -52,7 +52,8 @@ import Testing
         #expect(spooled == [])
     }
 
-    /// The process claims the spool while one of its copies waits for a row. A copy that could not be created makes no claim.
+    /// The process claims the spool while one of its copies waits for a row. If the copy could not be created, the process does not
+    /// claim the spool.
     @Test func `the spool is claimed until the last snapshot is kept or discarded`() throws {
         #expect(throws: Snapshot.Failure.self) { try take() }
         #expect(isFree)
@@ -88,7 +89,8 @@ import Testing
         #expect(isFree && spooled == [one.name])
     }
 
-    /// A child that another test starts at the same time has a copy of the lock between fork and exec.
+    /// Whether the spool is not claimed. A child that another test starts at the same time has a copy of the lock between fork and
+    /// exec.
     private var isFree: Bool {
         (0..<10_000).contains { _ in
             sched_yield()

@@ -46,7 +46,7 @@ import Testing
         #expect(try ledger.read { try $0.missingCopies(in: spool) } == [])
     }
 
-    /// For example after a backup was restored, or the folder was moved to another disk.
+    /// The spool is another folder, for example after a backup was restored or the folder was moved to another disk.
     @Test func `a new spool with every copy becomes known`() throws {
         let ledger = try test.open()
         _ = try upload(ledger)

@@ -34,7 +34,7 @@ import Testing
         #expect(decision.gather[.many] == ["d0", "d1", "e0"])
     }
 
-    /// A summary of one notification shows less than the notification itself.
+    /// A summary of a single notification would show less than the notification itself.
     @Test func `a single notification waits and does not become a summary`() {
         var flow = NoticeFlow()
         _ = flow.decide(waiting(5), gathering: [], awake: 100)

@@ -37,7 +37,7 @@ import Testing
         #expect(unseen.phase == .withdrawn)
     }
 
-    /// The app removed the notification and added it again before the agent's next look.
+    /// The app removed the notification and added it again before the agent's next pass.
     @Test func `a notification that is added again replaces the earlier one`() {
         var notice = life(.delivered, 7)
         _ = notice.handle(.takenBack(now: now))
@@ -191,7 +191,7 @@ import Testing
         var other = NoticeLife(phase: .presenting, serverID: 7, trouble: nil, deliveredAt: nil, endedAt: nil)
         #expect(other.isPressable(as: 7) && other.handle(.pressed(serverID: 7, now: now)) == [])
         #expect(other.phase == .presenting)
-        // The same text is being shown again. The press counts for it.
+        // The same text is being shown again. The press counts for this showing.
         var same = NoticeLife(phase: .presenting, serverID: 7, trouble: nil, deliveredAt: now, endedAt: nil)
         #expect(same.handle(.pressed(serverID: 7, now: now)) == [.withdraw(serverID: 7)])
         #expect(same.phase == .closed)
@@ -248,7 +248,7 @@ import Testing
         var dice = Dice(seed)
         var notice = NoticeLife()
         var screen: Set<UInt32> = []
-        // One call at a time, as in the agent, with the number that the call replaces.
+        // The open call to the server. As in the agent, there is only one call at a time. The call has the number that it replaces.
         var call: (replacing: UInt32?, isOpen: Bool)?
         var next: UInt32 = 1
         func perform(_ commands: [NoticeLife.Command]) {

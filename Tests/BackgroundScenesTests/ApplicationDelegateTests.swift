@@ -116,7 +116,7 @@ extension OneEnvironment {
             }
         }
 
-        /// The app would begin an upload after the response.
+        /// The app waits for a response before it begins an upload.
         @Test func `a process does not wait without a limit for a response`() async throws {
             try await TestDriver.run(permitting: []) { driver in
                 driver.network.server("https://api.test").route("GET", "/list", .status(200).after(.delay(80_000)))

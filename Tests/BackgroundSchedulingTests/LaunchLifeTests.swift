@@ -145,14 +145,14 @@ private struct LaunchWorld {
 
     private var dice: SeededGenerator
     private(set) var broken: [String] = []
-    /// The events, if the run reports them.
+    /// The events so far. They are recorded only if the run reports them.
     private(set) var story: [String] = []
     private let isTold: Bool
     private var life: LaunchLife
     private var now = Date(timeIntervalSince1970: 1_750_000_000)
     /// Seconds that passed, independent of the clock.
     private var passed = 0.0
-    /// The first look, the warning and the kill of this agent, in seconds that passed.
+    /// The times of this agent's first check, warning and kill, in seconds that passed.
     private var firstCheck: Double?
     private var warnedAt: Double?
     private var killedAt: Double?
@@ -204,7 +204,7 @@ private struct LaunchWorld {
     private mutating func setClock() {
         let shift = Double.random(in: -40_000_000...40_000_000, using: &dice)
         now += shift
-        // The agent shifts its timer. In this test, the life is made again from the stored state.
+        // A real agent shifts its timer. In this test, the life is created again from the stored state.
         guard var timer = life.timer else { return }
         timer.shift(by: shift)
         life = LaunchLife(

@@ -75,7 +75,8 @@ import Testing
         #expect(launch.tick(now: at(700), isPersonChoosing: true) == .warn(.expired))
     }
 
-    /// The agent that saw the choice begin has died. The choice began no earlier than the launch.
+    /// The agent that recorded the beginning of the choice has died. A new agent only knows that the choice did not begin before
+    /// the launch.
     @Test func `a choice that a new agent finds counts from the start of the launch`() {
         var launch = fresh()
         #expect(launch.tick(now: at(100), isPersonChoosing: true) == nil)

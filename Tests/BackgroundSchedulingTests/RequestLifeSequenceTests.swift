@@ -42,7 +42,7 @@ private struct RequestWorld {
 
     private var dice: SeededGenerator
     private(set) var broken: [String] = []
-    /// The events, if the run reports them.
+    /// The events so far. They are recorded only if the run reports them.
     private(set) var story: [String] = []
     private let isTold: Bool
     private let terms: RequestLife.Terms

@@ -48,7 +48,8 @@ import Testing
         #expect(nextAttempt(request(power: true), nothing) == nil)
     }
 
-    /// The network would end both conditions, so only one condition is shown.
+    /// The request waits for a network and for the end of the delay after a sleep. A network would end both, so only one condition
+    /// is shown.
     @Test func `a request has one unmet network condition after a sleep`() {
         let world = PlanningWorld(conditions: nothing, resumedAt: now)
         func unmet(_ request: RequestLife) -> [ConditionVerdict.Name] {

@@ -10,7 +10,7 @@ import Testing
 
     // MARK: Signs of a user
 
-    /// Rows with the look before, the look now, and whether a user is present.
+    /// Each row has the state before, the state now, and whether a user is present.
     @Test func `the lid, the idle state and the lock show whether a user is present`() {
         let open = MachineState()
         let closed = MachineState(isLidClosed: true)
@@ -84,7 +84,7 @@ import Testing
         #expect(wake.handle(.falling, at: Self.at(2, awake: 2)) == [])
         #expect(wake.handle(.machineState(MachineState()), at: Self.at(2, awake: 2)) == [.allowSleep])
         #expect(wake.alarm == next)
-        // The next alarm wakes the machine as the first one did.
+        // The next alarm wakes the machine in the same way as the first alarm.
         #expect(wake.tick(at: Self.at(86_400, awake: 3)) == [.delaySleep, .look])
     }
 

@@ -234,7 +234,7 @@ import UserNotifications
         }
     }
 
-    /// Begins two uploads. Its first process stops after the first one.
+    /// Begins two uploads. The first process of the launch stops after the first upload.
     private final class TwoUploads: NSObject, UNUserNotificationCenterDelegate, Sendable {
         let file: URL
         let hasKeys: Bool

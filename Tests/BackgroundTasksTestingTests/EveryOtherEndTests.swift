@@ -95,7 +95,7 @@ import UserNotifications
         }
     }
 
-    /// The call fails if the launch did not end for the given reason.
+    /// `stop` throws an error if the launch did not end for the given reason.
     @Test func `a launch without requirements is not stopped by a lost condition`() async throws {
         try await run { driver in
             try submitWork()
@@ -281,7 +281,7 @@ import UserNotifications
                 }
                 try BGTaskScheduler.shared.submit(BGAppRefreshTaskRequest(identifier: "ask"))
                 _ = try await driver.finish(driver.advanceToNextLaunch())
-                // A failed `#require` has the same effect.
+                // A failed `#require` in the test has the same effect as this error.
                 throw Own()
             }
         }

@@ -6,7 +6,7 @@ import Testing
 @testable import BackgroundTasksTesting
 @testable import Simulation
 
-/// Every check of the simulation finds a ledger in which the test broke a promise.
+/// Tests of the checks of the simulation. Each check must find a ledger in which the test broke a promise.
 @Suite struct InvariantTests {
     private func machine() throws -> SimulatedHost {
         try SimulatedHost(

@@ -276,7 +276,7 @@ import Testing
         }
     }
 
-    /// The agent decodes nothing, so the app would get bytes that it cannot read.
+    /// The agent does not decode compressed responses, so the app would receive compressed bytes.
     @Test func `a background session requests responses without compression`() async throws {
         try await TestDriver.run(permitting: []) { driver in
             let server = driver.network.server("https://api.test")
@@ -297,7 +297,7 @@ import Testing
         (try? FileManager.default.contentsOfDirectory(atPath: AppRuntime.shared.directories.spool.path)) ?? []
     }
 
-    /// The app may die before the delivery is recorded. Then the end is delivered again, and the file must exist again.
+    /// The app may die before the delivery is recorded. In this case the end is delivered again, and the file is needed again.
     @Test func `a file that the app moves stays in the spool until its delivery is recorded`() async throws {
         try await TestDriver.run(permitting: []) { driver in
             driver.network.server("https://api.test").route(nil, "/file", .status(200, body: .text("all of it")))
@@ -312,7 +312,7 @@ import Testing
             try begin("file", of: session)
             try await driver.advance(by: .seconds(60))
             #expect(try String(contentsOf: place, encoding: .utf8) == "all of it")
-            // The partial file may also still have a name.
+            // The partial file may also exist at this time.
             #expect(left.withLock { !$0.isEmpty })
             // After the delivery was recorded, no file is left.
             #expect(Self.spool() == [])

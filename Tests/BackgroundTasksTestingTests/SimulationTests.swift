@@ -10,7 +10,7 @@ import Testing
         #expect(tally.agents > 1)
     }
 
-    /// A request runs without the reasons that `why` names, and does not run with one of them.
+    /// If the reasons that `why` lists are removed, the request runs. If one of the reasons remains, the request does not run.
     @Test(arguments: 1...4) func `the reasons that why names keep a request from running`(seed: Int) throws {
         let tally = try WhyProof.play(seed: UInt64(seed))
         #expect(tally.questions > 0 && tally.days > 0.4)

@@ -9,7 +9,7 @@ import Testing
 
 /// Calls of other threads to a task of a background session while `resume()` copies the task's file.
 @Suite(.timeLimit(.minutes(30))) struct TaskBeginningTests {
-    /// Calls a closure while its body is copied.
+    /// An upload task that calls a closure while its body is copied.
     private final class Upload: URLSessionUploadTask, @unchecked Sendable {  // because its base is
         let whileCopying = Mutex<(@Sendable (URLSessionUploadTask) -> Void)?>(nil)
 

@@ -34,7 +34,7 @@ import Testing
         var written: [String] { state.withLock { $0.written } }
         var said: [String] { state.withLock { $0.said } }
 
-        /// The names represent the writes, because none of the writes reads the ledger.
+        /// In this test, names represent the writes, because the writes do not read the ledger.
         func writes(pause: Double = 0.001) -> DurableWrites {
             DurableWrites(
                 firstPause: pause, calls: { self.calls }, report: { line in self.state.withLock { $0.said.append(line) } }

@@ -3,8 +3,8 @@ import Testing
 
 @testable import BackgroundTasks
 
-/// Apple raises an exception that Swift cannot catch. Here the process ends with a message, so each test uses a separate
-/// process.
+/// Invalid registrations. Apple's library raises an exception that Swift cannot catch. This library ends the process with a
+/// message, so each test uses a separate process.
 @Suite struct RegistrationTests {
     private static func permit(_ identifiers: String...) throws {
         let manifest: [String: Any] = [

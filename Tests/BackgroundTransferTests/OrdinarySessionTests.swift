@@ -11,7 +11,7 @@ import Testing
 
     init() async throws { server = try await FaultyServer.start() }
 
-    /// Compares outside of `#expect`. For two different values, `#expect` would search for the shortest edit for hours.
+    /// Compares data outside of `#expect`, because for different values `#expect` would search for the shortest edit for hours.
     private static func isFile(_ data: Data?) -> Bool { data == file.data }
 
     private func url(_ path: String) throws -> URL { try #require(URL(string: server.url + path)) }

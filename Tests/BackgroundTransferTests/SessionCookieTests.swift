@@ -37,7 +37,7 @@ import TransferMachines
         #expect(configuration.httpCookieStorage?.cookies?.map(\.name) == ["fruit"])
         _ = try await session.data(from: url("/see"))
         #expect(cookie() == "fruit=apple")
-        // Another session of the same configuration has the same store. Another configuration has another store.
+        // Another session with the same configuration uses the same store. Another configuration has another store.
         _ = try await URLSession(configuration: configuration).data(from: url("/see"))
         #expect(cookie() == "fruit=apple")
         _ = try await URLSession(configuration: .ephemeral).data(from: url("/see"))
@@ -117,7 +117,7 @@ import TransferMachines
         #expect(self.cookie("/away") == "fruit=apple")
     }
 
-    /// The folder is the folder from which the cookie was received.
+    /// A cookie without a path belongs to the folder of the address that sent the cookie.
     @Test func `a cookie without a path is sent only to its folder`() async throws {
         server.route("GET", "/deep/in/set", .status(200, headers: ["Set-Cookie": "a=1"]))
         server.route(nil, "/deep/*", .status(200))

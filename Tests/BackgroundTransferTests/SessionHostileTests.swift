@@ -330,7 +330,7 @@ import Testing
         for try await _ in other { Issue.record("a byte of nothing") }
     }
 
-    /// Records the calls, and responds when the test requires it.
+    /// A delegate that records the calls, and responds when the test requires it.
     private final class Slow: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, Sendable {
         let heard = Mutex<[String]>([])
         let answer = Mutex<(@Sendable () -> Void)?>(nil)

@@ -90,7 +90,7 @@ private final class Foreign: FoundationNetworking.URLProtocol {}
         #expect(String(decoding: answer, as: UTF8.self) == "stubbed")
     }
 
-    /// Most apps insert their class into the default list.
+    /// The class is inserted into the default list of the configuration, as in most apps.
     @Test func `a URL protocol class that is inserted into the list is used`() async throws {
         for configuration in [URLSessionConfiguration.default, .ephemeral] {
             configuration.protocolClasses?.insert(Stub.self, at: 0)

@@ -167,7 +167,7 @@ import TransferMachines
         #expect(end.failure == nil && end.bytesReceived == 30_000)
     }
 
-    /// The limit requires 1.75 s, also on a busy machine: of 200,000 bytes, 25,000 are sent at once.
+    /// With the limit, the uploads take at least 1.75 s: of 200,000 bytes, only 25,000 are sent at once.
     @Test(arguments: [(4, 50_000), (40, 5_000)]) func `uploads of one group share a limit`(_ count: Int, _ size: Int) async {
         let server = ScriptedServer { client in
             while client.readHead() != nil {

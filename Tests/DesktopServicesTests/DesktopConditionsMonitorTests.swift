@@ -101,7 +101,7 @@ extension RealDesktop {
             let services = try FakeSystemServices(on: bus, isOnBattery: true)
             let monitor = makeMonitor(systemBus: bus.address, folder: folder)
             defer { monitor.stop() }
-            // The kernel lists no power supply, so this value is from UPower. The subscriptions exist by then.
+            // The kernel lists no power supply, so this value is from UPower. When this value arrives, the subscriptions exist.
             _ = try await conditions.first { !$0.isOnExternalPower }
 
             services.setOnBattery(false)

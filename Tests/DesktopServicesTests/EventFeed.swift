@@ -18,7 +18,7 @@ final class EventFeed<Event: Sendable>: Sendable {
         throw FixtureFailure("no further event came")
     }
 
-    /// Waits for the first event that fits, and skips others.
+    /// Waits for the first event that meets the condition, and skips other events.
     func first(where fits: (Event) -> Bool) async throws -> Event {
         while true {
             let event = try await next()
@@ -27,7 +27,7 @@ final class EventFeed<Event: Sendable>: Sendable {
     }
 }
 
-/// The server that gave the identifiers, and other facts that a presenter reported last.
+/// The server that assigned the identifiers, and other facts that a presenter reported last.
 final class KnownServer: Sendable {
     private let told = Mutex<String?>(nil)
     private let taken = Mutex<[UInt32]>([])

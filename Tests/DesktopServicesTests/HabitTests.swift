@@ -5,7 +5,7 @@ import Testing
 @testable import DesktopServices
 
 extension RealDesktop {
-    /// Calls that differ between servers. The names are the names that these servers report.
+    /// Calls that differ between notification servers. The names are the names that real servers report.
     @Suite struct Habits {
         let events = EventFeed<PresenterEvent>()
         let known = KnownServer()
@@ -300,7 +300,7 @@ extension RealDesktop {
                 #expect(try await next() == .closed(identifier: "a", serverID: number, .dismissed))
                 #expect(try await next() == .presented(identifier: "a", serverID: number))
                 #expect(try server.nextCall().replaces == number)
-                // The new content works: its buttons, its replacement and its closing.
+                // The new content can be pressed, replaced and closed.
                 try server.press(number, "photo")
                 #expect(try await next() == press)
                 presenter.present(notice())

@@ -3,8 +3,8 @@ import StormyFixtures
 import Testing
 
 extension EndToEnd {
-    /// An app is refreshed in the background, loses the network, and is opened. The test runs in a private network namespace with
-    /// a real server.
+    /// An app is refreshed in the background, loses the network, and is then opened by the user. The test runs in a private network
+    /// namespace with a real server.
     @Suite struct Airplane {
         let home: Home
 

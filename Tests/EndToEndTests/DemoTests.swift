@@ -43,7 +43,7 @@ extension EndToEnd {
         }
     }
 
-    /// The README picture is taken by this test.
+    /// Creates the picture of the README, a screenshot of a storm notification.
     @Suite struct NotificationPicture {
         @Test func `the notification on the screen shows the storm and the gusts`() async throws {
             let desktop = try Desktop()

@@ -47,7 +47,7 @@ extension EndToEnd {
             try FileManager.default.contentsOfDirectory(atPath: place.path).sorted()
         }
 
-        /// The work is queued, and the user is shown that no agent starts it.
+        /// The download is queued, and the command reports that no agent can be started.
         @Test func `a download whose agent cannot be started ends with 69 and begins with the next command`() throws {
             let program = home.folder.appendingPathComponent("broken-agent")
             try Data("no program".utf8).write(to: program)
@@ -160,7 +160,7 @@ extension EndToEnd {
             #expect(Set(places) == Set(wanted.map { folder.appendingPathComponent($0).path }), "\(places)")
         }
 
-        /// Also without a daily check, an unfinished download continues at the next login.
+        /// An unfinished download continues at the next login, even if the daily check is off.
         @Test func `an unfinished download keeps a login entry until quit`() throws {
             server.route("GET", "/slow", .cutAfter(100_000, of: Self.file, etag: "\"v1\"", by: .stall))
             #expect(try download(server.url + "/slow").status == 0)
@@ -227,7 +227,7 @@ extension EndToEnd {
             #expect(try home.history() == [])
         }
 
-        /// A closed terminal. The user is notified as for any other download.
+        /// The follower is killed, as by a closed terminal. The user is notified as for any other download.
         @Test func `the end of a download is notified if its follower is killed`() throws {
             held("slow")
             let follower = try follow("slow")
@@ -284,7 +284,7 @@ extension EndToEnd {
             #expect(try download(server.url + "/none", "--wait").status == 69)
         }
 
-        /// The environment of the agent, which the command starts.
+        /// The command starts the agent, which inherits the proxy of the environment.
         @Test func `the proxy of the environment is used`() throws {
             server.route("GET", "http*", .file(Self.file, etag: "\"v1\""))
             home.environment["http_proxy"] = server.url
@@ -321,7 +321,7 @@ extension EndToEnd {
             #expect(try names(folder).isEmpty, "a cancelled download leaves nothing")
         }
 
-        /// The bytes that are on the disk are kept.
+        /// The disk becomes full during a download. The bytes that are already on the disk are kept.
         @Test(.enabled(if: Namespaces.areAllowed, "namespaces are not allowed here"))
         func `a download waits while the disk is full and then resumes`() throws {
             let disk = home.folder.appendingPathComponent("disk")

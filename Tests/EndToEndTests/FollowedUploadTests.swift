@@ -211,7 +211,7 @@ extension EndToEnd {
             #expect(try home.rows("transfers").map { $0["state"] as? String } == ["failed"])
         }
 
-        /// The end stays with the stopped terminal, although the app is launched for another photo.
+        /// The stopped terminal still reports the end, although the app was launched for another photo.
         @Test func `a stopped terminal reports the end when it is continued`() throws {
             let follower = try follow(photo("a.jpg"))
             try stop(follower)
@@ -240,7 +240,7 @@ extension EndToEnd {
             #expect(try desktop.receivedTitles() == ["Photo not uploaded"])
         }
 
-        /// A failure stays on the screen next to a later success.
+        /// The notification of a failure stays on the screen beside the notification of a later success.
         @Test func `a failure notification stays until its transfer is retried`() throws {
             server.route("POST", "/open", .status(403))
             #expect(try home.stormy("upload", photo("a.jpg"), "--to", "open").status == 0)

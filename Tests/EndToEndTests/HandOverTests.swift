@@ -5,7 +5,8 @@ import StormyFixtures
 import Testing
 
 extension EndToEnd {
-    /// The time of the app is up while its request hangs. The received bytes are kept, and the user is notified once.
+    /// The time of a launch ends while its request has no complete response. The received bytes are kept, and the user is notified
+    /// once.
     @Suite struct HandOver {
         let desktop: Desktop
         let server: FaultyServer

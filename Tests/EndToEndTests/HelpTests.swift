@@ -45,7 +45,7 @@ extension EndToEnd {
             #expect(result.status == 0 && result.errors == "", "\(result)")
         }
 
-        /// The environment of a real process. Other locales are tested without a process.
+        /// The test sets the locale in the environment of a real process. Other locales are tested without a process.
         @Test(arguments: [("en_US.UTF-8", "12:00 PM")])
         func `times follow the locale`(_ locale: String, _ noon: String) throws {
             let home = try Home()
@@ -53,7 +53,7 @@ extension EndToEnd {
             home.environment["LC_ALL"] = nil
             home.environment["LC_TIME"] = locale
             home.environment["LANG"] = locale
-            // The check is soon, so that no date precedes the time.
+            // The check is on the same day, so that the time is printed without a date.
             home.environment["TZ"] = "UTC"
             let said = try home.stormy("schedule").output
             let next = said.split(separator: "\n").first ?? ""
@@ -63,7 +63,7 @@ extension EndToEnd {
             #expect(night.contains(noon.contains("PM") ? " 2:00 AM (in " : " 02:00 (in "), "\(night)")
         }
 
-        /// The environment of a real process.
+        /// The test sets the locale in the environment of a real process.
         @Test(arguments: [("en_US.UTF-8", "rain of 0.09 in per hour")])
         func `units follow the locale`(_ locale: String, _ rain: String) async throws {
             let server = try await FaultyServer.start()

@@ -85,7 +85,7 @@ extension EndToEnd {
             #expect(!FileManager.default.fileExists(atPath: share + "/man"))
         }
 
-        /// The changed file belongs to the user.
+        /// A file that the user has changed belongs to the user.
         @Test func `a changed file is neither replaced nor removed`() throws {
             #expect(try home.stormy("install").status == 0)
             let page = share + "/man/man1/stormy-check.1"

@@ -21,7 +21,7 @@ extension EndToEnd {
             agent.waitForEnd()
         }
 
-        /// The messages can be found by their fields. They contain no secret, and the log file has no line.
+        /// The messages can be found by their fields. They contain no secret, and the log file is empty.
         @Test(.enabled(if: isThere)) func `the journal has the messages of the agent with fields`() async throws {
             let server = try await FaultyServer.start()
             server.route("GET", "/gone", .status(404))

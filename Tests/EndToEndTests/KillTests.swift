@@ -26,7 +26,7 @@ extension EndToEnd {
             let titles = try desktop.receivedTitles()
             #expect(Set(titles) == ["Storm expected in Here"])
             #expect(showings.contains(titles.count))
-            // The screen shows one notification, however many were sent over the bus.
+            // The screen shows one notification, even if several were sent over the bus.
             #expect(try desktop.dunstctl("count", "displayed") == "1")
             #expect(try home.rows("transfers").filter { $0["state"] as? String == "awaitingPhoto" }.count == 1)
             let launches = try Ledger(home.directories).read { try $0.history(limit: 100) }
@@ -73,7 +73,7 @@ extension EndToEnd {
             // Every app process of this agent is killed at the point. The processes of the next agent are not.
             let cursed = try home.startAgent(["BACKGROUND_APP_CRASH_AT": point])
             try home.waitForEnded("appRefresh")
-            // Only the app is to be killed. The agent first stores which notifications were shown.
+            // Only the app must be killed, so the test waits until the agent has stored which notifications were shown.
             try home.waitForNoticesRemembered()
             cursed.end(SIGKILL)
             let agent = try home.startAgent()

@@ -39,7 +39,7 @@ extension EndToEnd {
             #expect(lines.contains { $0.hasPrefix("✗ disk:") } && !lines.contains { $0.contains("damaged") }, "\(result)")
         }
 
-        /// The first photo fits on the disk, and the second one is named.
+        /// The first photo fits on the disk. The message contains the name of the second photo.
         @Test func `a photo that does not fit on the disk is named`() throws {
             let home = try Home()
             let (tool, files) = (Home.product("stormy"), home.folder.path)

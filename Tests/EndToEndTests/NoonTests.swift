@@ -71,7 +71,7 @@ extension EndToEnd {
             #expect(try desktop.receivedTitles() == ["Stormy cannot work", "Storm expected in Here"])
         }
 
-        /// The notification was not shown because of quiet hours. `quit` names it.
+        /// The notification was not shown because of quiet hours. `quit` prints the title of the notification.
         @Test func `a storm that was not shown before quit is notified by the next check`() throws {
             let home = try Home(server: server, desktop: desktop, extra: "[notifications]\nquiet_hours = \"00:00-23:59\"\n")
             try home.stormy("place", "add", "Here", "1,1", "--no-sync")
@@ -102,7 +102,7 @@ extension EndToEnd {
             #expect(try desktop.receivedTitles() == ["Storm expected in Here"])
         }
 
-        /// The same error is corrected and made again.
+        /// The user corrects an error in the configuration, and then makes the same error again.
         @Test func `a configuration error that is made again is notified again`() throws {
             let home = try Home(server: server, desktop: desktop)
             let file = home.directories.configuration.appendingPathComponent("config.toml")
@@ -158,7 +158,7 @@ extension EndToEnd {
             #expect(try desktop.receivedTitles() == ["stormy cannot work"])
         }
 
-        /// A result that cannot be stored is not a check. The check runs again, and the user is notified.
+        /// A check whose result cannot be stored does not count as a check. The check runs again, and the user is notified.
         @Test func `a check whose result cannot be stored fails and runs again`() throws {
             let home = try Home(server: server, desktop: desktop)
             try home.stormy("place", "add", "Here", "1,1", "--no-sync")
@@ -274,7 +274,7 @@ extension EndToEnd {
         @Test func `a stopped agent is named by status and quit`() throws {
             let home = try Home(server: server, desktop: desktop)
             try home.stormy("schedule")
-            // An agent that is stopped while it writes would be named with other words by commands that write.
+            // The agent must not be stopped while it writes, because commands that write would then print another message.
             try home.freezeAgent()
             let pid = try #require(home.agentPID)
             defer { kill(pid, SIGCONT) }

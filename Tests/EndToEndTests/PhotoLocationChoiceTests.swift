@@ -4,7 +4,7 @@ import StormyFixtures
 import Testing
 
 extension EndToEnd {
-    /// Whether a photo keeps its location if the user does not send it by a command at that moment.
+    /// Whether a photo keeps its location if it is not sent by a command that is running.
     @Suite struct PhotoLocationChoice {
         private static func destination(_ nginx: Nginx, _ choice: String) -> String {
             """

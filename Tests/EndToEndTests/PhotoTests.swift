@@ -119,7 +119,8 @@ extension EndToEnd {
             #expect(cleaner.waitForEnd() == 0)
         }
 
-        /// The folder of the cleaner is missing, so the cleaner cannot be confined. The photo was not looked at, so it is not at fault.
+        /// The folder of the cleaner is missing, so the cleaner cannot be confined. The photo was not read, so the message must not
+        /// blame the photo.
         @Test func `a cleaner that cannot be confined reads no photo and reports a fault`() throws {
             let folder = home.folder.appendingPathComponent("missing").path
             let script = "printf '/photo\\0' | '\(Home.product("photo-cleaner"))' '\(folder)' | tr '\\0' '|'"

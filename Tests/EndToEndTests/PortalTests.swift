@@ -74,8 +74,8 @@ extension EndToEnd {
         private func chooseTheOnlyPhoto() throws {
             for round in 0..<30 {
                 try xdotool(Self.window + ["windowfocus", "--sync"])
-                // In one call with the search, the keys would be sent to the window, which does not treat these as keys of the
-                // user.
+                // A key that is sent in the same call as the search goes to the window, and the window does not treat it as a key
+                // press of the user.
                 if !round.isMultiple(of: 2) { try xdotool(["key", "Down"]) }
                 try xdotool(["key", "Return"])
                 if try isClosing(within: 1 + round / 3) { return }

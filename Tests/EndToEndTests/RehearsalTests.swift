@@ -198,7 +198,7 @@ extension EndToEnd {
     }
 }
 
-/// The page in the documentation is made from the scenarios. `WRITE_TABLES=1` writes it.
+/// The page in the documentation is generated from the scenarios. `WRITE_TABLES=1` writes the page.
 private enum RehearsalPage {
     static let file = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         .deletingLastPathComponent().appendingPathComponent("Sources/API/BackgroundTasks/BackgroundTasks.docc/Rehearsals.md")

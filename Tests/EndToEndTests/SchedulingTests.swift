@@ -104,7 +104,7 @@ extension EndToEnd {
             #expect(!FileManager.default.fileExists(atPath: entry))
         }
 
-        /// The same rule is submitted again while its occurrence is overdue.
+        /// The app submits the same rule again while an occurrence of the rule is overdue.
         @Test func `starting the app keeps an overdue occurrence`() throws {
             let home = try Home(app: "tide-example")
             home.environment["TIDE_EXAMPLE_NO_AGENT"] = "1"
@@ -180,7 +180,7 @@ extension EndToEnd {
             } else if seconds.hasPrefix("-") {
                 #expect(try app.waitForLaunch("the past is now") { $0.outcome != nil }.outcome == .completed)
             } else {
-                // The request waits, and the agent is running.
+                // The request is waiting, and the agent is running.
                 try app.home.wait("an agent") { try $0.fact(.conditions) }
                 #expect(try app.condition("earliestBeginDate")["met"] as? Bool == false)
                 #expect(try !app.run("background", "why").output.contains("agent:"))

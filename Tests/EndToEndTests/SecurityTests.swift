@@ -65,7 +65,7 @@ extension EndToEnd {
             #expect(!names.contains("SECRET_OF_A_TERMINAL"))
         }
 
-        /// The owner of the folder could name the program that the agent launches.
+        /// The owner of the folder could choose the program that the agent launches.
         @Test func `a state folder of another user is rejected`() throws {
             let home = try Home()
             try home.stormy("place", "add", "Here", "1,1", "--no-sync")

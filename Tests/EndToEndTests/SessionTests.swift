@@ -201,7 +201,7 @@ extension EndToEnd {
             #expect(lines.filter { $0.hasPrefix("complete left") } == ["complete left0 ok", "complete left0 ok"])
         }
 
-        /// The handler returns before its delegate has received all events. The launch continues until the delegate has.
+        /// The handler returns early. The launch continues until the delegate has received all events.
         @Test(arguments: [nil, "handler"], ["0", "1"])
         func `events are delivered if the handler returns early`(_ form: String?, _ count: String) throws {
             home.environment["COURIER_COUNT"] = count
@@ -232,7 +232,7 @@ extension EndToEnd {
             #expect(lines.filter { $0.hasPrefix("complete") }.sorted() == names.map { "complete \($0) ok" }.sorted())
         }
 
-        /// The method may still have to begin its own transfer.
+        /// The delegate method that still runs may begin a transfer later.
         @Test func `an end whose delegate method still runs does not count when another thread begins a transfer`() throws {
             home.environment["COURIER_BESIDE"] = "1"
             try courier("leave", serve(), "1")
@@ -482,7 +482,7 @@ extension EndToEnd {
             #expect(
                 lines.filter { $0.contains(" sent ") }
                     == ["response sent 201", "data sent thank you", "metrics sent 1", "complete sent ok"])
-            // Each HTTP response completes the task, whatever is shown to the user.
+            // Each HTTP response completes the task, also a response with an error status.
             try courier("send", server.url + "/no", photo.path)
             #expect(lines.suffix(3).contains("complete sent ok"))
             #expect(lines.contains("response sent 403"))

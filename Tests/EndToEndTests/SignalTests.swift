@@ -13,7 +13,7 @@ extension EndToEnd {
             let agent = try home.startAgent()
             try home.wait("the agent") { try $0.fact(.agent) }
             kill(agent.pid, signal)
-            // An agent that the signal ended would not exit with 0.
+            // If one of the earlier signals had ended the agent, the agent would not exit with 0.
             agent.end(SIGTERM)
             #expect(agent.waitForEnd() == 0)
         }

@@ -16,7 +16,7 @@ extension EndToEnd {
             try home.stormy("schedule")
         }
 
-        /// The folders do not exist for most of the commands.
+        /// When most of the commands start, the folders do not exist yet.
         @Test func `300 commands at once all succeed`() throws {
             for folder in ["data/stormy", "state/stormy"] { try FileManager.default.removeItem(at: url(folder)) }
             let script = "seq -w 300 | xargs -P 300 -I{} '\(Home.product("stormy"))' place add 'Place {}' '1.{},1' --no-sync"
@@ -128,7 +128,7 @@ extension EndToEnd {
             try download("b")
             try download("c")
             try home.wait("both") { try $0.transfers().count == 3 && $0.unfinishedTransfers().isEmpty ? true : nil }
-            // The read is repeated. A process that opens the ledger while the agent saves it must try again.
+            // The test repeats the read, because a process that opens the ledger while the agent saves it must try again.
             let going = try home.wait("the agent") { try $0.fact(.agent)?.pid }
             #expect(going == agent && kill(agent, 0) == 0, "the same process, with another ledger open: \(home.log)")
             let status = try home.status()
@@ -248,7 +248,7 @@ extension EndToEnd {
             #expect(refused.errors.contains("check the permissions"), "\(refused)")
         }
 
-        /// Root also cannot read a link to itself.
+        /// The folder is a link to itself, which even root cannot read.
         @Test func `a folder that cannot be read is not an empty one`() throws {
             let home = try Home()
             home.environment["STORMY_NO_AGENT"] = "1"

@@ -37,13 +37,13 @@ extension EndToEnd {
             #expect(try app.rows("history").count == 1, "nothing began on a guess")
             #expect(launch.woke == WakeCause.power.rawValue)
             #expect(app.lines.last == "expire work.main")
-            // The work is not complete and begins again on power.
+            // The work is not complete, and begins again on external power.
             #expect(try app.condition("externalPower")["met"] as? Bool == false)
             try system.set(.power, "OnBattery", "false")
             try app.home.wait("its second launch") { try $0.history(limit: 10).count == 2 ? true : nil }
         }
 
-        /// A package upgrade restarts the service. Until then the kernel is queried, which lists no power supply here.
+        /// A package upgrade restarts the service. During the restart the agent uses the kernel, which lists no power supply here.
         @Test func `a restarted power service is queried again`() throws {
             try system.set(.power, "OnBattery", "true")
             try app.run("work", "cycle.1", "power")
@@ -121,7 +121,7 @@ extension EndToEnd {
         @Test func `a refresh waits while the power saver is on`() throws {
             try system.set(.power, "OnBattery", "true")
             try system.set(.profiles, "ActiveProfile", "'power-saver'")
-            // The agent knows the conditions before there is a request to launch.
+            // The agent must know the conditions before a request can be launched.
             try app.run("refresh", "3600")
             try conditions("saving power") { $0.isSavingPower }
             try app.run("refresh")

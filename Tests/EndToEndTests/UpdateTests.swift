@@ -32,8 +32,8 @@ extension EndToEnd {
             try home.stormy("schedule")
             let pid = try home.wait("the agent") { try $0.fact(.agent)?.pid }
             try replaceProgram()
-            // A commit wakes the agent, as the next daily check would. Without the variable, a command could find no agent at
-            // that moment and start one.
+            // A commit wakes the agent, like the next daily check. The variable prevents that a command starts another agent while
+            // the agent restarts.
             home.environment["STORMY_NO_AGENT"] = "1"
             try home.stormy("schedule")
             try home.wait("the new program") { _ in starts == 2 ? true : nil }
@@ -65,7 +65,7 @@ extension EndToEnd {
             #expect(server.requests(matching: "/late.img").count == 1)
         }
 
-        /// The libraries of the new program are missing, or it is another program.
+        /// The new program cannot continue: its libraries are missing, or the file is a different program.
         @Test(arguments: ["exit 127", "exit 0", "echo 0.0.1"])
         func `an unusable new program does not replace the agent`(_ what: String) throws {
             try home.stormy("schedule")
@@ -97,7 +97,7 @@ extension EndToEnd {
             #expect(rename(old, new) == 0)
             _ = try run(new, verb)
             let text = try String(contentsOfFile: entry, encoding: .utf8)
-            // The desktop ignores the entry if the program is missing.
+            // Because of `TryExec`, the desktop ignores the entry if the program is missing.
             #expect(text.contains("\"\(new)/stormy\" agent") && text.contains("TryExec=\(new)/stormy\n"))
             #expect(try run(new, "quit").status == 0)
         }

@@ -34,7 +34,7 @@ extension EndToEnd {
             return found
         }
 
-        /// Root can read all files, except in a user namespace in which root has no number.
+        /// Root can read all files. If root runs this test, the command runs in a user namespace in which root has no number.
         @Test func `photos that cannot be read make the upload of a folder fail`() throws {
             let home = try Home(extra: Self.destination("http://127.0.0.1:1/"))
             home.environment["STORMY_NO_AGENT"] = "1"
@@ -95,7 +95,7 @@ extension EndToEnd {
             #expect(limited.waitForEnd() == 74)
         }
 
-        /// The digest of 50 GB takes many seconds.
+        /// The command is interrupted while it computes the digest of a file of 50 GB, which takes many seconds.
         @Test(arguments: [SIGTERM, SIGINT, SIGKILL])
         func `an upload that is ended while it copies leaves no copy`(_ signal: Int32) throws {
             let home = try Home(extra: Self.destination("http://127.0.0.1:1/"))
@@ -127,7 +127,7 @@ extension EndToEnd {
             home.environment["STORMY_NO_AGENT"] = "1"
             let queued = try home.run("stormy", ["upload"] + files)
             #expect(queued.status == 0, "\(queued.errors)")
-            // SIGKILL before the tenth photo gets its name, while others are being sent.
+            // The agent is killed before the tenth photo gets its name on the server, while other photos are being sent.
             try home.startAgent(["BACKGROUND_CRASH_AT": "agent.upload.move:10"]).waitForEnd()
             let arrived = try Self.digests(in: nginx.photos).filter { wanted[$0.key] != nil }
             #expect((1...19).contains(arrived.count))
@@ -193,7 +193,7 @@ extension EndToEnd {
                         at: backup.appendingPathComponent(name), to: home.directories.state.appendingPathComponent(name))
                 }
             }
-            // The first photo has both, the second only its file, and the third only its copy.
+            // The first photo has its file and its copy, the second photo only its file, and the third photo only its copy.
             let copies = try Self.digests(in: home.directories.spool)
             try FileManager.default.removeItem(at: files[2])
             for (name, digest) in copies where digest == wanted[files[1].lastPathComponent] {
@@ -265,7 +265,7 @@ extension EndToEnd {
             #expect(try Self.digests(in: nginx.photos) == wanted)
         }
 
-        /// The condition of the upload is kept.
+        /// The photo still waits for external power after it was queued again.
         @Test func `after a lost ledger a photo still waits for power`() throws {
             let home = try Home(extra: Self.destination("http://127.0.0.1:1/photos/"))
             home.environment["STORMY_NO_AGENT"] = "1"
@@ -327,7 +327,7 @@ extension EndToEnd {
             #expect(FileManager.default.fileExists(atPath: entry))
         }
 
-        /// The user chooses after the time of the launch. The choice is used, and the chooser opens once.
+        /// The user chooses photos after the time of the launch has ended. The choice is used, and the chooser opens once.
         @Test func `photos that are chosen after the launch has ended are uploaded`() async throws {
             let desktop = try Desktop()
             let nginx = try Nginx()

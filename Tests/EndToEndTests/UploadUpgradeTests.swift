@@ -98,7 +98,7 @@ extension EndToEnd {
             #expect(try home.stormy("upload", "--verify").status == 0)
         }
 
-        /// The ledger was lost, and the numbers of the new one start at one again.
+        /// The ledger was lost. In the new ledger, the numbers of transfers begin at one again.
         @Test func `a photo is not matched to another transfer of the same number after an upgrade`() throws {
             home.environment["STORMY_NO_AGENT"] = "1"
             let files = try ["one.jpg", "two.jpg"].map(photo)

@@ -125,15 +125,15 @@ extension EndToEnd {
                     return FileManager.default.fileExists(atPath: gone.path) ? nil : true
                 }
             }
-            // The first agent starts again after five seconds, or the agent of the unit takes its place. The two never run at
-            // once.
+            // The first agent starts again after five seconds, or the agent of the unit takes its place. The two agents never run
+            // at the same time.
             try home.wait("an agent") { _ in FileLock.isHeld(home.directories.agentLock) ? true : nil }
             stray.end(SIGKILL)
             try home.wait("the unit's agent") { _ in
                 let pid = try manager.systemctl("show", "-P", "MainPID", unit).output.dropLast()
                 return home.agentPID.map(String.init) == String(pid) ? true : nil
             }
-            // The lock is the file that exists now.
+            // The agent holds the lock of the file that exists now.
             #expect(FileLock.isHeld(home.directories.agentLock))
         }
 
@@ -170,7 +170,7 @@ extension EndToEnd {
             #expect(
                 doctor.output.contains("The user manager starts it at") && !doctor.output.contains("no agent runs"), "\(doctor)")
             #expect(try isActive("service") == "inactive")
-            // Every other command starts the agent if work is left. The agent checks the work and exits again.
+            // All other commands start the agent if work is left. The agent checks the work and exits again.
             #expect(try home.stormy("status").output.contains("not needed now; it starts at "))
             try home.wait("the agent") { try $0.fact(.absence) == nil ? true : nil }
             _ = try waitForAbsence()
@@ -229,7 +229,8 @@ extension EndToEnd {
                     "The agent stays in memory when it is idle: background-agent-stormy.timer is masked.\n"))
         }
 
-        /// A line of the user removes the time, adds a later one, or names another unit. The timer still starts.
+        /// A line that the user added to the timer removes the time, adds a later time, or names another unit. The timer still
+        /// starts.
         @Test(arguments: [
             "OnCalendar=\n", "OnCalendar=\nOnCalendar=*-01-01 00:00:00\nOnCalendar=*-07-01 00:00:00\n", "Unit=default.target\n",
         ])
@@ -241,7 +242,8 @@ extension EndToEnd {
             #expect(try isActive("service") == "active")
         }
 
-        /// The condition holds now but may not hold at the check, and systemd skips such a service silently.
+        /// The condition is true now, but may be false at the time of the check. In that case systemd does not start the service,
+        /// without an error.
         @Test func `a condition that the user added to the unit keeps the agent in memory`() throws {
             let place = try add("[Unit]\nConditionPathIsDirectory=/\n", to: unit)
             try schedule()
@@ -275,13 +277,13 @@ extension EndToEnd {
         @Test func `a stopped socket is started again`() throws {
             try schedule()
             #expect(try manager.systemctl("stop", "background-agent-stormy.socket").status == 0)
-            // The service restarts to start its socket, and exits.
+            // The service restarts, so that its socket is started, and then exits.
             try manager.wait(for: "its leave") {
                 try isActive("service") == "inactive" && isActive("socket") == "active" && isActive("timer") == "active"
             }
         }
 
-        /// The ways in which a unit starts nothing.
+        /// The reasons why a unit does not start the agent.
         enum Fault: CaseIterable {
             case isMasked
             case endsAtOnce
@@ -321,7 +323,7 @@ extension EndToEnd {
             try home.wait("the file") { try $0.transfers().first { $0.state == .completed } }
         }
 
-        /// The next agent takes over the launch with its remaining time.
+        /// The next agent takes over the launch with the launch's remaining time.
         @Test func `a launch continues when its agent is killed`() throws {
             Weather.serve(.silence, on: server)
             try schedule()

@@ -91,7 +91,8 @@ extension EndToEnd {
             #expect(store.contents(of: "/a.jpg") == (try Data(contentsOf: photo)))
         }
 
-        /// The request hangs at `quit`. The paused request does not delay a check that is enabled later.
+        /// The request of a check has no response when the user runs `quit`. The paused request does not delay a check that is
+        /// enabled later.
         @Test func `quit during a request does not delay a later check`() async throws {
             let desktop = try Desktop()
             let home = try home(desktop, budget: 10)
@@ -198,7 +199,7 @@ extension EndToEnd {
                 late.end()
             }
             try home.wait("the second agent") { try ($0.fact(.agent)?.startedAt ?? Date()) < Date() - 20_000 ? true : nil }
-            // The agent replies after it has planned with its clock.
+            // The agent replies after it has planned with its present clock.
             #expect(try home.stormy("simulate", "expire", "StormyNoon").errors.contains("no launch"))
             #expect(try home.history() == ["appRefresh completed"])
             #expect(try home.wait("the next one") { try $0.request("StormyNoon")?.occurrence } == next)

@@ -42,7 +42,7 @@ extension EndToEnd {
             return agent
         }
 
-        /// Puts the machine on its way to sleep.
+        /// Announces a sleep of the machine to the agent, like logind.
         private func beginSleep(lidIsClosed: Bool) throws {
             try system.set(.login, "LidClosed", "\(lidIsClosed)")
             try system.set(.login, "PreparingForSleep", "true")
@@ -52,7 +52,7 @@ extension EndToEnd {
 
         /// - Parameter seconds: The seconds until the alarm.
         private func wake(after seconds: Double = 2) throws {
-            // The time counts from now, however long the services took.
+            // The time counts from now, independent of the time that the services needed.
             try Ledger(app.home.directories).write { transaction in
                 let begin = Date(timeIntervalSinceNow: seconds)
                 let request = RequestRecord(

@@ -3,7 +3,7 @@ import Foundation
 import Glibc
 import Synchronization
 
-/// A client with a blocking socket that sees every byte. The calls block separate threads, and none of the thread pool.
+/// A client with a blocking socket that records every byte. The calls block separate threads, not threads of the thread pool.
 final class WireClient: Sendable {
     /// The end of a connection.
     enum End: Sendable { case closed, reset, timedOut }

@@ -95,7 +95,7 @@ import Testing
         #expect(try !Cleaned(tiff).contains("Zurich"))
     }
 
-    /// Holes are read as zeros. The test counts the bytes that are read, because reading 50 GB takes a minute.
+    /// The film has holes, which are read as zeros. The test counts the bytes that are read, because reading 50 GB takes a minute.
     @Test(arguments: [0, 1]) func `a sparse film of 50 GB costs few reads`(_ kind: Int) throws {
         final class Sparse: PhotoBytes {
             let (head, count): ([UInt8], Int)
@@ -135,7 +135,7 @@ import Testing
         #expect(!cleaned.contains("Zurich") && cleaned.contains("PK\u{1}\u{2}photo.jpg"))
     }
 
-    /// A deflated location behind a picture cannot be changed. If the place is known, the photo is held.
+    /// A deflated location after a picture cannot be changed. If the same location was found in the picture, the photo is held.
     @Test func `a deflated copy of a location behind a JPEG picture is held`() throws {
         let text = Array("taken at 47.370094 north, 8.549106 east, on a day of hail and storms".utf8)
         let deflated = try #require(Deflate.deflate(text, into: 200))
@@ -145,7 +145,7 @@ import Testing
 
     // MARK: Files that change
 
-    /// A file that is changed after one of the reads.
+    /// A file that another program changes after one of the reads.
     private final class Changing: PhotoBytes {
         let file: FileBytes
         var count: Int { file.count }

@@ -122,7 +122,7 @@ import Testing
         }
     }
 
-    /// The samples of a film behind a picture are not searched. The boxes behind the samples are searched.
+    /// The samples of a film behind a picture are not searched. The boxes after the samples are searched.
     @Test func `media data of a motion photo stay`() throws {
         let text = Array("latitude: 47.370094, longitude: 8.549106 of nothing".utf8)
         let film =

@@ -113,7 +113,7 @@ import Testing
             #expect(throws: LocationFailure.self) { try PhotoLocations(searching: MemoryBytes(Self.jxl() + behind)) }
         }
         #expect(try Cleaned(Self.jxl(300_000)).bytes == Self.jxl(300_000))
-        // The block of another format begins like JPEG XL.
+        // A block of another format begins with the same bytes as JPEG XL.
         let text: [UInt8] = [0xFF, 0x0A] + Array("latitude=47.370094, longitude=8.549106".utf8)
         #expect(try !Cleaned(Samples.jpeg(Samples.segment(0xE9, text))).contains("47.37"))
     }

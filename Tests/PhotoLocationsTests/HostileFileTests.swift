@@ -20,7 +20,7 @@ import Testing
         do {
             _ = try Cleaned(bytes)
         } catch is LocationFailure {
-            // The file is held with a reason.
+            // An error is also a valid result: the file is held, with a reason.
         }
     }
 

@@ -3,7 +3,7 @@ import Testing
 @testable import PhotoLocations
 
 @Suite struct TrailerTests {
-    /// A marker in the scan has a size that includes the trailer.
+    /// The picture is damaged: a marker in its scan has a size that includes the trailer.
     @Test func `a damaged picture does not protect a record of Insta360`() throws {
         let record =
             [UInt8](repeating: 7, count: 10) + Array("A".utf8) + Samples.double(Samples.latitude) + Array("N".utf8)

@@ -76,7 +76,7 @@ import Testing
         }
     }
 
-    /// If the disk or a limit of open files is the reason, the user has not made a mistake.
+    /// The configuration cannot be read because of the disk or a limit of open files, which is not a mistake of the user.
     @Test(arguments: [
         (EMFILE, 75), (ENFILE, 75), (ENOMEM, 75), (EIO, 74), (ESTALE, 74), (EACCES, 78), (ELOOP, 78), (EISDIR, 78),
     ])

@@ -69,7 +69,7 @@ import Testing
         }
     }
 
-    /// An app can have only one request of this kind, and another request exists.
+    /// The check cannot be submitted: an app can have only one request of this kind, and another request already exists.
     @Test func `a check that cannot be submitted keeps its settings`() async throws {
         try await play { home in
             await home.setStartsAgents(false)
@@ -184,7 +184,7 @@ import Testing
         }
     }
 
-    /// The forecast was fetched when the place was added.
+    /// The storm is known because the forecast was fetched when the place was added.
     @Test func `a known storm is shown although the service fails`() async throws {
         try await VirtualHome.play { home in
             home.serveForecast()

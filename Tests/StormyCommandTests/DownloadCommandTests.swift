@@ -48,7 +48,7 @@ import Testing
             #expect(DownloadVerb.absence(of: place.path, byteCount: 100_000)?.contains("the file is not there") == true)
             try Self.file.data.write(to: place)
             #expect(DownloadVerb.absence(of: place.path, byteCount: 100_000) == nil)
-            // A file of another size existed before.
+            // A file of another size is not the downloaded file.
             #expect(DownloadVerb.absence(of: place.path, byteCount: 99_999) != nil)
             #expect(DownloadVerb.absence(of: home.folder.path, byteCount: 0) != nil)
         }

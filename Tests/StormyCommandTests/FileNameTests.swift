@@ -61,7 +61,7 @@ import Testing
 
     // MARK: The folder above a linked folder
 
-    /// Two folders: in `near` is the link `link`, and `link/..` is the folder `far`.
+    /// Creates two folders. `near` contains the link `link`, and `link/..` is the folder `far`.
     private static func linkFolder(_ home: VirtualHome) throws -> (near: String, far: String) {
         let (near, far) = (home.camera.path + "/near", home.camera.path + "/far")
         for folder in [near, far + "/sub"] {

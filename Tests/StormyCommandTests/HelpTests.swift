@@ -46,7 +46,7 @@ import Testing
         }
     }
 
-    /// The format is also used if the system does not have the locale.
+    /// The time format of a locale is also used if the locale is not installed on the system.
     @Test(arguments: [
         ("de_DE.UTF-8", "12:00"), ("en_US.UTF-8", "12:00 PM"), ("C", "12:00"), ("", "12:00"), ("nonsense", "12:00"),
         ("fr_CH.UTF-8@euro", "12:00"),

@@ -21,7 +21,7 @@ import Testing
         _ general: String, _ lines: String, _ options: [String], _ isKept: Bool, _ source: String
     ) async throws {
         try await PhotoHome.play(Self.configuration(general, lines)) { home, store in
-            // The option `--recursive` tests that the same decision counts for photos in a folder.
+            // With `--recursive`, the test also covers photos in a folder, for which the same decision must be made.
             let photos = [try home.picture("one.jpg", isLocated: true), try home.picture("deep/two.jpg", isLocated: true)]
             let result = try await home.stormy(["upload", "--wait", "--recursive", home.camera.path] + options)
             #expect(result.status == 0, "\(result)")

@@ -22,7 +22,7 @@ import Testing
         try await PhotoHome.play { home, store in
             try home.picture("a/one.jpg")
             try home.write(OtherPicture.png, to: "camera/a/b/two.png")
-            // Photos are known by their content, not by their name.
+            // A photo is recognized by its content, not by its name.
             try home.picture("a/three.dat")
             try home.write(Data("notes".utf8), to: "camera/a/notes.jpg")
             try home.write(OtherPicture.webP, to: "camera/four.webp")
@@ -154,7 +154,7 @@ import Testing
         }
     }
 
-    /// No system call accepts the path of the deepest folders.
+    /// The paths of the deepest folders are too long for any system call.
     @Test func `a folder that is too deep is reported and the other photos are queued`() async throws {
         try await PhotoHome.play { home, _ in
             let folder = try home.picture("one.jpg").deletingLastPathComponent().path

@@ -3,7 +3,7 @@ import Foundation
 import ServerScripts
 import Testing
 
-/// Tests plain PUT into a folder that other machines use, with file names of cameras.
+/// Tests plain PUT into a folder that other machines also use. The files have typical names of cameras.
 @Suite(.timeLimit(.minutes(30))) struct SharedFolderTests {
     /// Returns a photo of about `count` bytes. Photos with different marks differ only in their last byte.
     private static func photo(_ count: Int, mark: UInt8) -> Data {

@@ -74,7 +74,7 @@ import Testing
         }
     }
 
-    /// The process that received the failure was stopped for a moment, and stored the failure after the retry.
+    /// The process that received the failure was stopped for a while, and stored the failure after the user had retried the photo.
     @Test func `a failure that is written late does not send a photo again`() async throws {
         try await playRefusedOnce { home, store, photo in
             #expect(try await home.stormy("upload", "--wait", photo).status == 69)
@@ -86,7 +86,7 @@ import Testing
         }
     }
 
-    /// Another user or another kind of server has another folder.
+    /// The destination has another user or another kind, so it has another folder.
     @Test(arguments: ["user = \"bob\"\npassword = \"x\"\n", "put"])
     func `a photo is not known at another account or kind of its destination`(_ other: String) async throws {
         try await PhotoHome.play(PhotoHome.destination("webdav") + "user = \"alice\"\npassword = \"x\"\n") { home, _ in
@@ -111,7 +111,7 @@ import Testing
             #expect(try await virtual.stormy("upload", "--wait", photo).status == 0)
             try virtual.configure(isSecond ? home + other : other)
             let again = try await virtual.stormy("upload", "--to", "nas", photo)
-            // Two destinations with one address have separate photos.
+            // Two destinations with the same address but different users have separate photos.
             #expect(again.errors.contains("is already uploaded") == !isSecond && again.status == 0, "\(again)")
         }
     }
@@ -127,7 +127,7 @@ import Testing
         }
     }
 
-    /// No ends are delivered to the store while no agent runs.
+    /// No agent runs, so the store does not receive the ends of the uploads.
     @Test func `photos whose uploads were cancelled are queued again among hundreds`() async throws {
         try await PhotoHome.play { home, _ in
             await home.setStartsAgents(false)
@@ -164,7 +164,7 @@ import Testing
         }
     }
 
-    /// Another photo was given to the address while the first one had failed.
+    /// Another photo was sent to the same address after the upload of the first photo had failed.
     @Test func `a retried photo does not replace the photo at its presigned address`() async throws {
         try await PhotoHome.play(PhotoHome.destination("put", PhotoHome.address + "x.jpg?X-Sig=secret")) { home, store in
             let (first, second) = (try home.picture("one.jpg"), try home.picture("two.jpg"))
@@ -251,7 +251,7 @@ import Testing
         }
     }
 
-    /// Every camera has an IMG_0001.jpg.
+    /// The path contains another photo now, because every camera creates an IMG_0001.jpg.
     @Test func `another file at the path of a photo is not sent`() async throws {
         try await PhotoHome.play { home, store in
             let photo = home.camera.appendingPathComponent(try #require(try home.makePhotos(1).keys.first)).path

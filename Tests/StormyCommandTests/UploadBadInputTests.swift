@@ -56,7 +56,7 @@ import Testing
         }
     }
 
-    /// The parser would read the "h" as a request for help, and exit with 0.
+    /// These names begin with a hyphen. A parser of options would read an "h" in them as a request for help, and exit with 0.
     @Test(arguments: ["-photo.jpg", "-1h.jpg", "-x.jpg", "-vh"])
     func `a name that begins with a hyphen is refused, and nothing is uploaded`(_ name: String) async throws {
         try await PhotoHome.play { home, store in

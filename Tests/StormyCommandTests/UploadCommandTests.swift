@@ -200,7 +200,7 @@ import Testing
         }
     }
 
-    /// The server does not report whether a name is taken, and its PUT replaces an existing file.
+    /// The server does not report whether a name is in use, and a PUT to this server replaces an existing file.
     @Test func `photos of the same name are all kept by a server that only supports PUT`() async throws {
         try await PhotoHome.play(PhotoHome.destination("put", "http://me:pw@service.test/")) { home, _ in
             for name in ["DSC1.jpg", "DSC1-1.jpg", "DSC1-2.jpg"] {
@@ -241,7 +241,7 @@ import Testing
         }
     }
 
-    /// A second line would become another header, or the server would refuse the request.
+    /// A secret with a second line would add another header, or the server would refuse the request.
     @Test(arguments: ["one\r\nX-Other: two\n", "one\ntwo", "one\u{0}"])
     func `a secret of more than one line is refused`(_ text: String) async throws {
         try await PhotoHome.play { home, _ in

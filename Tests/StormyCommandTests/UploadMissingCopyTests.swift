@@ -72,7 +72,7 @@ import Testing
         }
     }
 
-    /// The folder is the same, so the missing copy is lost and the transfer fails.
+    /// The spool is the same folder as before, so the missing copy is lost and the transfer fails.
     @Test func `a photo whose copy was removed is sent again after its upload failed`() async throws {
         try await PhotoHome.play { home, store in
             let photo = try home.picture("a.jpg").path

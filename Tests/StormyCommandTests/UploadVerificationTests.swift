@@ -5,7 +5,7 @@ import Testing
 
 /// Tests `stormy upload --verify`, which checks whether the server still has the uploaded photos.
 @Suite(.timeLimit(.minutes(30))) struct UploadVerificationTests {
-    /// The server reports an address on another server.
+    /// After the upload, the server reports that the photo has an address on another server.
     @Test func `the password is not sent to another server`() async throws {
         let configuration =
             PhotoHome.destination("multipart", VirtualHome.origin + "/up") + "user = \"u\"\npassword = \"secret\"\n"

@@ -88,7 +88,7 @@ import Testing
         }
     }
 
-    /// Case 14, and other kinds that do not count.
+    /// The warnings have kinds that do not count as a storm.
     @Test func `ignored warnings are listed by kind`() async throws {
         let warnings = [
             Self.warning("Dense Fog Advisory", ["severity": "Moderate"]),

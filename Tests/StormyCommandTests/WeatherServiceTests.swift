@@ -162,7 +162,7 @@ import Testing
         .json(BrightSkyAnswer.warning(severity, id: id, now: home.now))
     }
 
-    /// No forecast shows the storm.
+    /// Only the official warning reports the storm. The forecast is calm.
     @Test func `a warning alerts once and is called off when the service cancels it`() async throws {
         try await play("open-meteo", at: "52.52,13.4") { home in
             home.serveCalm()

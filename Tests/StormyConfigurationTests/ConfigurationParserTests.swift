@@ -255,7 +255,7 @@ private func message(_ text: String) -> String? {
         #expect(message(text) == "config.toml:\(line): not valid TOML: this line cannot be understood")
     }
 
-    /// Such nesting is deeper than in any real file, and is an error before the stack overflows.
+    /// The nesting is deeper than in any real file. The parser must return an error before its stack overflows.
     @Test(arguments: ["[", "{ a = "]) func `nesting that is too deep is an error`(_ opening: String) {
         let words = message("a = " + String(repeating: opening, count: 100_000))
         #expect(words?.hasPrefix("config.toml:1:") == true && words?.contains("not valid TOML") == true)

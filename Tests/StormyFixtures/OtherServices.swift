@@ -32,7 +32,7 @@ package enum NationalWeatherServiceAnswer {
     package static let pointsPath = "/points/30,-85"
     package static let forecastPath = "/gridpoints/TAE/58,65/forecast/hourly"
 
-    /// Contains the address of the forecast.
+    /// The response for a point, which contains the address of the forecast.
     package static let points = Weather.json([
         "properties": ["forecastHourly": "https://api.weather.gov" + forecastPath]
     ])
@@ -56,7 +56,7 @@ package enum BrightSkyAnswer {
     package static let forecastPath = "/weather*"
     package static let warningsPath = "/alerts*"
 
-    /// The fifth hour has a thunderstorm.
+    /// Returns a forecast with a thunderstorm in the fifth hour.
     package static func forecast(from start: Date) -> String {
         let rows = hours(48, from: start).enumerated().map { index, time in
             [

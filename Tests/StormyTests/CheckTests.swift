@@ -106,7 +106,7 @@ import Testing
         #expect(try store.checks().count == 1)
     }
 
-    /// Such a row is damaged or comes from a later version. The other rows are still read.
+    /// A row that cannot be read is damaged or comes from a later version. The other rows are still read.
     @Test func `a row that cannot be read is skipped and replaced by the next response`() throws {
         let (here, there) = (
             try store.addPlace("Here", Coordinates(latitude: 1, longitude: 1)),
@@ -165,7 +165,7 @@ import Testing
             return asked
         }
         #expect(try await ask(at: noon) == [stored.lastModified])
-        // For a stored forecast that is too old, the request has no `If-Modified-Since`, so a response 304 is an error.
+        // If the stored forecast is too old, the request has no `If-Modified-Since`. For this reason, a response 304 is an error.
         await #expect(throws: WeatherError.self) { _ = try await ask(at: noon + 30 * 3600) }
     }
 }

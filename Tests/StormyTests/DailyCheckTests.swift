@@ -45,7 +45,7 @@ import Testing
         #expect(try StormyStore(folder: folder).dailyCheck() == check)
     }
 
-    /// `nil` marks a store that replaced a lost store. The daily check of such a store reports that the places are lost.
+    /// Without a row, the store may have replaced a lost store. The daily check of such a store reports that the places are lost.
     @Test(arguments: [[:], ["at": "09:00", "exact": "true", "wake": "true"]] as [[String: String]])
     func `a check that was never turned on or off has no row`(_ settings: [String: String]) throws {
         try makeEarlierStore(settings)

@@ -122,7 +122,7 @@ import Testing
                 continuation.resume()
             }
         }
-        // `noted` returns after the notification, and only then the end counts as reported.
+        // `noted` returns after the notification was accepted. Before this, the end does not count as reported.
         #expect(told.withLock { $0 } == 2)
     }
 }

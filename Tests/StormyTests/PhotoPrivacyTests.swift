@@ -63,7 +63,8 @@ import Testing
         try body(program.path, photo)
     }
 
-    /// For example a program that was killed while it was idle, or a system without memory for sockets.
+    /// The first attempt fails, for example because the cleaner was killed while it was idle, or because the system has no memory
+    /// for sockets.
     @Test(arguments: [ENOBUFS, EPIPE]) func `a photo is cleaned if its cleaner can be reached at the second attempt`(
         _ number: Int32
     ) throws {

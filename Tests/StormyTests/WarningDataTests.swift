@@ -5,7 +5,8 @@ import Testing
 
 @testable import Stormy
 
-/// Tests stored warnings if a service sends old data, and the stored time of the last response of each service.
+/// Tests what happens to stored warnings if a service sends old data. Also tests the stored time of the last response of each
+/// service.
 @Suite final class WarningDataTests {
     private let folder: URL
     private let store: StormyStore

@@ -112,7 +112,7 @@ import Testing
             unused([warning, foreign]) == ["the update of a does not replace the warning: the update is from another sender (b)"])
         #expect(standing([warning, message("b", 30, .update, of: ["a"], sender: "Warn@Met.example")]) == ["b"])
         #expect(standing([warning, message("b", 30, .update, of: ["a"])]) == ["b"], "a service without senders")
-        // The first message of a chain does not give a foreign update the rest of the chain.
+        // An update from another sender that refers to the first message of a chain does not replace the rest of the chain.
         let chain = [warning, message("b", 10, .update, of: ["a"], sender: "warn@met.example")]
         #expect(standing(chain + [message("c", 30, .update, of: ["a"], sender: "other@example")]) == ["b", "c"])
     }
@@ -135,7 +135,7 @@ import Testing
                 "the update of a does not replace the warning yet: the update is dated 2026-07-01T21:00:00Z"
             ])
         #expect(standing(pair, now: noon + 9 * 3600) == ["b"] && unused(pair, now: noon + 9 * 3600).isEmpty)
-        // A chain that the update does not name is not replaced early either.
+        // A chain that the update does not refer to is also not replaced.
         let chain = [message("a", 0), message("b", 10, .update, of: ["a"]), message("c", 600, .update, of: ["a"])]
         #expect(standing(chain, now: noon + 3600) == ["b", "c"] && standing(chain, now: noon + 36_000) == ["c"])
     }

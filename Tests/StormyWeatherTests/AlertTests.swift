@@ -375,7 +375,7 @@ private func document(
             #expect(infos([first, here, elsewhere, moved(message("c", 60, .update, of: references), 20)]).count == 1)
             #expect(infos([first, here, later, message("c", 60, .cancel, of: references)]).map(\.from) == [noon + 2 * 3600])
         }
-        // The first message is cancelled for a part, at the time of the update that continues the warning.
+        // The first message is cancelled for one part, at the same time at which an update continues the other part.
         #expect(infos([first, here, message("c", 10, .cancel, of: ["a"])]).count == 1)
         // All parts are ended or replaced by a message that names only the first message, as some services write.
         #expect(infos([first, here, later, message("c", 60, .cancel, of: ["a"])]).isEmpty)
@@ -532,7 +532,7 @@ private func document(
         #expect(reasons((0..<13).map { message("m\($0)", 0) }) == ["Storm"])
     }
 
-    /// The messages come from a feed for all places.
+    /// The messages come from a feed that is not limited to one place.
     @Test func `a message without a drawn area is kept if its event has a drawn area`() {
         func drawn(_ identifier: String) -> AlertMessage {
             var message = message(identifier, 0)

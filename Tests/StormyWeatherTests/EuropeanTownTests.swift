@@ -10,8 +10,8 @@ private struct Town {
     let kind: String
     /// A part of the region's name, or "none".
     let expected: String
-    /// The codes of the regions that the table gives instead, joined by "+", or "none". Empty if the table gives what is
-    /// expected.
+    /// The codes of the regions that the table gives instead, joined by "+", or "none". Empty if the table gives the expected
+    /// region.
     let found: String
     /// The reason why the table differs.
     let note: String

@@ -24,7 +24,7 @@ private func day(_ source: String = "One", hours: Range<Int> = 0..<48, _ change:
 @Suite struct ForecastGapTests {
     private let rule = StormRule()
 
-    /// Case 12: the weather code is missing in the next six hours.
+    /// A forecast without weather codes in the next six hours.
     private let sixUnknown = day { number, hour in if number < 6 { hour.weatherCode = nil } }
 
     @Test func `unknown hours just ahead are reported although the verdict is calm`() {
@@ -76,7 +76,7 @@ private func day(_ source: String = "One", hours: Range<Int> = 0..<48, _ change:
         let filled = sixUnknown.filled(rule.unknownHours(in: sixUnknown, now: noon), from: other)
         let assessment = rule.assess(filled, now: noon)
         #expect(assessment.verdict == .stormy && assessment.unknownHours == nil)
-        // The calm air that the first service has does not count against the thunder of the second.
+        // The calm values of the first service do not refute the thunder that the second service forecasts.
         #expect(assessment.reasons.map(\.from) == [noon + 4 * 3600] && assessment.reasons.map(\.source) == ["One and Two"])
         #expect(filled.filledHours.map(\.window) == [window(0, 6)] && filled.filledHours.map(\.source) == ["Two"])
         #expect(filled.source == "One" && filled.hours.map(\.start) == sixUnknown.hours.map(\.start))

@@ -25,7 +25,7 @@ import Testing
 
     // MARK: Codes
 
-    /// Case 07: the words are French, and the code says rain.
+    /// The name of the event is French, and a code shows that the hazard is rain.
     @Test(
         arguments: [
             ("Fortes pluies", "OET-159", .rain), ("Avis à la population", "OET-159", .rain),
@@ -190,7 +190,7 @@ import Testing
         }
     }
 
-    /// Case 16: the category and the code decide before the word "storm".
+    /// The category and the code have priority over the word "storm".
     @Test func `a storm of another category is not a storm`() throws {
         for category in ["Other", "Met", "Geo", "Infra", "Safety", "Space", nil] {
             for event in [
@@ -239,7 +239,7 @@ import Testing
         return try #require(try AlertService.nws.read(data, status: 200, now: .now).messages.first?.infos.first?.hazard)
     }
 
-    /// Case 14: the US service returns these for a place at the coast, without any code.
+    /// The US service returns these warnings, without any code, for a place at the coast.
     @Test(arguments: [
         "Storm Warning", "Storm Watch", "Gale Warning", "Gale Watch", "Hurricane Force Wind Warning",
         "Hurricane Force Wind Watch",
@@ -266,7 +266,7 @@ import Testing
         #expect(try info("Storm Warning", sender: "w-nws.webmaster@noaa.gov").hazard == .marine)
     }
 
-    /// Other services warn of storms and gales on land.
+    /// Other services use the words "storm" and "gale" for warnings on land.
     @Test func `a storm warning of another service counts`() throws {
         #expect(try info("Storm Warning").hazard == .wind && info("Gale Warning").hazard == .wind)
         #expect(try info("Gale Warning", area: "Sea area Shannon").hazard == .marine)

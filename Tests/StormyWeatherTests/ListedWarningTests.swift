@@ -61,7 +61,7 @@ import Testing
         let pair = [message("a", 0, at: "/1"), message("a", 30, at: "/2", "Wind")]
         #expect(standing(pair + [message("c", 60, .cancel, of: ["a"], at: "/3")]).isEmpty)
         #expect(standing(pair + [message("b", 60, .update, of: ["a"], at: "/3", "Hail")]) == ["Hail"])
-        // The second one was sent after the cancellation.
+        // The second message was sent after the cancellation, so it is still valid.
         #expect(standing(pair + [message("c", 20, .cancel, of: ["a"], at: "/3")]) == ["Wind"])
         // A cancellation or an update may have the identifier of its warning.
         #expect(standing([pair[0], message("a", 60, .cancel, at: "/3")]).isEmpty)

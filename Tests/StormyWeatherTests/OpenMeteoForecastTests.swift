@@ -148,8 +148,8 @@ private func parse(_ text: String, status: Int = 200) throws(WeatherError) -> Fo
         #expect(try parse("\u{FEFF} {\"hourly\":{\"time\":[0],\"weather_code\":[0]}}\n").hours.count == 1)
     }
 
-    /// A decoder that tries type after type needs twenty times as long. The thread's own time counts, because other tests use the
-    /// processors.
+    /// A decoder that tries one type after the other would need twenty times as long. The test measures the processor time of the
+    /// thread, because other tests also use the processors.
     @Test(arguments: ["true,", "{},", "\"a\",", "null,"])
     func `values of other types are read as fast as numbers`(_ element: String) throws {
         func reading(_ element: String) -> Duration {

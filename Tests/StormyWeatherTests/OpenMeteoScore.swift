@@ -5,10 +5,10 @@ struct OpenMeteoScore {
     var cape: Double
     var liftedIndex: Double?
     var inhibition: Double?
-    /// Millimetres in the hour.
+    /// The precipitation of the hour in millimetres.
     var precipitation: Double
     var showers: Double?
-    /// Metres per second.
+    /// The gusts in metres per second.
     var gusts: Double?
     /// Percent.
     var cloudCover: Double

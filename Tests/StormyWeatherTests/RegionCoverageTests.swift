@@ -20,7 +20,7 @@ import Testing
         let helsinki = try coverage(60.1699, 24.9384)
         #expect(helsinki.regions.map(\.code) == ["FI034"] && helsinki.countries == [.finland] && helsinki.gap == nil)
         #expect(helsinki.text(of: .finland) == "Uusimaa (FI034)")
-        // Höfn is 5.6 km outside.
+        // Höfn is 5.6 km outside of its region, which is more than the limit of 5 km.
         #expect(try coverage(64.2539, -15.2082).regions.isEmpty)
     }
 

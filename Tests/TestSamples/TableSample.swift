@@ -1,7 +1,7 @@
 import Foundation
 
-/// The part of a large table that is tested: all rows, or one of `TABLE_SAMPLE` rows. `SEED` chooses the rows. `TABLE_SAMPLE`
-/// consecutive seeds test every row.
+/// Selects the rows of a large table that are tested: all rows, or one row out of each `TABLE_SAMPLE` rows. `SEED` chooses the
+/// rows. `TABLE_SAMPLE` consecutive seeds test every row.
 package enum TableSample {
     private static let oneIn = number("TABLE_SAMPLE") ?? 1
     private static let seed = number("SEED") ?? 0

@@ -46,7 +46,7 @@ import Testing
         #expect(read("\r\n <?xml version=\"1.0\"?>\(stylesheet)<a>b</a>\n\n")?.text == "b", "an empty line comes first")
     }
 
-    /// One character in each encoding.
+    /// The same character in each encoding.
     @Test(
         arguments: [
             ("windows-1252", [0xE9], "é"), ("Windows-1252", [0x93], "“"), ("windows-1251", [0xE3], "г"),

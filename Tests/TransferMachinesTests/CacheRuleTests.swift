@@ -44,7 +44,7 @@ import Testing
     @Test func `a response is fresh until its age reaches its lifetime`() {
         #expect(isFresh(["Cache-Control": "max-age=60"], after: 59))
         #expect(!isFresh(["Cache-Control": "max-age=60"], after: 60))
-        // The time in other caches counts.
+        // The header `Age` contains the time that the response was in other caches, which also counts.
         #expect(!isFresh(["Cache-Control": "max-age=60", "Age": "30"], after: 31))
         // max-age has priority over Expires, and an invalid date has expired.
         #expect(isFresh(["Cache-Control": "max-age=60", "Expires": "0"], after: 1))
@@ -58,7 +58,7 @@ import Testing
         #expect(!isFresh(["Cache-Control": "max-age=60"], after: 20, request: [HeaderField("Cache-Control", "max-age=10")]))
     }
 
-    /// The server has no clock, or sends an invalid date.
+    /// The server sends no date or an invalid date.
     @Test(arguments: [[HeaderField](), [HeaderField("date", "yesterday")]])
     func `a response without a valid date counts from its receipt`(
         _ made: [HeaderField]
@@ -115,7 +115,7 @@ import Testing
         ("attachment; filename=\"plain\"; filename*=UTF-8''na%C3%AFve.txt", "naïve.txt"),
         ("attachment; FILENAME*=utf-8'de'%e2%82%ac.txt", "€.txt"), ("attachment; filename*=ISO-8859-1''x; filename=y", "y"),
         ("inline", "b c.txt"), ("attachment; filename=\"\"", "b c.txt"),
-        // A server does not choose the folder.
+        // A server must not be able to choose the folder of the file.
         ("attachment; filename=\"../../.ssh/authorized_keys\"", "authorized_keys"),
         ("attachment; filename=\"C:\\\\Windows\\\\evil.exe\"", "evil.exe"), ("attachment; filename=\"..\"", "b c.txt"),
         ("attachment; filename=\".bashrc\"", "bashrc"), ("attachment; filename*=UTF-8''a%2Fb%00c%0A.txt", "bc.txt"),

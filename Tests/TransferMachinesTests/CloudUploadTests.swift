@@ -69,7 +69,7 @@ import Testing
         #expect(talk.lines == ["PROPFIND \(place)/", "PUT \(place)/00001 0+5242880", "MOVE \(place)/.file"])
     }
 
-    /// The MOVE may take longer than the timeout.
+    /// The response to the MOVE is missing, because the MOVE may take longer than the timeout.
     @Test func `a MOVE without a response is checked at the target`() {
         var talk = Dialogue(plan(), resuming: UploadMemory(step: .append, creations: 1))
         let all =
@@ -126,7 +126,7 @@ import Testing
     }
 }
 
-/// A server that never lets an upload progress is retried with pauses.
+/// Servers whose responses would make an upload repeat the same requests without progress.
 @Suite struct CircleTests {
     private func plan(_ kind: UploadKind, _ url: String = "https://h/remote.php/dav/files/me/a/") -> UploadPlan {
         var plan = UploadPlan(kind: kind, collectionURL: url, fileName: "p.jpg", byteCount: 6 << 20, token: "t", sha256: "ab")
@@ -225,7 +225,7 @@ import Testing
         #expect(url.hasSuffix("/p-ab.jpg") && talk.machine.proof == .answer && talk.lines.count < 6, "\(talk.lines)")
     }
 
-    /// Caddy responds like this if no route matches the address.
+    /// The server sends a success without a body. Caddy responds like this if no route matches the address.
     @Test(arguments: [UploadKind.put, .webdav, .s3, .nextcloud])
     func `nothing is sent to a server that answers every address with success`(_ kind: UploadKind) {
         var plan = plan(kind)

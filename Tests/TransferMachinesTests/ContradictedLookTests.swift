@@ -3,7 +3,8 @@ import Testing
 
 @testable import TransferMachines
 
-/// A look at a name to which the file was sent is refused, or does not show whose the file is.
+/// A request for the file at a name to which this upload sent it. The server refuses the request, or the response does not show
+/// which upload sent the file.
 @Suite struct ContradictedLookTests {
     private static let digest = String(repeating: "ab", count: 32)
     private let name = "https://h/up/noon.jpg"

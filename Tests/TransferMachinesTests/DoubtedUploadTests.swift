@@ -44,7 +44,7 @@ import Testing
         #expect(talk.lines.filter { $0.hasPrefix(method(kind)) }.count == 2)
     }
 
-    /// A server that responds with a page after an upload has no page for an unknown name.
+    /// The server responds with a page after each upload. For an unknown name this server has no page, so the success is believed.
     @Test(arguments: yeses.filter { $0.1 != 303 } + [(.multipart, 303, ["Location": "/thanks"])])
     func `a page from the server itself is believed`(_ kind: UploadKind, _ status: Int, _ headers: [String: String]) {
         var talk = Dialogue(plan(kind), suspects: true)
@@ -54,7 +54,7 @@ import Testing
         #expect(talk.requests.allSatisfy { $0.leastRate > 0 }, "an answer that drips ends")
     }
 
-    /// The sender of the earlier response is unknown, so the check for a captive portal comes first.
+    /// A new process does not know who sent the earlier response, so it first checks for a captive portal.
     @Test(arguments: [UploadKind.multipart, .put]) func `a new process checks for a captive portal first`(_ kind: UploadKind) {
         var talk = Dialogue(plan(kind), resuming: UploadMemory(step: .check), suspects: true)
         talk.hear(200, Self.page)
@@ -193,7 +193,7 @@ import Testing
         #expect(other.outcome == .finished(remoteURL: "https://h/up") && other.lines.last == "GET https://h/t1", "\(other.lines)")
     }
 
-    /// Not every captive portal answers with HTML.
+    /// Some captive portals do not respond with HTML.
     @Test(
         arguments: [UploadKind.multipart, .put, .tus, .resumable, .immich], [nil, "text/plain", "application/json", "image/gif"])
     func `a network that answers everything with success is waited out`(_ kind: UploadKind, _ type: String?) {

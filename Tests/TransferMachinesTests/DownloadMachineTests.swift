@@ -61,7 +61,7 @@ private let part = ["Content-Range": "bytes 40-99/100", "ETag": "\"1\"", "Conten
         #expect(!isRetry(attempt(&machine, head(status)).1))
     }
 
-    /// RFC 9110 §15.3.5 and §15.3.6.
+    /// These statuses have no file as a response (RFC 9110 §15.3.5 and §15.3.6).
     @Test(arguments: [204, 205, 207]) func `a success without a file replaces no file`(_ status: Int) {
         var machine = DownloadMachine(request: ofFile(), partial: nil)
         for attempts in 0..<RetryPolicy.maximumRefusals {
@@ -294,7 +294,7 @@ private let part = ["Content-Range": "bytes 40-99/100", "ETag": "\"1\"", "Conten
             return
         }
         #expect(trouble.code == code && trouble.isWaitingForNetwork == waits && after > 0)
-        // The recorded code must give the same result, because the database stores only the code.
+        // The stored code of the trouble must give the same result, because the ledger stores only the code.
         #expect(TransferTrouble.isUnreachable(recordedCode: trouble.recordedCode) == waits)
         if waits { #expect(TransferTrouble.recordedNetworkCodes.contains(trouble.recordedCode)) }
         #expect(machine.partial == held(40, of: 100))

@@ -122,7 +122,7 @@ private func plan(_ kind: UploadKind = .webdav, name: String = "noon 12:00.jpg")
                 ("HEAD \(name)", status), ("PUT \(name) body", 0), ("HEAD \(name)", status), ("PUT \(name) body", 412),
                 ("PUT \(own) body", 0), ("HEAD \(own)", status),
             ])
-        // A part of the file may be there, so it is replaced.
+        // A part of the file may be on the server, so the file is sent again and replaces the part.
         let again = ask(&machine)
         #expect(again?.saved == UploadMemory(step: .put, isMarked: true))
         #expect(again?.request.headers.contains { $0.name == "If-None-Match" } == false)
@@ -223,7 +223,7 @@ private func plan(_ kind: UploadKind = .webdav, name: String = "noon 12:00.jpg")
         #expect(ask(&machine)?.line == (isDoubtful ? "HEAD \(part)" : "PUT \(part) body"))
     }
 
-    /// The rule also holds for the next agent.
+    /// The same rule applies if another agent continues the upload.
     @Test func `a body without a response is checked before it is sent again`() {
         var machine = UploadMachine(plan: plan())
         _ = play(&machine, [("HEAD \(name)", 404), ("PUT \(part) body", 0)])
@@ -263,7 +263,7 @@ private func plan(_ kind: UploadKind = .webdav, name: String = "noon 12:00.jpg")
         #expect(machine.proof == .answer)
     }
 
-    /// A server without lengths showed none for the temporary file either. In this test the temporary file had the right length.
+    /// The server reports no lengths at the end. In this test the temporary file had the right length.
     @Test func `a file without a length after a MOVE is there`() {
         var machine = moved()
         #expect(play(&machine, [("HEAD \(name)", 200)]) == done)

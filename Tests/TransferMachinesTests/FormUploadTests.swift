@@ -52,7 +52,7 @@ private let now = Date(timeIntervalSince1970: 1_800_000_000)
         return machine.ended(end, now: now, attemptsWithoutProgress: 0, jitter: 0.5)
     }
 
-    /// The server may examine the photo for minutes, and store each copy.
+    /// The server may process each photo for minutes before it responds, and may store each copy.
     @Test(arguments: [false, true]) func `a form without a response is sent three times at most`(_ isRestarted: Bool) throws {
         var talk = Dialogue(plan())
         for count in 1...3 {
@@ -69,7 +69,7 @@ private let now = Date(timeIntervalSince1970: 1_800_000_000)
         #expect((talk.requests.first?.idleTimeout ?? 0) >= 300)
     }
 
-    /// The server cannot have stored a part of a form.
+    /// A server cannot store a form that it received only in part.
     @Test func `a form that was cut is sent again without a limit`() {
         var talk = Dialogue(plan())
         for _ in 0..<9 {

@@ -64,7 +64,7 @@ import Testing
         #expect(talk.outcome == .finished(remoteURL: next) && puts(talk) == 2, "\(talk.lines)")
     }
 
-    /// The case occurs, for example, after the state was restored from a backup.
+    /// This case occurs, for example, after the ledger was restored from a backup.
     @Test func `a refused name with our content is ours, and the length alone does not prove it`() {
         let findings: [(BodyComparison, String?)] = [(.same, "noon.jpg"), (.differs, nil), (.impossible, nil)]
         for (comparison, expected) in findings {
@@ -125,7 +125,7 @@ import Testing
         #expect(talk.outcome == .finished(remoteURL: name), "\(talk.lines)")
     }
 
-    /// The server was busy with the second PUT, so its name is chosen again.
+    /// The server was busy at the second PUT, so the upload chooses the name of the second PUT again.
     @Test(arguments: [false, true])
     func `a name that is chosen again is looked at`(_ isRestarted: Bool) throws {
         var talk = Dialogue(Self.plan(.put))
@@ -249,7 +249,7 @@ import Testing
         Issue.record("nothing was sent: \(talk.lines)")
     }
 
-    /// The server would keep a part of the file under each name.
+    /// If the upload used another name after each attempt, the server would keep a part of the file under each name.
     @Test(arguments: [UploadKind.put, .s3])
     func `a part that a server confirmed and kept is an error of the server`(_ kind: UploadKind) {
         var talk = Dialogue(Self.plan(kind))

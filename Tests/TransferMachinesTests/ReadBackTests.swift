@@ -3,7 +3,7 @@ import Testing
 
 @testable import TransferMachines
 
-/// The owner of a file with the name and the length of an upload.
+/// Tests whether a file on the server with the name and the length of an upload was sent by this upload.
 @Suite struct ReadBackTests {
     private static let digest = String(repeating: "ab", count: 32)
     private static let encoded = Data(repeating: 0xAB, count: 32).base64EncodedString()
@@ -248,7 +248,7 @@ import Testing
         #expect(finishes(talk, .length) && talk.lines.count == 3)
     }
 
-    /// Another machine replaced the file between the PUT and the look at it.
+    /// Another machine replaced the file after the PUT and before the upload checked the file.
     @Test func `a file with another entity tag than the PUT made is read back`() {
         var talk = Dialogue(plan())
         talk.hear(404)

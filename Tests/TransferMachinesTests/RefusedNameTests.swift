@@ -3,7 +3,7 @@ import Testing
 
 @testable import TransferMachines
 
-/// A server answers 412 although HEAD reports that the name is free.
+/// Servers that respond with 412 although HEAD reports that the name is free.
 @Suite struct RefusedNameTests {
     private func plan(_ kind: UploadKind) -> UploadPlan {
         var plan = UploadPlan(kind: kind, collectionURL: "https://host/photos", fileName: "noon.jpg", byteCount: 10, token: "t1")

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import TransferMachines
 
-/// The digests that a response announces, and the effect of a wrong digest.
+/// Tests the digests that a response announces, and the effect of a wrong digest.
 @Suite struct RequiredDigestTests {
     private let hex = "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824"
     private let base64 = "LPJNul+wow4m6DsqxbninhsWHlwfp0JecwQzYpOLmCQ="

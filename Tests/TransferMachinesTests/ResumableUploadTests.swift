@@ -3,7 +3,7 @@ import Testing
 
 @testable import TransferMachines
 
-/// The checklist of draft-ietf-httpbis-resumable-upload, line by line.
+/// Tests each requirement of draft-ietf-httpbis-resumable-upload.
 @Suite struct ResumableUploadTests {
     private func plan(_ size: Int64 = 100, _ knowledge: ServerKnowledge = ServerKnowledge()) -> UploadPlan {
         var plan = UploadPlan(
@@ -172,7 +172,7 @@ import Testing
         #expect(talk.lines.last == "PATCH https://h/p/1 0+\(64 << 20)" && talk.machine.knowledge.requestBytes == 64 << 20)
     }
 
-    /// The statuses 307 and 308 keep the method. Credentials are sent only to their server.
+    /// The statuses 307 and 308 keep the method. Credentials are sent only to the server that they belong to.
     @Test(arguments: [307, 308]) func `a redirect keeps the method, and credentials stay with their server`(_ status: Int) {
         var plan = plan()
         plan.headers.append(HeaderField("Authorization", "Bearer s"))

@@ -10,7 +10,8 @@ import Testing
     private let marked = "https://s3.example/storms/noon-abababab.jpg"
     private let probe = "https://s3.example/storms/.t.part"
 
-    /// - Parameter lacksConditions: The finding of an earlier upload.
+    /// - Parameter lacksConditions: Whether an earlier upload found that the bucket ignores or refuses conditions. `nil` if this is
+    ///   unknown.
     private func plan(_ size: Int64 = 100, lacksConditions: Bool? = nil, url: String = "https://s3.example") -> UploadPlan {
         var plan = UploadPlan(kind: .s3, collectionURL: url, fileName: "noon.jpg", byteCount: size, token: "t", sha256: digest)
         plan.order.s3 = S3Access(bucket: "storms", region: "us-east-1", accessKey: "a", secretKey: "s")

@@ -9,7 +9,7 @@ struct Dialogue {
     private(set) var lines: [String] = []
     private(set) var requests: [WireRequest] = []
     private(set) var words: [String] = []
-    /// Parts of the snapshot that responses were compared with.
+    /// The parts of the queued copy that responses were compared with.
     private(set) var compared: [SnapshotPart] = []
     private(set) var outcome: UploadOutcome?
     private(set) var memory: UploadMemory?
@@ -298,7 +298,7 @@ struct Dialogue {
         #expect(talk.lines == ["GET \(own)?uploadId=u"])
     }
 
-    /// The look is repeated with the time of the server.
+    /// The request is repeated with the time of the server.
     @Test func `a look that fails because of a wrong clock is repeated`() {
         var talk = Dialogue(plan())
         talk.hear(403, ["Date": "Fri, 15 Jan 2027 09:00:00 GMT"])
@@ -307,7 +307,7 @@ struct Dialogue {
         #expect(talk.lines == ["HEAD \(key)", "HEAD \(key)", "PUT \(key) 0+100"])
     }
 
-    /// Two uploads have the same name at the same time. The second one sees that the first one has begun.
+    /// Two uploads have the same name at the same time. The second upload finds the beginning of the first upload on the server.
     @Test func `a name that another upload has begun is taken`() {
         let next = key.replacing(".jpg", with: "-1.jpg")
         var talk = Dialogue(plan())
@@ -377,7 +377,7 @@ struct Dialogue {
         #expect(talk.message?.contains(words) == true)
     }
 
-    /// The status is 200, and the body has an error.
+    /// The response to the completion has the status 200, but an error in the body.
     @Test func `an error in the body of a completion is not a success`() {
         var talk = Dialogue(plan(6 << 20), resuming: UploadMemory(step: .move, place: "u", creations: 1))
         let list = "<ListPartsResult>\(part(1, 5 << 20))\(part(2, 1 << 20))</ListPartsResult>"
@@ -397,7 +397,7 @@ struct Dialogue {
         talk.hear(200, [:], "<ListPartsResult>\(part(1, 5 << 20))\(part(2, 1 << 20))</ListPartsResult>")
         talk.hear(412)
         talk.hear(204)
-        // An earlier process may have completed the object, so its key is looked at.
+        // An earlier process may have completed the object, so the upload checks the key of the object.
         talk.hear(200, ["Content-Length": "7", "x-amz-meta-sha256": "another"])
         talk.hear(404)
         #expect(

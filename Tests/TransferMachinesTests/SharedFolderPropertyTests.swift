@@ -15,7 +15,7 @@ import Testing
         var files: [String: Int] = [:]
         /// Requests whose connections broke, and that are carried out later.
         var late: [(request: WireRequest, photo: Int)] = []
-        /// The number of looks at an address that do not show its file.
+        /// The number of requests for an address that do not show its file yet.
         var hidden: [String: Int] = [:]
 
         mutating func carryOutLate(_ dice: inout Dice) {

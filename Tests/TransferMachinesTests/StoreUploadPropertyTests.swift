@@ -161,7 +161,7 @@ import Testing
             }
         }
 
-        /// A refusal that comes once. With some statuses the server may have carried the request out.
+        /// Returns a refusal that the server sends once. With some statuses the server may have performed the request.
         private func refusal(of request: WireRequest, carrying content: UploadContent, _ body: Data) -> WireEnd {
             var statuses = [500, 502, 503, 429, 421]
             var words = ""

@@ -102,7 +102,7 @@ import Testing
         #expect(after(.stopped, .agentDied(now: now)).0.phase == .queued)
     }
 
-    /// The response is complete and only lacks its file name. The name is given without another request.
+    /// The response is complete, and only the final name of its file is missing. The file gets its name without another request.
     @Test func `a complete response to a POST is finished after the agent died`() {
         let (life, _) = after(.proven, .agentDied(now: now), facts: Self.facts(mayBeRepeated: false))
         #expect(life.phase == .queued && life.isProven)
@@ -129,7 +129,8 @@ import Testing
         #expect(life.phase == .ended(.failed, at: now) && life.reason?.code == -1005 && commands.contains(.reportEnd))
     }
 
-    /// No attempt runs while a file gets its name, so no later report would follow.
+    /// The resume data must be reported at once, because no attempt runs while a file gets its name and no later report would
+    /// follow.
     @Test func `resume data is reported at once while a file gets its name`() {
         #expect(after(.proven, .cancelledKeepingPart(token: "t", now: now)).1 == [.reportEnd])
     }
@@ -198,7 +199,7 @@ import Testing
         _ facts: TransferLife.Facts, _ place: String
     ) {
         if !facts.mayBeRepeated, Self.wasOrIsSent(before), Self.willBeSent(life) {
-            // Only two events may send it again: trouble after which the server cannot have acted, and a retry by the user.
+            // Only two events can cause another request: trouble after which the server cannot have acted, and a retry by the user.
             var mayBe = false
             switch event {
             case .waits, .retried: mayBe = true

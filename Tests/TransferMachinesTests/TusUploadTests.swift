@@ -5,7 +5,7 @@ import Testing
 
 private let now = Date(timeIntervalSince1970: 1_800_000_000)
 
-/// The checklist of tus 1.0.0, line by line.
+/// Tests each requirement of tus 1.0.0.
 @Suite struct TusUploadTests {
     private func plan(_ byteCount: Int64 = 100, url: String = "https://h/files/", sha256: String? = nil) -> UploadPlan {
         UploadPlan(
@@ -80,7 +80,7 @@ private let now = Date(timeIntervalSince1970: 1_800_000_000)
         }
     }
 
-    /// The password belongs to the configured server.
+    /// The password is only for the configured server.
     @Test func `another server does not receive the password`() {
         var machine = UploadMachine(plan: plan())
         let requests = play(&machine, [options, made("https://store/1"), at(100)]).requests
@@ -113,7 +113,7 @@ private let now = Date(timeIntervalSince1970: 1_800_000_000)
         let memory = UploadMemory(step: .append, place: "https://h/files/1", creations: 1)
         var machine = UploadMachine(plan: plan(), resuming: memory)
         #expect(play(&machine, [at(99, 200), at(100)]).lines == ["HEAD https://h/files/1", "PATCH https://h/files/1 99+1"])
-        // The last response was lost, and all bytes are there.
+        // The last response was lost, and the server has all bytes.
         machine = UploadMachine(plan: plan(), resuming: memory)
         #expect(play(&machine, [at(100, 200)]).outcome == .finished(remoteURL: "https://h/files/1"))
     }
@@ -248,7 +248,7 @@ private let now = Date(timeIntervalSince1970: 1_800_000_000)
 
     // MARK: The end
 
-    /// The protocol names 403, 404 and 410 for a place that is gone. SeaweedFS answers 404 for each complete upload.
+    /// In the protocol, 403, 404 and 410 mean that an upload does not exist any more. SeaweedFS sends 404 for each complete upload.
     @Test(arguments: [403, 404, 405, 410, 501])
     func `a server that does not show a complete upload is believed, with the response as proof`(_ status: Int) {
         var machine = UploadMachine(plan: plan())
@@ -291,7 +291,7 @@ private let now = Date(timeIntervalSince1970: 1_800_000_000)
         #expect(lines.last == "POST https://h/files/")
     }
 
-    /// The upload may be gone because it is complete, so it is not sent a second time.
+    /// The upload may be missing on the server because it is complete, so the file is not sent a second time.
     @Test func `a process that ends after the last response only looks at the upload`() {
         let memory = UploadMemory(step: .check, place: "https://h/files/1", creations: 1)
         var machine = UploadMachine(plan: plan(), resuming: memory)

@@ -24,7 +24,7 @@ private func closing(_ code: Int, _ reason: String = "") -> Data {
 }
 
 private let key = "dGhlIHNhbXBsZSBub25jZQ=="
-/// RFC 6455, 1.3.
+/// The accept key from the example in RFC 6455, 1.3.
 private let accept = "s3pPLMBiTxaQ9kYGzzhZRbK+xOo="
 
 private func handshake(_ url: String = "http://example.org/chat?x=1", _ headers: [HeaderField] = []) -> WebSocketHandshake {
@@ -57,7 +57,7 @@ extension [WebSocketMachine.Command] {
         if case .failed(.refused(let refusal))? = last, count == 1 { refusal } else { nil }
     }
 
-    /// The broken rule if both the server and the app receive its code; otherwise `nil`.
+    /// The broken rule, if both the server and the app receive the code of this rule; otherwise `nil`.
     fileprivate var brokenRule: WebSocketMachine.BrokenRule.Kind? {
         guard count >= 2, case .failed(.brokenRule(let rule)) = self[count - 1],
             case .transmit(let frame) = self[count - 2], frame.opcode == .close,
@@ -216,7 +216,7 @@ extension [WebSocketMachine.Command] {
     @Test func `a message that is too long is refused by its announced length`() {
         var exact = opened(size: 10)
         #expect(exact.received(frame(0x2, Data(count: 10))) == [.deliver(.binary(Data(count: 10)))])
-        // No byte of the message is needed.
+        // The header of the frame alone shows that the message is too big.
         #expect(exact.received(frame(0x2, Data(count: 11)).prefix(2)).brokenRule == .tooBig)
         var parts = opened(size: 10)
         #expect(parts.received(frame(0x2, Data(count: 6), isFinal: false)) == [])

@@ -37,7 +37,7 @@ import Testing
         #expect(lines.contains("Type=notify") && lines.contains("Wants=s.socket"))
     }
 
-    /// A timer has complete seconds and is never before the date, because an agent that starts too early finds nothing due.
+    /// A timer has complete seconds and is never before the date, because an agent that starts too early finds no work that is due.
     @Test(
         arguments: [0.0, 0.001, 0.999, 59.5, 86_399.2, 1_764_244_800, 7_258_118_399.5],
         [-10.0, 0, 14, 16, 3_600, 86_398, 86_400, 900_000])

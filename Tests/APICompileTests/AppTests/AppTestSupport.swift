@@ -19,8 +19,8 @@ func whileTimePasses<Value: Sendable>(
     return try await value.get()
 }
 
-/// Waits for the end of continued processing, which runs in this process. Virtual time does not pass during the wait, because
-/// the agent would find that the work makes no progress.
+/// Waits for the end of continued processing, which runs in this process. Virtual time does not pass during the wait, because the
+/// agent would stop work that makes no progress in virtual time.
 func ended(_ launch: LaunchReport, _ driver: TestDriver) async throws -> LaunchReport {
     while driver.ledger.running.contains(where: { $0.id == launch.id }) {
         await Task.yield()

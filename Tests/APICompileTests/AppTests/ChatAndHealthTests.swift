@@ -100,7 +100,7 @@ import UserNotifications
             server.route("POST", "/samples", .status(201))
             try await driver.setConditions { $0.isOnExternalPower = false }
             await exporter.schedule()
-            // A second call schedules nothing new.
+            // A second call of `schedule()` does not submit another request.
             await exporter.schedule()
             try await driver.advance(by: .seconds(3_600))
             #expect(server.requests().isEmpty)

@@ -55,7 +55,8 @@ import Testing
             try await mover.move(album)
         }
 
-        /// Waits for the next album to be moved. Another album fails the test, which would otherwise wait forever.
+        /// Waits for the next album to be moved. If another album is moved, the test fails. Without this check, the test would wait
+        /// forever.
         func expect(_ name: String) async throws {
             let next = await begun.stream.first { _ in true }
             try #require(next == name)

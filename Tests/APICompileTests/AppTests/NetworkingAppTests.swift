@@ -102,7 +102,7 @@ import Testing
             #expect(user == User(userName: "ada"))
             let times = server.requests().map(\.receivedAt)
             try #require(times.count == 2)
-            // More virtual time passes if the machine is busy.
+            // If the machine is busy, more than 30 seconds of virtual time pass.
             #expect(times[1].timeIntervalSince(times[0]) >= 30)
         }
     }
@@ -176,7 +176,7 @@ import Testing
         }
     }
 
-    /// Older test suites register their stubs in this way.
+    /// The stub is registered with `URLProtocol.registerClass`, as in older test suites.
     @Test
     func `a registered stub responds to the shared session`() async throws {
         let answer = try JSONEncoder().encode(potsdam)

@@ -159,7 +159,7 @@ final class SessionAuthenticator: NSObject, URLSessionTaskDelegate, @unchecked S
     }
 }
 
-/// The same delegate in the form of newer code.
+/// The same delegate with async methods, as newer code writes it.
 final class AsyncAuthenticator: NSObject, URLSessionTaskDelegate, Sendable {
     private let user: String
     private let password: String

@@ -89,7 +89,7 @@ final class HealthExporter: Sendable {
         }
     }
 
-    /// Used if the app is part of a study.
+    /// Schedules the task of a health study. The method is called only if the app is part of a study.
     func scheduleResearch() throws {
         let request = BGHealthResearchTaskRequest(identifier: Self.researchIdentifier)
         request.protectionTypeOfRequiredData = .completeUntilFirstUserAuthentication

@@ -9,7 +9,7 @@ struct MultipartFormWriter {
 
     var contentType: String { "multipart/form-data; boundary=\(boundary)" }
 
-    /// Streams the file into the body, so that a video is never loaded into memory as a whole.
+    /// Streams the file into the body, so that a video is never completely in memory.
     func write(file: URL, fieldName: String, mimeType: String, parameters: [String: String], to body: URL) throws {
         guard let output = OutputStream(url: body, append: false) else { throw CocoaError(.fileWriteUnknown) }
         output.open()

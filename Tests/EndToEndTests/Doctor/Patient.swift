@@ -35,7 +35,7 @@ final class Patient {
         (self.desktop, self.server) = (desktop, server)
         home = try Home(server: server, desktop: desktop, extra: extra)
         try home.installChooser("exit 1")
-        // One agent is started instead of two. The fault must not meet an agent that is still starting.
+        // Only one agent is started, after the commands. The fault must not be planted while an agent is still starting.
         home.environment["STORMY_NO_AGENT"] = "1"
         #expect(try home.stormy("place", "add", "Here", "1,1").status == 0)
         home.environment["STORMY_NO_AGENT"] = nil

@@ -146,8 +146,8 @@ final class Home {
 
     /// Kills all agents of this home, and waits until they have ended.
     ///
-    /// On a busy machine a command can have started a second agent, which does not have the lock yet. It would take the place of
-    /// the first.
+    /// On a busy machine a command can have started a second agent, which does not have the lock yet. The second agent would
+    /// replace the first agent.
     func killAgent() throws {
         if let pid = agentPID { try kill(pid, SIGKILL) }
         for pid in agents { try kill(pid, SIGKILL) }
@@ -165,14 +165,15 @@ final class Home {
         }
     }
 
-    /// Waits until an agent without work has ended. The removal of its files is not a commit that a test could wait for.
+    /// Waits until an agent without work has ended. The test cannot wait for a commit, because the removal of the agent's files is
+    /// not a commit.
     func waitForAgentExit() throws {
         guard let pid = agentPID else { return }
         try kill(pid, 0)
     }
 
-    /// Runs the body, which ends the agent, and waits for the process. The lock is free earlier, while the agent may still wait
-    /// for a stopped server.
+    /// Runs the body, which ends the agent, and waits for the process. The test waits for the process and not for the lock. The
+    /// lock is free earlier, while the agent may still wait for a stopped server.
     func waitForAgentsEnd<Value>(after body: () throws -> Value) throws -> Value {
         let descriptor = agentPID.map { clinux_pidfd_open($0) } ?? -1
         defer { if descriptor >= 0 { close(descriptor) } }
@@ -270,8 +271,8 @@ final class Home {
         }
     }
 
-    /// Waits until the daily check has started its request, and expires it by a command. A short budget would also end later
-    /// launches on a busy machine.
+    /// Waits until the daily check has started its request, and expires it by a command. A short budget is not used, because it
+    /// would also end later launches on a busy machine.
     func endNoonWhileItAsks() throws {
         try wait("the question") { try $0.unfinishedTransfers().first?.state == .running ? true : nil }
         let said = try stormy("simulate", "expire", "StormyNoon")

@@ -1,6 +1,6 @@
 import Foundation
 
-/// Processes with another network or other mounts. A machine may forbid them to users other than root.
+/// Processes in separate namespaces, with another network or other mounts. Some machines allow such processes only to root.
 enum Namespaces {
     /// The option that makes another user root of the namespace.
     private static let asRoot = getuid() == 0 ? "" : "r"

@@ -59,7 +59,7 @@ final class ProvingHome {
         return child
     }
 
-    /// Waits until the ledger has such a launch.
+    /// Waits until the ledger has a launch that meets the condition.
     @discardableResult
     func waitForLaunch(_ what: String, _ isIt: (LaunchRecord) -> Bool) throws -> LaunchRecord {
         try home.wait(what) { try $0.history(limit: 100).last(where: isIt) }

@@ -78,7 +78,7 @@ final class SystemServices {
 
     private func awaitName(of service: Service) throws { try gdbus(["wait", "--system", "--timeout", "20", service.name]) }
 
-    /// Stops the bus. It accepts connections but does not reply.
+    /// Stops the bus. A stopped bus accepts connections but does not reply.
     func freeze() { kill(bus.pid, SIGSTOP) }
     func thaw() { kill(bus.pid, SIGCONT) }
 

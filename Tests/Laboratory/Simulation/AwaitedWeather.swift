@@ -2,7 +2,7 @@ import ProcessSupport
 import BackgroundLedger
 import Foundation
 
-// The ledger changes that the API modules make for an awaited transfer. Simulated processes make them directly.
+// The changes of the ledger that the API modules make for an awaited transfer. Simulated processes make these changes directly.
 extension LedgerTransaction {
     /// Makes the process await the weather. The process joins the running transfer, or begins a transfer. Returns the number of
     /// the transfer.

@@ -122,7 +122,7 @@ extension Simulation {
         try machine.restore(backup.ledger)
         trouble.restorations += 1
         app.ledgerCameBack(backup.memory)
-        // Broken invariants are kept. Observations of the former ledger do not count any more.
+        // Broken invariants are kept. Observations of the earlier ledger are not used any more.
         watch = InvariantWatch(keeping: watch)
         // Any command of the program submits its request again if the request is missing.
         if try machine.ledger.read({ try $0.request("noon") }) == nil { app.submit(noon()) }
@@ -160,7 +160,7 @@ extension Simulation {
 
     // MARK: The end
 
-    /// Corrects all faults that only a month has.
+    /// Corrects all faults that occur only in a run of a month.
     func endAllFaults() throws {
         restoreServers()
         machine.removeApp(false)
@@ -211,7 +211,7 @@ extension Simulation {
             let pause = dice.chance(0.5) ? dice.between(0.1, 60) : dice.between(60, 12_000)
             try machine.pass(min(pause, max(0.1, end - elapsed)))
         }
-        // The question may come while an event is in progress.
+        // The question why a request does not run may be asked while an event is in progress.
         if dice.chance(0.5) {
             try happenToRequests()
             try machine.run()

@@ -97,7 +97,7 @@ struct InvariantWatch {
     /// Checks that each launch has a reason, and that a launch is repeated only after a launch without a result.
     private mutating func checkLaunchStart(_ launch: LaunchRecord, _ machine: SimulatedHost) throws {
         if launch.reason.isEmpty { found("launch \(launch.id!) does not say why") }
-        // A delivery that was cut short is repeated, whatever its result was.
+        // A delivery that was interrupted is repeated, independent of its result.
         if launch.generation > 1, launch.requestToken != nil, launch.outcome != .skipped {
             let earlier = try machine.ledger.read { try $0.history(limit: 50) }
             let before = earlier.last { $0.identifier == launch.identifier && $0.id! < launch.id! && $0.outcome != .skipped }
@@ -109,7 +109,7 @@ struct InvariantWatch {
 
     private mutating func checkLaunchEnd(_ launch: LaunchRecord, _ machine: SimulatedHost) throws {
         // No noon is served twice. The exception is a clock that was ahead by more than half a day, or that was set back by more
-        // than half a day since, because then it is unknown which time was right.
+        // than half a day since, because in this case it is unknown which time was right.
         if launch.identifier == "noon", let noon = launch.servedOccurrence, launch.outcome?.isResult == true {
             if let other = servedNoons[noon], other.launch != launch.id,
                 noon.timeIntervalSince(other.earliest) <= WallClockRule.servedAhead,

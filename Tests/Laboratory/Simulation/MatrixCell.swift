@@ -31,7 +31,7 @@ package struct MatrixCell: Sendable {
             && ![.checkIsAsking, .answerIsBeingDelivered, .noticeWasPressed].contains(state)
     }
 
-    /// Plays the cell, and returns the visible result. Cost: some hundredths of a second.
+    /// Plays the cell, and returns the visible result. This takes some hundredths of a second.
     package func play() throws -> String {
         let app = MatrixApp()
         let machine = try SimulatedHost(

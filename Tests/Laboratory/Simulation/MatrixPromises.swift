@@ -50,8 +50,8 @@ enum MatrixPromises {
         .noticeIsPending: [.personCancels: "shown 0×, withdrawn"],
         .noticeIsBeingShown: [
             .personCancels: "shown 1×, withdrawn",
-            // It is unknown whether the notification was shown. Servers that replace notifications by tag still show one
-            // notification.
+            // The next agent cannot know whether the notification was shown, and shows it again. Servers that replace notifications
+            // by tag still show one notification.
             .agentIsKilled: "shown 2×, delivered", .bothAreKilled: "shown 2×, delivered",
         ],
         .noticeStands: [.personCancels: "shown 1×, withdrawn", .notificationServerIsGone: "shown 2×, delivered"],

@@ -32,7 +32,7 @@ package struct NoonHerd: Sendable {
     /// The number of seconds by which clocks and the starts of processes differ.
     private static let scatter = 1.0
 
-    /// Plays one day. Cost: about a second for a million installations in a release build.
+    /// Plays one day. In a release build, this takes about a second for a million installations.
     package func play() -> Outcome {
         let (dice, policy) = (Dice(seed: seed), RetryPolicy.standard)
         var outcome = Outcome()

@@ -49,7 +49,7 @@ final class SimulatedApp: LedgerProgram, @unchecked Sendable {  // because the s
     private(set) var sentAgain: Set<Data> = []
     private var hasOldLedger = false
     private var storms = 0
-    /// Processes whose awaits were cancelled because their time was up. They receive no response any more.
+    /// Processes whose awaits were cancelled because their time was up. These processes receive no response any more.
     private var handedOver: Set<ProcessIdentity> = []
 
     init(_ machine: SimulatedHost, _ dice: Dice) { (self.machine, self.dice) = (machine, dice) }
@@ -93,7 +93,7 @@ final class SimulatedApp: LedgerProgram, @unchecked Sendable {  // because the s
 
     func died(_ process: VirtualProcess) {
         guard !isCalm, dice.chance(0.3) else { return }
-        // A forked process stores a result after the launch has ended. Such a result must not count.
+        // A process that was forked from the launch stores a result after the launch has ended. Such a result must not be used.
         machine.clock.schedule(after: dice.between(0, 20)) { [self] in
             let over = write { try $0.launch(process.launch)?.endedAt } != nil
             if over { write { try $0.setResult(.completed, detail: "late", ofLaunch: process.launch) } }

@@ -26,7 +26,7 @@ package final class Simulation {
         }
     }
 
-    /// The number of events, so that an empty run is noticed.
+    /// The number of events of a run. It shows if a run had no events.
     package struct Tally: Sendable {
         package var launches = 0
         package var agents = 0
@@ -256,7 +256,7 @@ package final class Simulation {
         watch.latestBeforeCalm = try machine.ledger.read { try $0.latestLaunch() ?? 0 }
         if length == .month {
             try pass(86_400)
-            // The run ends at once if an invariant is already broken.
+            // If an invariant is already broken, the run ends here.
             guard watch.broken.isEmpty else { return }
             broken += try invariantsAfterOnePeriod()
             try pass(1.5 * 86_400)

@@ -93,7 +93,7 @@ package struct WhyProof {
         }
     }
 
-    /// Removes all named causes, and no others. The request has to run.
+    /// Removes exactly the named causes. The request has to run.
     private mutating func removeAll(_ question: Question) throws {
         let life = try Life(seed)
         for cause in question.causes where cause.metAt == nil { try life.remove(cause, of: question) }
@@ -109,7 +109,7 @@ package struct WhyProof {
         let removed = question.causes.filter { $0 != kept }
         for cause in removed where cause.metAt == nil { try life.remove(cause, of: question) }
         let end = question.endOfTime(of: removed).addingTimeInterval(Self.turns)
-        // A cause that ends by time is present until that time.
+        // A cause that ends by time alone is present until that time.
         let until = kept.metAt.map { min($0.addingTimeInterval(-0.01), end) } ?? end
         // A running launch of the request ends by itself.
         guard kept.name != .notRunning, until > life.now else { return }

@@ -2,7 +2,7 @@ import Foundation
 import StormyConfiguration
 import StormyWeather
 
-/// An hour of July 2026.
+/// The time of all assessments, in July 2026.
 private let now = Date(timeIntervalSince1970: 1_783_000_000)
 
 /// Assesses warnings with any references to each other and any areas.

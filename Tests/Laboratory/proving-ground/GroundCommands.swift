@@ -85,7 +85,7 @@ struct GroundCommands {
             identifier: identifier, title: "Exporting", subtitle: "\(steps) photos")
         request.strategy = words.dropFirst().first == "fail" ? .fail : .queue
         try BGTaskScheduler.shared.submit(request)
-        // The handler is registered at the moment of use, as in real apps.
+        // The handler is registered when the export begins, as in real apps.
         BGTaskScheduler.shared.register(forTaskWithIdentifier: identifier, using: nil) { [log] task in
             guard let task = task as? BGContinuedProcessingTask else { return log.write("wrong class \(type(of: task))") }
             log.write("begin \(identifier)")

@@ -12,8 +12,8 @@ final class GroundNotices: NSObject, UNUserNotificationCenterDelegate, Sendable 
 
     init(log: ProvingLog) { self.log = log }
 
-    /// Sets the delegate and the categories. Call this before `scheduler.run()`, because a launch for a response delivers it at
-    /// once.
+    /// Sets the delegate and the categories. Call this before `scheduler.run()`, because in a launch for a response, `run()`
+    /// delivers the response at once.
     func begin() {
         center.delegate = self
         let accept = UNNotificationAction(identifier: "accept", title: "Accept")

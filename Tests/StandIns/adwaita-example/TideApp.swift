@@ -20,9 +20,9 @@ struct TideApp: App {
 enum Tide {
     static func main() {
         BackgroundCommands.runIfAsked()
-        // Registers the actions of the scenes. No window opens.
+        // This line registers the actions of the scenes. No window is shown yet.
         _ = TideApp().scene
-        // If the agent launched the process, this call does the work and ends the process.
+        // If the agent launched this process, the process ends inside this call.
         BackgroundLaunch.run()
         scheduleTide()
         TideApp.main()

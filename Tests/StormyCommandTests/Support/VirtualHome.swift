@@ -114,8 +114,8 @@ final class VirtualHome: Sendable {
     /// Runs a command to its end.
     @discardableResult
     func stormy(_ arguments: [String]) async throws -> Result {
-        // A user needs a moment to type. The store rounds to milliseconds, so a response of this instant could be ahead of the
-        // clock.
+        // A user needs a moment to type. The store rounds times to milliseconds, so a response of this moment could seem to be in
+        // the future.
         try await driver.advance(by: .milliseconds(50))
         let captured = CapturedOutput(columns: columns)
         let status = try await CapturedOutput.$current.withValue(captured) {
@@ -172,8 +172,8 @@ final class VirtualHome: Sendable {
 
     // MARK: The desktop
 
-    /// The titles of all notifications that were shown so far, in order. One that replaced another counts if its title was not
-    /// shown before.
+    /// The titles of all notifications that were shown so far, in order. A notification that replaced another one is included if
+    /// its title was not shown before.
     var shown: [String] {
         driver.notifications.history.reduce(into: []) { titles, notice in
             if notice.showings == 1 || !titles.contains(notice.title) { titles.append(notice.title) }

@@ -2,8 +2,8 @@ import Foundation
 
 @testable import StormyWeather
 
-/// Bugs that the judge has to find: three for each rule. A bug changes what a ``StormLife`` is given, or what becomes of its
-/// commands, so the life itself has no part for tests.
+/// Bugs that the judge has to find: three for each rule. A bug changes the input of a ``StormLife``, or the handling of its
+/// commands. For this reason, ``StormLife`` itself has no code for tests.
 enum StormBug: String, CaseIterable, Sendable {
     // A new storm alerts.
     case newIsNotShown, newAlertsOnlyIfSevere, newIsSilent

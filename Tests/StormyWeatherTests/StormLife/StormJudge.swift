@@ -50,7 +50,7 @@ struct StormJudge {
     /// `begins` is the earlier beginning of both readings, and `latest` is the later one.
     private typealias Support = (level: Int, isWarned: Bool, begins: Date, latest: Date)
     private var support: Support?
-    /// The support of a notification that waits for a server. A process that died may have left the notification.
+    /// The data for a notification that waits for a server. A process that died may have added this notification.
     private var waiting: Support?
     /// The earliest beginning that a check has judged which died before it alerted. The next check may alert for it.
     private var owed: Date?

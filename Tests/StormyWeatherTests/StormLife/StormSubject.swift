@@ -2,8 +2,8 @@ import Foundation
 
 @testable import StormyWeather
 
-/// Lets a ``StormLife`` run through a sequence: it is stored between any two steps, and its commands change a screen. A bug
-/// changes what the life is given, or what becomes of its commands.
+/// Lets a ``StormLife`` run through a sequence: it is stored between any two steps, and its commands change a screen. A bug changes
+/// the input of the life, or the handling of its commands.
 struct StormSubject {
     static let base = Date(timeIntervalSince1970: 1_770_454_800)
     /// Hours after the base around which the storm is forecast.

@@ -5,7 +5,7 @@ import Foundation
 /// One step of a generated sequence.
 enum StormStep: Sendable {
     enum Data: Sendable {
-        /// No service could be asked.
+        /// No service could be requested.
         case none
         case fresh
         /// The forecast was fetched five hours ago.
@@ -18,7 +18,7 @@ enum StormStep: Sendable {
         case noGusts
     }
 
-    /// A check. `crash`: the process dies after so many commands, before it stores the life.
+    /// A check. With `crash`, the process dies after this number of commands, before it stores the life.
     case check(Data, gusts: Double, from: Int, hours: Int, crash: Int?)
     /// A warning that replaces the valid warning of the same hazard.
     case warn(CAPSeverity, hours: Int, AlertHazard)
@@ -91,7 +91,7 @@ struct StormInput {
     var gusts: [(start: Date, kmh: Double?)]?
     var fetchedAt: Date
     var warnings: [StandingWarning]
-    /// The process did not die.
+    /// `true` if the process did not die during the check.
     var isComplete: Bool
 }
 
