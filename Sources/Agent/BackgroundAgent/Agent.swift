@@ -4,8 +4,8 @@ import BackgroundScheduling
 import Foundation
 import TransferMachines
 
-/// The coordinator of the agent. It receives events, lets its parts record them and plan effects, commits, and then performs the
-/// effects.
+/// The coordinator of the agent. The agent receives events, lets its parts record the events and plan effects, commits, and then
+/// performs the effects.
 ///
 /// The agent uses one thread and one loop. All data that must not be lost when the agent ends is in its database (ledger). The
 /// state of the parts can be derived from the ledger. The parts are values: if a commit fails, the parts keep their state and the

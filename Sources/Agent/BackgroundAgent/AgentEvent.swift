@@ -29,7 +29,7 @@ package enum AgentEvent: Sendable {
     /// A download continues at an offset, or all received bytes are on the disk. The progress is written to the ledger for other
     /// processes.
     case attemptMoved(AttemptID)
-    /// An attempt at a download ended. Its received bytes are on the disk, and a complete file was hashed.
+    /// An attempt at a download ended. The received bytes are on the disk, and a complete file was hashed.
     case attemptFinished(AttemptID, WireEnd)
     /// The file to upload cannot be opened.
     case attemptWithoutSource(AttemptID, FileTrouble)

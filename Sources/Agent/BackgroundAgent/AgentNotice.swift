@@ -2,7 +2,8 @@ import BackgroundLedger
 import Foundation
 import TransferMachines
 
-/// A notification of the agent itself, for a problem that no app process can report. It is shown at most once a day for each cause.
+/// A notification of the agent itself, for a problem that no app process can report. Such a notification is shown at most once a
+/// day for each cause.
 struct AgentNotice: Equatable {
     /// The name of the cause; a notification with the same cause is shown once.
     let cause: String

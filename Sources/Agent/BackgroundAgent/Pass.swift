@@ -23,8 +23,8 @@ struct ClockReading {
     func date(atAwake seconds: Double) -> Date { now.addingTimeInterval(seconds - awake + 0.001) }
 }
 
-/// One pass over the ledger, inside its write transaction. A pass has the data for the parts' decisions, and the actions after the
-/// commit.
+/// One pass over the ledger, inside a write transaction of the ledger. A pass has the data for the parts' decisions, and the
+/// actions after the commit.
 ///
 /// A pass does not touch files, processes or sockets, because apps wait for this transaction.
 struct Pass {

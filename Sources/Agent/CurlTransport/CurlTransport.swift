@@ -1,7 +1,7 @@
 import Glibc
 import TransferMachines
 
-/// Transfers data with libcurl. It uses one thread and one multi handle for any number of transfers at once.
+/// Transfers data with libcurl. The transport uses one thread and one multi handle for any number of transfers at once.
 ///
 /// The thread sleeps in one wait, and does not wake while no transfer is running. Memory use does not depend on the size of the
 /// data. The transport makes no decisions and logs nothing, because headers and addresses may contain secrets.

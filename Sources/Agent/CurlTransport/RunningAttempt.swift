@@ -16,7 +16,7 @@ final class SharedRate {
     init(_ bucket: RateBucket<AttemptID>) { self.bucket = bucket }
 }
 
-/// A running attempt. It is used only on the transport's thread. libcurl calls methods of this object.
+/// A running attempt. This object is used only on the transport's thread. libcurl calls methods of this object.
 final class RunningAttempt {
     /// The number of seconds between two progress events of an attempt.
     private static let progressInterval = 0.25
@@ -46,7 +46,8 @@ final class RunningAttempt {
     private lazy var address = request.url
     private(set) var head: ResponseHead?
     private(set) var hasSeenRedirect = false
-    /// The watch for close_notify. It is set if only close_notify can distinguish the end of the body from a lost connection.
+    /// The watch for close_notify. The watch exists if only close_notify can distinguish the end of the body from a lost
+    /// connection.
     private var closeNotify: CloseNotify.Watch?
     /// The reason why a callback stopped the transfer. libcurl reports only that a callback stopped it, not the reason.
     private(set) var stop: WireFailure?

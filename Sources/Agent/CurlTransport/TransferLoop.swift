@@ -2,7 +2,8 @@ import CLibcurl
 import Glibc
 import TransferMachines
 
-/// The transport's thread. It handles commands, runs libcurl, and reports the ends of attempts. It sleeps in one place of the code.
+/// The transport's thread. The thread handles commands, runs libcurl, and reports the ends of attempts. The thread sleeps in one
+/// place of the code.
 final class TransferLoop {
     /// The maximum number of easy handles that are kept for the next transfers.
     private static let maximumSpares = 8

@@ -57,7 +57,7 @@ package final class WebSocketConnection: Sendable {
 
     /// Opens the connection. Call it once.
     ///
-    /// - Parameter handler: called on the connection's thread, in the order of the events. It must not block.
+    /// - Parameter handler: called on the connection's thread, in the order of the events. The handler must not block.
     package func begin(_ handler: @escaping @Sendable (WebSocketEvent) -> Void) {
         let thread = Boot.spawn(
             Boot { [inbox, request, handshake, options] in
@@ -165,7 +165,7 @@ final class WebSocketInbox: Sendable {
 
     // MARK: On the thread
 
-    /// Returns all commands so far, and the maximum message size.
+    /// Removes and returns all commands in the queue, and returns the maximum message size.
     func drain() -> (commands: [Command], maximumMessageSize: Int) {
         state.withLock { state in
             defer { state.commands = [] }

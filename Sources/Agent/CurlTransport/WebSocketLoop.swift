@@ -3,7 +3,8 @@ import Foundation
 import Glibc
 import TransferMachines
 
-/// The thread of one web socket. It connects, runs the `WebSocketMachine` and transfers data. It sleeps in one place of the code.
+/// The thread of one web socket. The thread connects, runs the `WebSocketMachine` and transfers data. The thread sleeps in one
+/// place of the code.
 final class WebSocketLoop {
     /// The maximum number of seconds to wait for the server's close frame after the close was requested.
     private static let closeTimeout: Double = 10

@@ -1,8 +1,8 @@
 import CLibnotify
 import Glibc
 
-/// The connection to the session bus, with a watch on one name. It is used only on one thread, and the GLib context of this thread
-/// runs the callbacks.
+/// The connection to the session bus, with a watch on one name. This class is used only on one thread, and the GLib context of this
+/// thread runs the callbacks.
 ///
 /// libnotify always uses GLib's shared session connection (`g_bus_get`), which GLib finds through the environment. `SessionBus`
 /// holds a reference to the same connection, so libnotify cannot create another connection. GLib would end the process when the bus

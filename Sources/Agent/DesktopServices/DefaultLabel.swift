@@ -2,8 +2,8 @@ import CLibnotify
 
 /// Removes the label for a click on the notification itself from the calls of libnotify.
 ///
-/// Some servers show this label as an additional button. They show no button if the label is empty. libnotify refuses an empty
-/// label. For this reason, a filter removes the label from the message before the message is sent.
+/// Some servers show this label as an additional button. These servers show no button if the label is empty. libnotify refuses an
+/// empty label. For this reason, a filter removes the label from the message before the message is sent.
 enum DefaultLabel {
     /// Returns `true` if the server draws the label as a button. Source: measured, xfce4-notifyd 0.7 and LXQt 1.2.
     static func isDrawn(by server: PresenterServer) -> Bool {

@@ -28,7 +28,7 @@ package final class DesktopConditionsMonitor: ConditionsSource {
     ///   - powerSupplies: the kernel's class directory of power supplies.
     ///   - localTime: the path of the link to the system's time zone file.
     ///   - handler: called on the loop's thread with the conditions at the start (when the services have responded, or after 3 s),
-    ///     and after each change. It is also called after a change to another network with the same properties.
+    ///     and after each change. The handler is also called after a change to another network with the same properties.
     ///   - onSignal: called on the loop's thread with each event.
     package init(
         loop: GLibLoop, powerSupplies: String = "/sys/class/power_supply", localTime: String = "/etc/localtime",
@@ -59,7 +59,7 @@ package final class DesktopConditionsMonitor: ConditionsSource {
         stop()
     }
 
-    /// The last observed conditions. They can be read on any thread.
+    /// The last observed conditions. This property can be read on any thread.
     package var current: DesktopConditions { latest.value }
 
     /// Reads the conditions again, for example if no service reports changes of the charger (a machine without UPower). The handler is

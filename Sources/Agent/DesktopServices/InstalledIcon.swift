@@ -1,6 +1,7 @@
 import Foundation
 
-/// A search for icons by name. It is necessary because a server may show a broken image if the desktop cannot find the icon.
+/// A search for icons by name. The search is necessary because a server may show a broken image if the desktop cannot find the
+/// icon.
 enum InstalledIcon {
     /// Returns the icon's name or path if the icon exists. A name must exist in the theme that all others fall back to, or in `pixmaps`.
     /// Source of the places: Icon Theme Specification, "Directory Layout".

@@ -188,7 +188,7 @@ private final class SleepDesk: @unchecked Sendable {  // because every member bu
 /// A D-Bus call whose reply may contain a file descriptor.
 private final class SleepCall {
     struct Reply {
-        /// The value of the reply. It is valid only while the callback runs.
+        /// The value of the reply. The value is valid only while the callback runs.
         let value: OpaquePointer
         fileprivate let files: UnsafeMutablePointer<GUnixFDList>?
 

@@ -39,8 +39,8 @@ extension ServerSignal {
     }
 }
 
-/// A subscription to the signals that a notification server broadcasts. It ends when the object is released. ``ServerMessages``
-/// reads the signals. This class is used only on the loop's thread.
+/// A subscription to the signals that a notification server broadcasts. The subscription ends when this object is released.
+/// ``ServerMessages`` reads the signals. This class is used only on the loop's thread.
 final class ServerSignals {
     private let connection: OpaquePointer
     private let subscription: guint

@@ -1,7 +1,7 @@
 import BackgroundNotices
 import CLibnotify
 
-/// A libnotify object of a notification that is on the screen or will be shown. It is used only on the loop's thread.
+/// A libnotify object of a notification that is on the screen or will be shown. This class is used only on the loop's thread.
 ///
 /// libnotify's own signals are not used, because libnotify reports a signal that arrived before the reply as a signal of the new
 /// content. An object of libnotify also reports only one close. ``LibnotifyDesk`` reads the server's signals in their order.

@@ -1,7 +1,7 @@
 import CLibnotify
 
-/// Reports power, network, sleep and time zone from the system bus. Each service may be missing. It is used only on the loop's
-/// thread.
+/// Reports power, network, sleep and time zone from the system bus. Each service may be missing. This class is used only on the
+/// loop's thread.
 ///
 /// If the bus ends or is restarted, no reports follow, because the desktop also ends with the bus.
 final class SystemBus {

@@ -3,8 +3,8 @@ import DesktopBus
 import Foundation
 import Glibc
 
-/// Controls a systemd user manager through the manager's socket, like `systemctl`. It needs no message bus, and no process for each
-/// call.
+/// Controls a systemd user manager through the manager's socket, like `systemctl`. This type needs no message bus, and no process
+/// for each call.
 ///
 /// Every call blocks its thread.
 package struct UserManagerBus: Sendable {

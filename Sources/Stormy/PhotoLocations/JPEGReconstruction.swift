@@ -1,5 +1,5 @@
 /// The box `jbrd` of JPEG XL, which contains the data for restoring the original JPEG file. The box contains markers that JPEG XL
-/// does not support, compressed with Brotli. They may contain a location, for example in IPTC.
+/// does not support, compressed with Brotli. The markers may contain a location, for example in IPTC.
 struct JPEGReconstruction {
     private let bytes: [UInt8]
     private var position = 0

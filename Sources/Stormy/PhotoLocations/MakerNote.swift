@@ -47,7 +47,8 @@ struct MakerNote {
             return Maker(directory: 10 + first, texts: [0x39], isRelative: true, little: little)
         }
         if note.has("QVC\0", at: 0) || note.has("DCI\0", at: 0) {
-            // The byte order may differ from the byte order of the file. It is detected by the number of entries, which is small.
+            // The byte order may differ from the byte order of the file. The byte order of the note is detected by the number of
+            // entries, which is small.
             let isOther = note.number(6, 2, little: little) ?? 0 > 0xFF
             return Maker(directory: 6, texts: [0x3006], little: little != isOther)
         }

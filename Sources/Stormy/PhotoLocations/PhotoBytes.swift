@@ -2,7 +2,7 @@ import Glibc
 
 /// The bytes of a photo, read piece by piece.
 package protocol PhotoBytes: AnyObject {
-    /// The number of bytes. It does not change during a search.
+    /// The number of bytes. The number does not change during a search.
     var count: Int { get }
 
     /// Fills the buffer with the bytes from an offset.

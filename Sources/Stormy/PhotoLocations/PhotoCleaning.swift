@@ -12,7 +12,7 @@ package enum PhotoCleaning {
     /// Cleans a file that is open for reading and writing.
     ///
     /// Before the file is written, a second search (``LocationProof``) checks that the result does not contain the locations. After
-    /// the write, the file is read again. It differs from the original only in the reported ranges.
+    /// the write, the file is read again. The cleaned file differs from the original only in the reported ranges.
     ///
     /// - Throws: An error if it cannot be proved that the result contains no location. In this case the file is unchanged, unless
     ///   the write failed.

@@ -1,4 +1,4 @@
-/// The strips, tiles and pictures of a directory. They are not metadata.
+/// The strips, tiles and pictures of a directory. The bytes of these pictures are not metadata.
 struct TIFFPixels {
     let directory: TIFFDirectory
     let view: ByteView

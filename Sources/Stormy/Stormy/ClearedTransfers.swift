@@ -6,7 +6,7 @@ extension StormyStore {
         Set(try setting(Self.cleared)?.split(separator: " ").map(String.init) ?? [])
     }
 
-    /// Removes ended transfers from the list. Their records, receipts and files are kept.
+    /// Removes ended transfers from the list. The records, receipts and files of these transfers are kept.
     ///
     /// - Parameter ended: All transfers that have ended. Removed transfers that are not in this array are deleted from the store,
     ///   because they have no record any more.

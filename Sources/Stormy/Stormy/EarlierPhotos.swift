@@ -25,8 +25,8 @@ extension PhotoRecord {
         try Bool.fetchOne(database, sql: "SELECT EXISTS (SELECT 1 \(unidentified))") ?? false
     }
 
-    /// Gives photos without a key the key of their transfer. The digest must match as well, because the numbers of a new ledger begin at
-    /// one.
+    /// Gives photos without a key the key of their transfer. The digest must also match, because the numbers of a new ledger begin
+    /// at one.
     static func identifyEarlier(in database: Database) throws {
         var earlier = try Row.fetchAll(database, sql: "SELECT * \(unidentified) ORDER BY id").map { row in
             (photo: try PhotoRecord(row: row), number: row["transfer"] as Int64? ?? 0)

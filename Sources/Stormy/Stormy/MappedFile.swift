@@ -20,7 +20,7 @@ final class MappedFile {
 
     deinit { if let base { munmap(base, count) } }
 
-    /// The bytes of the file. They are valid as long as this object exists.
+    /// The bytes of the file. The data is valid as long as this object exists.
     var data: Data { base.map { Data(bytesNoCopy: $0, count: count, deallocator: .none) } ?? Data() }
 
     func release(range: Range<Int>) {

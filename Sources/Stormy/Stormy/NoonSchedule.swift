@@ -1,7 +1,8 @@
 import BackgroundTasks
 import Foundation
 
-/// The schedule of the daily check. It is a rule in wall-clock time, so it is also correct on days on which clocks change.
+/// The schedule of the daily check. The schedule is a rule in wall-clock time, so it is also correct on days on which clocks
+/// change.
 package struct NoonSchedule: Sendable {
     package static let identifier = "StormyNoon"
 

@@ -6,8 +6,8 @@ import ProcessSupport
 /// opens no file, because closing the file of a database would release this process's locks on it.
 package struct OwnFiles: Sendable {
     private let folders: [PathName]
-    /// The identities of the files in the folders. They detect other names of the same file: hard links, and folders that are mounted
-    /// twice.
+    /// The identities of the files in the folders. With the identities, other names of the same file are detected: hard links, and
+    /// folders that are mounted twice.
     private let files: Set<Identity>
     /// The reason why the list of files may be incomplete.
     private let trouble: String?

@@ -13,8 +13,8 @@ package struct PhotoBatch: Codable, Equatable {
     var failures: [Failure] = []
     /// The address that the server reported for the photo that was uploaded last.
     var url: String?
-    /// The identifier of the photo that ended first. It distinguishes batches with equal texts, and prevents a second notification of the
-    /// same batch after a crash.
+    /// The identifier of the photo that ended first. This identifier distinguishes batches with equal texts, and prevents a second
+    /// notification of the same batch after a crash.
     var mark: String?
 
     struct Failure: Codable, Equatable {

@@ -9,8 +9,8 @@ extension PhotoUploads {
     /// Continues the failed transfers of photos that the user adds again.
     ///
     /// The server may have the photo or a part of the photo, and only the failed transfer has the address on the server. A second
-    /// transfer would send a second copy. If two commands run at the same time, the ledger lets one of them continue the transfer,
-    /// and the other finds the transfer running.
+    /// transfer would send a second copy. If two commands run at the same time, the ledger lets one command continue the transfer,
+    /// and the other command finds the running transfer.
     ///
     /// - Returns: The keys of the transfers that continue. The store is updated for them, and for transfers that had completed.
     func continueFailed(_ photos: [Prepared], _ order: BatchOptions) throws -> Set<String> {

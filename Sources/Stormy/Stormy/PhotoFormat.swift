@@ -1,6 +1,6 @@
 import Foundation
 
-/// The format of a picture. It is detected by the first bytes of the file and never by the file's name.
+/// The format of a picture. The format is detected by the first bytes of the file, and never by the file's name.
 package enum PhotoFormat: String, Sendable, CaseIterable {
     case jpeg, png, webp, heic, avif, jxl, tiff, raw
 

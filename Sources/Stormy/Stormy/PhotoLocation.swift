@@ -7,7 +7,8 @@ import Foundation
 package enum PhotoLocation {
     /// The number of bytes that are searched for every pattern before the next bytes are searched.
     static let window = 16 << 20
-    /// The number of bytes by which two windows overlap. It is larger than each pattern, because a pattern may be in both windows.
+    /// The number of bytes by which two windows overlap. The overlap is larger than each pattern, because a pattern may begin in
+    /// one window and end in the next window.
     private static let overlap = 64
     /// The maximum numbers of TIFF marks and of directory entries that are followed. These limits also limit the time for a crafted
     /// file. A file that exceeds a limit counts as a file with a location.

@@ -31,7 +31,7 @@ package struct PhotoRecord: Codable, Sendable, Equatable, Identifiable {
     package var digest: String?
     package var createdAt: Date
     package var changedAt: Date
-    /// The destination: its name and its address. Both are stored because each can change.
+    /// The name and the address of the destination. Both are stored, because the name or the address can change.
     package var destination: String?
     /// The address of the photo on the server.
     package var remoteURL: String?

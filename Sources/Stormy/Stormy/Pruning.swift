@@ -5,8 +5,8 @@ extension StormyStore {
     /// Seconds after which records that are only listed are deleted. The agent keeps ended transfers for the same time.
     private static let retention: Double = 30 * 86_400
 
-    /// Deletes old forecasts, feeds that are no longer requested, and photo requests without a photo. Storms are kept. Photos are kept as
-    /// well, because a deleted photo would be uploaded again.
+    /// Deletes old forecasts, feeds that are no longer requested, and photo requests without a photo. Storms are kept. Photos are
+    /// also kept, because a deleted photo would be uploaded again.
     ///
     /// Records with a date in the future are kept: the clock was ahead when they were written. If the clock is ahead now, the next check
     /// restores the records that are deleted.

@@ -61,7 +61,7 @@ package struct StormySettings: Sendable, Equatable {
     /// `true` after the configuration was read.
     package static var areSet: Bool { chosen(.ofWork).settings.withLock { $0 != nil } }
 
-    /// The settings of this process. They are set once, before other parts of Stormy are used.
+    /// The settings of this process. The settings are set once, before other parts of Stormy are used.
     package static var current: StormySettings {
         get {
             // In a hosted test, a callback may run without the test's task-local values.
@@ -94,8 +94,8 @@ package struct PhotoDestination: Sendable, Equatable {
     /// The account on the server: a user, or a short hash of an API key. `nil` if the account does not decide where a photo is stored.
     package var account: String?
 
-    /// A text that identifies the destination permanently. It contains neither a password nor the parameters of a signature. Other
-    /// parameters are included as a digest, because they may be secret.
+    /// A text that identifies the destination permanently. The text contains neither a password nor the parameters of a signature.
+    /// Other parameters are included as a digest, because they may be secret.
     package var identity: String {
         named(place(query: isForOneFile ? PresignedQuery.digest(url).map { "?" + $0 } ?? "" : ""))
     }
@@ -110,7 +110,8 @@ package struct PhotoDestination: Sendable, Equatable {
 
     private func named(_ place: String) -> String { "\(place) \(way.kind.rawValue)" + (account.map { " as \($0)" } ?? "") }
 
-    /// Returns whether a photo with this identity belongs to the destination. Its table in the configuration may have been renamed.
+    /// Returns whether a photo with this identity belongs to the destination. The destination's table in the configuration may have
+    /// been renamed.
     ///
     /// - Parameter names: The names of all destinations. A photo of another destination in this list does not belong to this
     ///   destination, also if both have the same address.

@@ -1,6 +1,6 @@
 import Foundation
 
-/// Reads numbers of a TIFF structure. It never reads outside the file.
+/// Reads numbers of a TIFF structure. The reader never reads outside the file.
 struct TIFFReader {
     let data: Data
     let base: Int

@@ -15,7 +15,7 @@ struct WarningSource: Sendable {
         (self.service, self.place, self.coordinates, self.settings) = (service, place, coordinates, settings)
     }
 
-    /// The label of a transfer that continues in the agent. It is shown to the user.
+    /// The label of a transfer that continues in the agent. The label is shown to the user.
     var label: String { "\(place.name)\twarnings\t\(service.rawValue)" }
 
     /// - Throws: ``WeatherRequestError``

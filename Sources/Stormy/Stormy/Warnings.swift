@@ -206,7 +206,7 @@ extension StormyStore {
         return book.endMissingWarnings(from: current, before, isNewer: false, now: now) > 0
     }
 
-    /// Records that a service could not be requested. Its earlier warnings stay valid.
+    /// Records that a service could not be requested. Earlier warnings of the service stay valid.
     ///
     /// - Parameter isPartial: `true` if the service responded, and only a part of its response is not used.
     func storeWarningTrouble(_ trouble: String, isPartial: Bool = false, by service: String, of place: Place) throws {

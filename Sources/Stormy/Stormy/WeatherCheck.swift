@@ -9,8 +9,8 @@ package struct WeatherUnavailable: Error, CustomStringConvertible {
     package let description: String
 }
 
-/// A manual check of one place. It runs in this process, and its result is shown to a waiting user. ``AsyncOpen`` and ``AutoOpen``
-/// run it for each place.
+/// A manual check of one place. The check runs in this process, and the result is shown to a waiting user. ``AsyncOpen`` and
+/// ``AutoOpen`` run this check for each place.
 package struct WeatherCheck: Sendable {
     /// Seconds without a byte after which a service counts as unavailable. The limit is short because the user waits.
     private static let patience: Double = 15

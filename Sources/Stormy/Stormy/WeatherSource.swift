@@ -23,7 +23,7 @@ struct WeatherSource: Sendable {
     /// The name of the service that must be credited.
     var name: String { service.source }
 
-    /// The label of a transfer that continues in the agent. It identifies the place.
+    /// The label of a transfer that continues in the agent. The label identifies the place.
     var label: String { provider == .openMeteo ? place.name : "\(place.name)\t\(provider.rawValue)" }
 
     func isMeant(by label: String?) -> Bool { label == self.label }
@@ -71,7 +71,8 @@ struct WeatherSource: Sendable {
     /// Sends requests until a response is a forecast.
     ///
     /// - Parameters:
-    ///   - stored: the last response. It is returned without a request until it expires, and afterwards the request is conditional.
+    ///   - stored: the last response. Until this response expires, it is returned without a request. After that, the request is
+    ///     conditional.
     ///   - ask: sends one request and returns its response.
     /// - Throws: ``WeatherError``, and the errors of `ask`.
     func fetch(

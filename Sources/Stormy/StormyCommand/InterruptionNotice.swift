@@ -4,8 +4,8 @@ import Dispatch
 import Foundation
 import Glibc
 
-/// Ends a command that follows transfers when the user presses Ctrl-C. It prints that the transfers continue without the command,
-/// and how to stop them.
+/// Ends a command that follows transfers when the user presses Ctrl-C. Before the end, it prints that the transfers continue
+/// without the command, and how the user can stop the transfers.
 struct InterruptionNotice {
     /// `nil` if Ctrl-C was ignored before, or in a test without a process.
     private let source: (any DispatchSourceSignal)?

@@ -70,7 +70,7 @@ package enum StormyTool {
         try backgroundSettings(configuration).apply()
     }
 
-    /// Reads the configuration for commands that end work. They also work if the configuration has an error.
+    /// Reads the configuration for commands that end work. Such commands also work if the configuration has an error.
     ///
     /// - Returns: the reason why the defaults are used, or `nil` if the configuration was applied.
     @discardableResult

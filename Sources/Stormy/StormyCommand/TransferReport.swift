@@ -16,8 +16,8 @@ extension TransferReport {
             note: photo.message)
     }
 
-    /// Matches the store and the ledger. They differ if a process died between a photo's record and its transfer, or if one of the two
-    /// files was moved away or restored from a backup.
+    /// Matches the store and the ledger. The store and the ledger differ if a process died between a photo's record and its
+    /// transfer, or if one of the two files was moved away or restored from a backup.
     static func reconcile(_ store: StormyStore) throws {
         for sentence in try PhotoReconciliation(store: store).run().sentences { Output.note("stormy: \(sentence)") }
     }

@@ -165,8 +165,8 @@ extension Configuration {
 }
 
 extension Configuration {
-    /// A usable configuration file with every key, its default and its meaning. Lines that begin with `#:` are examples. They
-    /// become valid lines if this mark is removed.
+    /// A usable configuration file with every key, its default and its meaning. Lines that begin with `#:` are examples. An example
+    /// becomes a valid line if this mark is removed.
     package static let template = """
         # Every line is optional: these are the defaults. Times are in seconds.
         # A change takes effect with the next check or command.

@@ -43,11 +43,11 @@ extension Configuration {
         package var user: String?
         /// `password`: a credential in the file itself.
         package var password: String?
-        /// `password_file`: a file with the password. It cannot be set together with ``password``.
+        /// `password_file`: a file with the password. This key cannot be set together with ``password``.
         package var passwordFile: String?
         /// `token`: a credential in the file itself.
         package var token: String?
-        /// `token_file`: a file with the token. It cannot be set together with ``token``.
+        /// `token_file`: a file with the token. This key cannot be set together with ``token``.
         package var tokenFile: String?
         /// `access_key` (S3)
         package var accessKey: String?
@@ -63,7 +63,8 @@ extension Configuration {
         package var limitKbps: Int?
         /// `location`. `nil` if the line is missing.
         package var location: Location?
-        /// `ca_file`: a PEM file with the certificate authorities of the server. They replace the authorities of the system.
+        /// `ca_file`: a PEM file with the certificate authorities of the server. These authorities replace the authorities of the
+        /// system.
         package var caFile: String?
 
         /// Creates a destination with the values that every kind needs.

@@ -21,7 +21,7 @@ package struct StormLife: Sendable, Equatable {
 
     /// The notifications of one storm that the user was shown.
     package struct Shown: Sendable, Equatable, Codable {
-        /// The facts of the last alert. They may change until the notification is shown.
+        /// The facts of the last alert. These facts can change until the notification is shown.
         package var alerted: Facts
         /// The facts of ``alerted`` that were on the screen.
         package var seen: Facts?

@@ -4,7 +4,7 @@ import Foundation
 package struct StormWindow: Sendable, Hashable, Codable {
     /// The beginning of the window.
     package var from: Date
-    /// The end of the window. It is never before ``from``.
+    /// The end of the window. The end is never before ``from``.
     package var until: Date
 
     /// The maximum distance in seconds (6 h) of two windows that are one storm.

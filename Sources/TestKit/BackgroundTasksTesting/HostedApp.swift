@@ -92,7 +92,7 @@ final class HostedApp: VirtualProgram {
         LaunchContext.$own.withValue(context) { context.handleStopWarning() }
     }
 
-    /// Ends all running processes after the test. Their work has no effect any more.
+    /// Ends all running processes after the test. The work of these processes has no effect any more.
     func end() {
         let running = state.withLock { Array($0.running.values) }
         for running in running { died(running.process) }

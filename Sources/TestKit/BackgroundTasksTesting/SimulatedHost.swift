@@ -178,7 +178,7 @@ package final class SimulatedHost {
         }
     }
 
-    /// Kills the agent like SIGKILL. Its memory, its connections and the buttons of its notifications are lost.
+    /// Kills the agent like SIGKILL. The agent's memory and connections, and the buttons of its notifications, are lost.
     package func killAgent() {
         guard agent != nil else { return }
         log("the agent is killed")

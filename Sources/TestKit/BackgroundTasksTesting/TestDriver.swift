@@ -213,7 +213,7 @@ public actor TestDriver {
         }
     }
 
-    /// Waits until session delegates have received all events so far. `false` if no event is being delivered.
+    /// Waits until session delegates have received all events of this moment. Returns `false` if no event is being delivered.
     private func waitForDelegates(_ known: Int) async -> Bool {
         let calls = runtime.part { OutstandingCalls() }
         guard !calls.isEmpty else { return false }
@@ -277,8 +277,8 @@ public actor TestDriver {
             let report = try report(of: launch.id)
             if report.outcome != nil { return report }
             guard clock.awake < end else { throw StillRunning(launch: report, limit: limit) }
-            // Continued processing runs in the test's process. Its handler notices changes of the ledger on other threads, and has to
-            // finish before the time limit.
+            // Continued processing runs in the test's process. The handler of this work detects changes of the ledger on other
+            // threads, and has to finish before the time limit.
             if report.kind == .continuedProcessing, report.stopReason != nil,
                 await changes.wait(after: changes.count, atMost: patience)
             {

@@ -7,7 +7,7 @@ import Synchronization
 
 /// The behaviour of a launched process of a simulated host.
 package protocol VirtualProgram: AnyObject, Sendable {
-    /// The process begins. It ends when the program calls `exit` on `process`.
+    /// The process begins. The process ends when the program calls `exit` on `process`.
     func begin(_ process: VirtualProcess)
     /// The process receives SIGTERM.
     func warned(_ process: VirtualProcess)

@@ -2,8 +2,8 @@ import BackgroundScheduling
 import Foundation
 import Synchronization
 
-/// A user manager in virtual time. It starts an exited agent again when its wall-clock timer elapses, or when the clock or time zone is
-/// changed.
+/// A user manager in virtual time. The manager starts an exited agent again when its wall-clock timer elapses, or when the clock or
+/// time zone is changed.
 package final class VirtualUserManager: AgentActivator {
     private struct State {
         /// `true` if an agent exited and has to be started again.

@@ -21,7 +21,7 @@ extension Rehearsal {
         try verb("simulate", "launch", "StormyNoon")
     }
 
-    /// Begins a check and ends its time. Its download continues in the agent.
+    /// Begins a check and ends its time. The download of the check continues in the agent.
     func beginHandedOverCheck() throws {
         try beginCheck()
         try verb("simulate", "expire", "StormyNoon")

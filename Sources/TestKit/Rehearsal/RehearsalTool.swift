@@ -14,7 +14,7 @@ public enum RehearsalTool {
     }
 }
 
-/// The root command. Its help names `stormy`, because users type that name.
+/// The root command. The help of this command contains the name `stormy`, because users type that name.
 private struct RehearsalRoot: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "stormy", abstract: "Demonstrates and tests Stormy with real servers, in temporary homes.",

@@ -31,7 +31,7 @@ struct Scenario: Sendable {
     let cause: String
     /// The promise, in words for the user.
     let promise: String
-    /// The possible results, word for word. There is more than one if the result depends on timing.
+    /// The possible results, word for word. There are several results if the result depends on timing.
     let expects: [String]
     /// The time limit of a check, in seconds.
     let budget: Int
@@ -63,7 +63,7 @@ struct Scenario: Sendable {
     struct Result: Sendable, Encodable {
         let scenario: String
         let promised: String
-        /// The possible results. One of them has to be seen, word for word.
+        /// The possible results. The result must be equal to one of these texts, word for word.
         let expected: [String]
         let seen: String
         let held: Bool
@@ -117,7 +117,7 @@ struct Scenario: Sendable {
 
 extension Scenario {
     private static let once = "1 request; 1 storm shown"
-    /// The grace time in seconds if the check has to end by itself. It is long enough for a busy machine.
+    /// The grace time in seconds if the check has to end by itself. The time is long enough for a busy machine.
     private static let patience = 10
     private static let twice = "2 requests; 1 storm shown"
 

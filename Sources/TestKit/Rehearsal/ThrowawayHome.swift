@@ -78,8 +78,8 @@ final class ThrowawayHome: Sendable {
     var program: String { stormy }
     private let stormy: String
 
-    /// Returns a configuration with weather and photos on one server. Its only destination has the name `destination`. Times are in
-    /// seconds.
+    /// Returns a configuration with weather and photos on one server. The only destination in the configuration has the name
+    /// `destination`. Times are in seconds.
     static func configuration(server url: String, budget: Int, grace: Int, destination: String) -> String {
         """
         [weather]

@@ -2,7 +2,7 @@ import Foundation
 
 /// The handling of one request by a route. Used by one thread at a time.
 package protocol Exchange: AnyObject {
-    /// A script that is known when the headers arrived. Its `beginning` determines when it is played.
+    /// A script that is known when the headers arrived. The `beginning` of the script determines when the script is played.
     var opening: ResponseScript? { get }
     /// Receives bytes of the request's body, as they arrive.
     func receive(_ bytes: Data)

@@ -1,7 +1,7 @@
 /// The server's reaction to a client that opened a connection and sent its first bytes.
 ///
-/// For `https://` the server can use TLS with a correct or a wrong certificate. It can also fail in every way in which a handshake ends
-/// before a certificate is shown.
+/// For `https://` the server can use TLS with a correct or a wrong certificate. The server can also fail in every way in which a
+/// handshake ends before a certificate is shown.
 public enum Greeting: Sendable, Equatable {
     /// HTTP without TLS.
     case http

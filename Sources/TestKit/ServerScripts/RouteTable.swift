@@ -3,7 +3,7 @@ import Synchronization
 /// The table that determines the response to each request.
 package final class RouteTable: Sendable {
     package enum Answer {
-        /// One script per request. The last script is used for all further requests.
+        /// A list of scripts. Each request uses the next script. The last script is used for all further requests.
         case scripts([ResponseScript], next: Int)
         case handler(@Sendable (RecordedRequest) -> ResponseScript)
         case store(any MountedStore)

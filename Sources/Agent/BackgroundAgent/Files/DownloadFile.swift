@@ -4,7 +4,7 @@ import Foundation
 import Synchronization
 import TransferMachines
 
-/// The partial file of one download attempt. It stores bytes on the transport's thread, as the download's machine decides.
+/// The partial file of one download attempt. This class stores bytes on the transport's thread, as the download's machine decides.
 ///
 /// After a crash, the validator of one version is never stored with the bytes of another version. To ensure this, a new version is
 /// written to another file while the ledger refers to the old bytes. The agent commits the new file's name together with the new

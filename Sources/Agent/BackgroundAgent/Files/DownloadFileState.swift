@@ -54,7 +54,7 @@ struct DownloadFileState {
 
     /// The state of the file after the agent's last change.
     var sight: FileVersion?
-    /// `true` if another program changed the file. Then all bytes are read again at the end.
+    /// `true` if another program changed the file. In this case all bytes are read again at the end.
     var isDoubtful = false
 
     /// Compares the file with the agent's last change.

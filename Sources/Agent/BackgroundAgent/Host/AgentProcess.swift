@@ -22,8 +22,8 @@ package final class AgentProcess {
     /// again, because without this agent no process would launch the app.
     ///
     /// Returns `nil` if another agent of this app is already running. The other agent may use another runtime folder, because the
-    /// lock is next to the ledger. An agent that the service manager started does not return but waits. It continues if the other
-    /// agent ends while work is unfinished.
+    /// lock is next to the ledger. An agent that the service manager started does not return but waits. The waiting agent continues
+    /// if the other agent ends while work is unfinished.
     /// - Throws: An error that is not temporary. After some minutes, an error if the lock cannot be acquired or the ledger cannot
     ///   be written. A temporary error if the process has to stop.
     package init?(appIdentifier: String) throws(StoreError) {
@@ -95,7 +95,7 @@ package final class AgentProcess {
         }
     }
 
-    /// Posts events to the agent's loop, from any thread. It is valid while ``run(version:ports:)`` is running.
+    /// Posts events to the agent's loop, from any thread. The function can be called while ``run(version:ports:)`` is running.
     package var inbox: @Sendable (AgentEvent) -> Void {
         let post = loop.poster
         return { event in post { Self.current?.receive(event) } }
@@ -210,8 +210,8 @@ package final class AgentProcess {
         case .finished(.away(_, let until)):
             // A machine that slept here missed its timer; systemd's timer starts no second service while this one runs.
             let isDue = until.map { $0 <= host.now() } ?? false
-            // Events may have arrived during the call to the user manager. They are handled here, because for example a changed
-            // time zone is not reported again.
+            // Events may have arrived during the call to the user manager. The agent continues, because for example a changed time
+            // zone is not reported again.
             let hasNews = loop.hasNews ? true : try agent.hasNews()
             guard isDue || hasNews, try lock.acquire() else { return false }
         }

@@ -126,8 +126,8 @@ enum AttemptPreparation {
         return (Set(open), try transaction.storedUploads(to: transfer.url, except: id, beginning: beginning))
     }
 
-    /// Returns the common beginning of a name and its numbered forms. It contains only characters that are unchanged in an address,
-    /// and is so short that it is never cut. Of thousands of stored names, only a few have this beginning.
+    /// Returns the common beginning of a name and its numbered forms. The beginning contains only characters that are unchanged in
+    /// an address, and is so short that it is never cut. Of thousands of stored names, only a few have this beginning.
     private static func plainBeginning(of name: String) -> String {
         let stem = name.lastIndex(of: ".").map { name[..<$0] } ?? name[...]
         return String(

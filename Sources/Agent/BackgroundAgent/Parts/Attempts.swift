@@ -269,7 +269,7 @@ struct Attempts {
         try begin(met: met, &pass)
     }
 
-    /// Stops all attempts. Their parts are kept, and the next agent continues with them.
+    /// Stops all attempts. The parts of the downloads are kept, and the next agent continues with these parts.
     func stopAll(_ pass: inout Pass) {
         for (id, entry) in entries where entry.occupied != nil { pass.perform(.stopAttempt(id)) }
     }

@@ -32,7 +32,7 @@ struct UploadTarget: Hashable {
     }
 }
 
-/// A planned attempt. It has only values and no open file.
+/// A planned attempt. A planned attempt has only values and no open file.
 struct PreparedAttempt {
     enum Work {
         case download(DownloadMachine, PartPlace, body: Source?)

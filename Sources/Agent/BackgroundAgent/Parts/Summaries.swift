@@ -140,7 +140,8 @@ struct Summaries {
 
     // MARK: The user's actions
 
-    /// Handles a press on a summary: the newest notifications are shown alone, and the others go into a new summary without a sound.
+    /// Handles a press on a summary: the newest notifications are shown alone, and the other notifications go into a new summary
+    /// without a sound.
     func handleSummaryPress(_ summary: String, _ pass: inout Pass) throws {
         let records = try pass.transaction.notifications(in: summary)
         for var record in records.prefix(Self.maximumShownAlone) {

@@ -32,7 +32,7 @@ struct WatchedProcesses {
         return true
     }
 
-    /// Removes waiters and attachments whose process has ended, and watches the others.
+    /// Removes waiters and attachments whose process has ended, and watches the other processes.
     mutating func plan(_ pass: inout Pass) throws {
         let waiters = try pass.transaction.waiters()
         let attached = try pass.transaction.attachedProcesses()

@@ -4,7 +4,8 @@ import Foundation
 import StormyWeather
 import Synchronization
 
-/// An opening. It requests the forecasts that its behavior needs, for a few places at a time, and reports its progress.
+/// An opening. An opening requests the forecasts that ``OpenBehavior`` requires, for a few places at a time, and reports the
+/// progress.
 struct WeatherOpening: Sendable {
     /// The number of places that are requested at the same time.
     private static let lanes = 6

@@ -1,7 +1,7 @@
 import ArgumentParser
 import BackgroundCommands
 
-/// The command `exit-codes`. It can also be called as `help exit-codes`.
+/// The command `exit-codes`. The user can also call the command as `help exit-codes`.
 struct ExitCodesVerb: AsyncParsableCommand, CommandWithEffect {
     var effect: CommandEffect { .examines }
 

@@ -130,7 +130,8 @@ package enum AlertService: String, Sendable, CaseIterable, Codable {
     package struct Answer: Sendable, Equatable {
         /// The messages, without tests, exercises and drafts.
         package var messages: [AlertMessage]
-        /// The number of warnings that cannot be read. A warning that is missing in ``messages`` may be one of them.
+        /// The number of warnings that cannot be read. A warning that is missing in ``messages`` may be one of the unreadable
+        /// warnings.
         package var unreadable: Int
         /// The time of the data according to the service (see ``DataTime``). `nil` if the response has no such time.
         package var dataTime: Date?

@@ -13,7 +13,7 @@ package struct WarningCoverage: Sendable, Equatable {
         /// The name in the store: the raw value of an ``AlertService``, the ``MeteoAlarmCountry/key`` of a country, or the address of a
         /// feed.
         package var key: String
-        /// The name for users, for example "US National Weather Service". It does not contain the query of a feed's address,
+        /// The name for users, for example "US National Weather Service". The name does not contain the query of a feed's address,
         /// because the query may contain a key.
         package var name: String
         /// The region of the place, for services that issue warnings by region, for example "Haute Savoie (FR035)".

@@ -1,7 +1,7 @@
 import Foundation
 
-/// An SVG picture of the next hours: a single file without scripts, fonts or external resources. It is readable on dark and on
-/// light pages.
+/// An SVG picture of the next hours: a single file without scripts, fonts or external resources. The picture is readable on dark
+/// and on light pages.
 package struct ForecastPicture {
     private let plotted: PlottedHours
     private let title: String

@@ -1,6 +1,7 @@
 import Foundation
 
-/// The picture of the next hours in a notification. It is a square without text, because servers show it only about 64 pixels wide.
+/// The picture of the next hours in a notification. The picture is a square without text, because servers show it only about 64
+/// pixels wide.
 ///
 /// Rain is shown as bars, gusts as a line with a second line for their limit, and the storm as a red area.
 package struct StormThumbnail: Sendable {

@@ -38,7 +38,7 @@ package struct WarningRegion: Sendable, Hashable {
     package var text: String { "\(name) (\(code))" }
 }
 
-/// The table of the warning regions of Europe. It finds the regions of a place, and the region of a code.
+/// The table of the warning regions of Europe. The table finds the regions of a place, and the region of a code.
 ///
 /// Source of the data: EUMETNET (MeteoAlarm), CC BY 4.0. The outlines are simplified to about 400 m.
 package struct RegionTable: Sendable {

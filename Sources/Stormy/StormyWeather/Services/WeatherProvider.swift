@@ -2,7 +2,7 @@
 package enum WeatherProvider: String, Sendable, Hashable, Codable, CaseIterable {
     /// Open-Meteo: all places on Earth, without an API key.
     case openMeteo = "open-meteo"
-    /// MET Norway Locationforecast: all places on Earth. It requires a contact in the User-Agent.
+    /// MET Norway Locationforecast: all places on Earth. The service requires a contact in the User-Agent.
     case metNorway = "met-norway"
     /// US National Weather Service: the United States, without an API key.
     case nws

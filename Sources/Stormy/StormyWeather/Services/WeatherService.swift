@@ -17,7 +17,7 @@ package enum WeatherAnswer: Sendable, Equatable {
     case more(WeatherRequest)
 }
 
-/// A public weather service. It creates requests and reads responses, and does not use the network.
+/// A public weather service. A service of this protocol creates requests and reads responses, and does not use the network.
 package protocol WeatherService: Sendable {
     /// The name of the service that is credited. ``Forecast/source`` has the same value.
     var source: String { get }

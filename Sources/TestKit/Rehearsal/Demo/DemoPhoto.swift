@@ -1,6 +1,7 @@
 import Foundation
 
-/// A small photo of a storm, drawn by this code: dark clouds and one flash. Its metadata contains the place where it was taken.
+/// A small photo of a storm, drawn by this code: dark clouds and one flash. The metadata of the photo contains the place where the
+/// photo was taken.
 ///
 /// The photo is a real JPEG (ITU-T T.81, baseline, grey) whose blocks of 8 × 8 pixels have one brightness each. Such a picture needs no
 /// transform and no library. Its Exif block (Exif 3.0 §4.6) contains a GPS directory.

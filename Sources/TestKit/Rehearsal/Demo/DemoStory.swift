@@ -18,7 +18,7 @@ struct DemoClaims {
 
 /// The main job, step by step. Every step is a real process with a real server, and nothing is simulated.
 struct DemoStory {
-    /// The time limit of a noon check in the demo, in seconds. It is short so that the user does not wait half a minute.
+    /// The time limit of a noon check in the demo, in seconds. The limit is short, so that the user does not wait half a minute.
     static let budget = 2
 
     let home: ThrowawayHome
