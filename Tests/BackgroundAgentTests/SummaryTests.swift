@@ -282,8 +282,8 @@ import Testing
         #expect(try record("storm").state == .over)
     }
 
-    /// For example, another storm follows in the same evening. The first notification has left the screen, so the second one
-    /// alerts.
+    /// For example, another storm follows in the same evening. The first notification has left the screen, so the second
+    /// notification alerts.
     @Test func `a notification whose time is over alerts again with a new time`() throws {
         try add(until: 600)
         try presentAll()

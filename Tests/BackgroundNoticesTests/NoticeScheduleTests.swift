@@ -129,7 +129,7 @@ import Testing
         }
     }
 
-    /// Compares the result with a search of all minutes for the first one that matches.
+    /// Compares the result with a search for the first matching minute among all minutes.
     @Test(arguments: 0..<60) func `the next date is the first minute that matches the components`(_ seed: Int) {
         let zones = ["Europe/Berlin", "America/New_York", "Asia/Kathmandu", "Pacific/Apia", "UTC"]
         let zone = TimeZone(identifier: zones[seed % zones.count])!

@@ -55,7 +55,7 @@ private struct RequestWorld {
     private var live: Launch?
     private var history: [Launch] = []
     private var served: [Date: Served] = [:]
-    /// Requests that were accepted and have no launch with a result yet. The first one is served next.
+    /// Requests that were accepted and have no launch with a result yet. The first of these requests is served next.
     private var owed = 0
     private var tokens = 0
 
@@ -167,7 +167,7 @@ private struct RequestWorld {
         if isDue, let due, lastServed ?? .distantPast < due, life.occurrence != due { found("a due occurrence was dropped") }
         // A submit by a user ignores the occurrences that a wrong clock served.
         if own == nil { served = [:] }
-        // Two requests are owed if a launch runs: the one that the launch serves and the new one.
+        // If a launch runs, two requests are owed: the request that the launch serves, and the new request.
         owed = live == nil ? 1 : 2
     }
 

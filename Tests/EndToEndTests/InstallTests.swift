@@ -105,7 +105,8 @@ extension EndToEnd {
             #expect(try home.stormy("uninstall").status == 0)
         }
 
-        /// A package has installed the files for all users. A second install by a user writes no copies and removes older ones.
+        /// A package has installed the files for all users. A second install by a user writes no copies, and removes older copies
+        /// of the user.
         @Test func `files that are installed for all users are not installed again`() throws {
             let prefix = home.folder.path + "/everybody"
             try FileManager.default.createDirectory(atPath: prefix + "/bin", withIntermediateDirectories: true)

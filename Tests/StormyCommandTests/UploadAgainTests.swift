@@ -231,7 +231,7 @@ import Testing
             let claim = try FileLock.share(home.directories.spoolLock)
             #expect(try await home.stormy("transfers").errors == "")
             #expect(try await home.rows("transfers").isEmpty)
-            // Another command queues the photo under the key of the first one.
+            // Another command queues the photo under the key of the first command.
             let second = try await home.stormy("upload", photo)
             #expect(second.status == 0 && second.output.contains("Queued 1 photo"), "\(second)")
             extendLifetime(claim)

@@ -322,8 +322,8 @@ import Testing
         }
     }
 
-    /// A warning in a feed of documents alerts if its area contains the place. Its document is fetched once, and its cancellation
-    /// withdraws the notification.
+    /// A warning in a feed of documents alerts if its area contains the place. The document is fetched once, and the cancellation
+    /// of the warning withdraws the notification.
     @Test func `a feed warns of what is drawn around the place`() async throws {
         try await play("open-meteo", at: "1,1", "[alerts]\ncap_feeds = [\"\(VirtualHome.origin)/feed.xml\"]\n") { home in
             let (server, cap) = (home.server, CAPAnswer(home))

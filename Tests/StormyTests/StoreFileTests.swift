@@ -35,7 +35,7 @@ import Testing
         let shared = SharedStore()
         let first = try shared.store(in: folder)
         #expect(try shared.store(in: folder) === first)
-        // The first file stays, so that the system gives the second one another number.
+        // The first file is kept, so that the system gives the second file another number.
         try FileManager.default.moveItem(atPath: path, toPath: path + ".old")
         let second = try shared.store(in: folder)
         #expect(second !== first && FileManager.default.fileExists(atPath: path))

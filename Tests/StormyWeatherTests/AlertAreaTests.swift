@@ -54,7 +54,7 @@ import Testing
         for ring in [square + square, square + [(0, 0)] + square + [(0, 0)]] {
             #expect(area(ring).contains(at(1, 1)) && !area(ring).contains(at(3, 1)) && !area(ring).contains(at(1, 3)))
         }
-        // The first outline is drawn twice across the date line, and the second one twice around a pole.
+        // The first outline is drawn twice across the date line, and the second outline twice around a pole.
         let fiji = [(-20.0, 176.0), (-20, -178), (-15, -178), (-15, 176)]
         #expect(area(fiji + fiji).contains(at(-17, 179)) && !area(fiji + fiji).contains(at(-17, 170)))
         let arctic = [(70.0, 0.0), (70, 120), (70, -120)]

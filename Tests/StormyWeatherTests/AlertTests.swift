@@ -338,7 +338,7 @@ private func document(
             #expect(events[0].infos.first?.from == noon + 4 * 3600, "the newest counts")
             #expect(state(order + [cancel]) == [.cancelled] && state([cancel] + order) == [.cancelled])
         }
-        // The first cancellation names the first message of the chain and arrives last. The second one names several events.
+        // The first cancellation names the first message of the chain and arrives last. The second refers to several events.
         #expect(state([first, second, third, message("d", 30, .cancel, of: ["a"])]) == [.cancelled])
         #expect(state([first, message("x", 5), message("d", 30, .cancel, of: ["a", "x"])]) == [.cancelled])
         // An update that was issued after a cancellation is valid.

@@ -168,7 +168,7 @@ private func plan(_ kind: UploadKind = .webdav, name: String = "noon 12:00.jpg")
         guard case .fail = outcome else { Issue.record("\(String(describing: outcome))"); return }
     }
 
-    /// Three uploads make the folder at the same time. Apache sends 403 to the later ones, at any level.
+    /// Three uploads make the folder at the same time. Apache sends 403 to the later uploads, at any level.
     @Test func `a folder that another upload makes at the same time is used`() {
         for refused in 0..<2 {
             var machine = UploadMachine(plan: plan())

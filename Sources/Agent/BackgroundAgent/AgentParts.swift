@@ -119,7 +119,7 @@ struct AgentParts {
         case .zoneChanged: time.handleZoneChange()
         case .resumed: try handleWake(&pass)
         case .sleepEvent(let event): try wakes.handle(event, &pass)
-        // The clocks show the same.
+        // The alarm itself changes no state, because the agent's clocks already show that work is due.
         case .alarmRang: break
         case .alarmRefused(let refusal): wakes.record(refusal)
         case .launchStarted(let id, let process):

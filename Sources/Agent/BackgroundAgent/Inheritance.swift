@@ -71,7 +71,7 @@ extension AppDirectories {
     /// process holds the lock exclusively, no other process is between these two steps.
     ///
     /// A copy of a file to upload is not removed but kept in another folder for a month. The ledger may have been moved away or restored
-    /// from a backup, and the original may be gone.
+    /// from a backup, and the user may have deleted the original.
     ///
     /// - Returns: `false` if another process prevented the removal, or if a copy could not be moved. Such files are checked again later.
     func removeOrphans(knownTo ledger: Ledger) -> Bool {

@@ -39,7 +39,7 @@ final class RehearsalDesk: ConditionsSource, Presenter {
             box.socket.write(line: String(first.number))
             while let line = box.socket.readLine() {
                 guard let next = read(line) else { continue }
-                // Two threads write the lines, so an older line may arrive after a newer one.
+                // Two threads write the lines, so an older line may arrive after a newer line.
                 if next.number > desk.machine.number { desk.become(next) }
                 box.socket.write(line: String(desk.machine.number))
             }

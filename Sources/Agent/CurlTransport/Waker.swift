@@ -29,7 +29,7 @@ final class Waker: Sendable {
     /// - Returns: The descriptor; -1 if the process or the system has no free descriptor.
     static func eventDescriptor() -> Int32 { eventfd(0, Int32(EFD_NONBLOCK) | Int32(EFD_CLOEXEC)) }
 
-    /// Ends the present sleep, or the next one.
+    /// Ends the present sleep. If the thread does not sleep, ends the next sleep at once.
     func wake() {
         descriptor.withLock { descriptor in
             guard descriptor >= 0 else { return }
@@ -45,7 +45,7 @@ final class Waker: Sendable {
             descriptor = make()
             return (descriptor, descriptor >= 0)
         }
-        // The calls of ``wake()`` before this had no descriptor to write to.
+        // Earlier calls of ``wake()`` had no descriptor to write to, so this call returns at once.
         if isNew { return CURLM_OK }
         var entries = other.map { [$0] } ?? []
         if own >= 0 { entries.append(curl_waitfd(fd: own, events: Int16(CURL_WAIT_POLLIN), revents: 0)) }

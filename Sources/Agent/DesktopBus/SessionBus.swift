@@ -66,7 +66,8 @@ package final class SessionBus {
         return opened
     }
 
-    /// Returns GLib's shared connection. A connection to a bus that is gone stays the shared one until GLib's own thread has released it.
+    /// Returns GLib's shared connection. A connection to a bus that has ended stays the shared connection until GLib's own thread
+    /// has released it.
     private func connect() throws(BusTrouble) -> OpaquePointer {
         // Queued work of this thread may still hold the old connection. For this reason, in the 2 s after a failure only one
         // attempt is made, without the wait of one second.

@@ -165,7 +165,7 @@ final class LibnotifyDesk: @unchecked Sendable {  // because it is used on the l
         }
         defer { handler(.withdrawn(identifier: identifier, serverID: serverID)) }
         let old = giver == identity ? serverID : 0
-        // The notification shown under that identifier may be a newer one, with another number.
+        // The notification that is shown under this identifier may be a newer notification, with another number.
         let same = shown[identifier].flatMap { $0.serverID == old || old == 0 ? $0 : nil }
         let target = same ?? ShownNotice(identifier: identifier, serverID: old)
         guard target.serverID != 0 else { return }

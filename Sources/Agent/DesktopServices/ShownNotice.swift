@@ -12,7 +12,8 @@ final class ShownNotice {
     /// The keys of all buttons that the server received, including earlier content, because a press may arrive late.
     private(set) var keys: Set<String> = []
 
-    /// - Parameter serverID: the number of an earlier notification that this one replaces; 0 without an earlier one.
+    /// - Parameter serverID: the number of the earlier notification that this notification replaces; 0 if there is no earlier
+    ///   notification.
     init(identifier: String, serverID: UInt32) {
         self.identifier = identifier
         self.serverID = serverID

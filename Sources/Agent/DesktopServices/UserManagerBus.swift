@@ -119,8 +119,9 @@ package struct UserManagerBus: Sendable {
         /// The timeout of each reply, in milliseconds.
         let patience: gint
 
-        /// Waits for the first reply. If a message arrives together with the last line of the login, systemd does not read the message
-        /// before the next one arrives. For this reason, the first call has no effect and is repeated if its reply is missing.
+        /// Waits for the first reply. If a message arrives together with the last line of the login, systemd does not read the
+        /// message before the next message arrives. For this reason, the first call has no effect and is repeated if its reply is
+        /// missing.
         func greet() throws(Trouble) {
             var (pause, left): (gint, gint) = (50, patience)
             while left > pause {

@@ -13,7 +13,8 @@ struct CourierApp: App {
                 let delegate = CourierDelegate()
                 let session = URLSession(
                     configuration: .background(withIdentifier: identifier), delegate: delegate, delegateQueue: nil)
-                // Simulates an app that counts its transfers, and that returns while its delegate still processes the last one.
+                // Simulates an app that counts its transfers, and returns while its delegate still processes the last
+                // transfer.
                 if let count = ProcessInfo.processInfo.environment["COURIER_COUNT"].flatMap({ Int($0) }) {
                     await delegate.completions(count)
                 } else {
@@ -96,7 +97,7 @@ enum CourierMain {
             let session = URLSession(
                 configuration: .background(withIdentifier: identifier), delegate: delegate, delegateQueue: nil)
             Task {
-                // Simulates an app that counts its transfers, and that returns while its delegate still processes the last one.
+                // Simulates an app that counts its transfers, and returns while its delegate still processes the last transfer.
                 if let count = ProcessInfo.processInfo.environment["COURIER_COUNT"].flatMap({ Int($0) }) {
                     await delegate.completions(count)
                 } else {

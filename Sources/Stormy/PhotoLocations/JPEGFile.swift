@@ -74,7 +74,7 @@ struct JPEGFile {
                 if marker != 0, marker != 0xFF, !(0xD0...0xD7).contains(marker) { return position + found }
                 index = found + (marker == 0xFF ? 1 : 2)
             }
-            // The last byte is read again together with the next one.
+            // The last byte is read again together with the next byte.
             if piece.count < 2 { break }
             position += piece.last == 0xFF ? piece.count - 1 : piece.count
             if position == view.count - 1 { break }
@@ -117,7 +117,7 @@ struct JPEGFile {
         for comment in comments { OpaqueBytes(comment, "comment of \(block)").clean() }
     }
 
-    /// Cleans Exif in several segments. Each segment begins with the mark, and the first one also with the TIFF header.
+    /// Cleans Exif in several segments. Each segment begins with the mark. In the first segment, the TIFF header follows the mark.
     private func cleanSplitExif(_ segments: [Segment]) {
         let parts = segments.filter { $0.marker == 0xE1 && $0.content.has("Exif\0\0", at: 0) }.map { $0.content.from(6) }
         guard parts.count > 1, parts.dropFirst().contains(where: { TIFFFile($0, "")?.hasKnownVersion != true }) else { return }

@@ -23,8 +23,8 @@ package struct Overwrite: Sendable, Equatable {
     }
 }
 
-/// A list of overwrites in the order of the file, without overlaps. If a new overwrite overlaps an earlier overwrite, it replaces
-/// the earlier one.
+/// A list of overwrites in the order of the file, without overlaps. If a new overwrite overlaps an earlier overwrite, the new
+/// overwrite replaces the earlier one.
 struct OverwriteList {
     private(set) var all: [Overwrite] = []
 

@@ -111,7 +111,7 @@ struct TIFFFile {
                 protected.add(directory.range)
                 directories.append(offset)
             }
-            // The next directory is visited after the directories below this one. The order has no effect.
+            // The next directory is visited after the directories below this directory. The order has no effect.
             waiting.append((directory.next, .image, nil))
             for entry in directory.entries {
                 if entry.tag == 0x8825 {

@@ -61,7 +61,8 @@ extension StormyStore {
 
     func lastForecast(of place: Place) throws -> ForecastRecord? { try queue.read { Self.forecast(of: place, $0) } }
 
-    /// Returns the last response for a place, for a later request. `nil` if there is none, or if it was fetched while the clock was ahead.
+    /// Returns the last response for a place, for a later request. Returns `nil` if there is no response, or if the response was
+    /// fetched while the clock was ahead.
     func lastAnswer(of place: Place, now: Date) throws -> FetchedForecast? {
         try lastForecast(of: place).flatMap { record in
             guard record.fetchedAt <= now else { return nil }

@@ -60,7 +60,7 @@ extension StormyStore {
     /// `nil` if the check was never turned on or off in this store.
     func dailyCheck() throws -> DailyCheck? { try queue.read { try DailyCheck.fetchOne($0) } }
 
-    /// Changes the row in one transaction, and inserts it if the store has none.
+    /// Changes the row in one transaction, and inserts the row if the store does not have it.
     ///
     /// - Returns: the row before and the row after the change.
     @discardableResult

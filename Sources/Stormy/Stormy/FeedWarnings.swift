@@ -112,7 +112,7 @@ struct FeedWarnings: Sendable {
 
     /// Returns the reason why a feed could not be read.
     ///
-    /// - Throws: the error if it is not about the request or the response.
+    /// - Throws: the error, if the error is not about the request or the response.
     static func reason(_ error: any Error) throws -> String {
         switch error {
         case let error as WeatherError: return error.message
@@ -284,7 +284,7 @@ struct FeedWarnings: Sendable {
         if let answer {
             do {
                 let message = try CAPDocument.parse(answer.data)
-                // A cache may have an older version than the stored one.
+                // A cache of the server may send an older version than the stored document.
                 if let message, let known = stored?.message, message.isOlderVersion(of: known, now: now) {
                     throw WeatherError.notModified
                 }

@@ -11,7 +11,7 @@ enum FileChooser {
         case cancelled
         /// The user did not respond in time.
         case tooLate
-        /// No chooser is installed, or none could be opened.
+        /// No chooser is installed, or no chooser could be opened.
         case unavailable
         /// The output can also be read as other files, because a path contains a line feed.
         case ambiguous

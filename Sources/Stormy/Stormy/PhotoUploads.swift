@@ -273,7 +273,7 @@ package struct PhotoUploads: Sendable {
         return photos.indices.map { ($0, beginnings[$0]!) }
     }
 
-    /// - Parameter transfer: The transfer of a photo that is known. `nil` if the ledger has none.
+    /// - Parameter transfer: The transfer of a photo that is known. `nil` if the ledger does not have this transfer.
     /// - Returns: `nil` if the transfer has ended and the photo begins again.
     private func beginning(
         of prepared: Prepared, _ begun: StormyStore.BegunPhoto, _ transfer: BackgroundTransferStatus?, _ continued: Set<String>

@@ -31,7 +31,7 @@ package struct StormySettings: Sendable, Equatable {
     /// All configured destinations.
     package var destinations: [PhotoDestination] = []
 
-    /// The destination of photos with this identity. `nil` if it is not configured.
+    /// Returns the destination of photos with this identity. Returns `nil` if this destination is not configured.
     func destination(for identity: String) -> PhotoDestination? {
         let names = Set(destinations.map(\.name))
         return destinations.first { $0.isMeant(by: identity, among: names) }

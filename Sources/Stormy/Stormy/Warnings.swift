@@ -48,7 +48,8 @@ extension WarningRecord {
             let messages = (try? decoder.decode([AlertMessage].self, from: Data(text.utf8))) ?? []
             for country in countries {
                 let own = messages.filter { Self.country(of: $0, in: messages, countries) == country }
-                // The stored time is the oldest of several feeds. Without it, the next response must be newer than the last request.
+                // The stored time is the oldest of several feeds. If this time is removed, the next response must be newer than the
+                // last request.
                 try database.execute(
                     sql: """
                         INSERT INTO warning

@@ -32,8 +32,8 @@ package struct ForecastHour: Sendable, Equatable, Codable {
     /// The end of the hour.
     package var end: Date { start.addingTimeInterval(ForecastHour.seconds) }
 
-    /// Precipitation of every kind. The value is the greater one of precipitation and showers, because some models send only one of
-    /// them.
+    /// Precipitation of every kind. The value is the greater of the two values precipitation and showers, because some models send
+    /// only one value.
     var rainMM: Double? { [precipitationMM, showersMM].compactMap { $0 }.max() }
 
     /// The length of an hour, in seconds.

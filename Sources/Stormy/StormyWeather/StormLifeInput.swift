@@ -47,7 +47,7 @@ package struct StormAnswer: Sendable, Equatable {
 package struct StormCheckData: Sendable, Equatable {
     /// The result for a reason that is missing in the newest assessment.
     enum ReasonVerdict: Sendable, Equatable {
-        /// The data are missing or old.
+        /// The data for this reason is missing or old.
         case unknown
         /// The value is between 80 % and 100 % of the limit, with this peak.
         case weaker(Double)

@@ -163,7 +163,7 @@ package struct StormRule: Sendable, Equatable, Codable {
         return Assessment(verdict: .calm, unconfirmed: unconfirmed)
     }
 
-    /// Returns the value of the hour that confirms its thunder.
+    /// Returns the value of an hour that confirms the hour's thunder.
     private func confirmation(in hour: ForecastHour) -> StormKey? {
         if let rain = hour.rainMM, rain >= Self.confirmingRainMM, hour.cape ?? .infinity >= Self.confirmingCAPE {
             return .rain(mmPerHour: rain, cape: hour.cape)

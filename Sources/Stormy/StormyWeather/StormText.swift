@@ -34,7 +34,7 @@ package enum StormText {
     /// times of the previous reason. The text is empty without reasons.
     ///
     /// - Parameters:
-    ///   - timeZone: the time zone of the place. If the reader's time differs from it, the text contains the time zone.
+    ///   - timeZone: the time zone of the place. If the time in the reader's zone differs, the text contains the time zone.
     ///   - reader: the reader's time zone.
     ///   - now: the current time. A reason that has already begun is shown only with its end, "until 20:00". `nil` to always show
     ///     both times.

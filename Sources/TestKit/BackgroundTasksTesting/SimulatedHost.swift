@@ -37,7 +37,8 @@ package final class SimulatedHost {
     package private(set) var agentsStarted = 0
     /// The number of moments so far at which something happened.
     package private(set) var moments = 0
-    /// The user manager that starts agents which exited with work left. `nil` if there is none, so that agents keep running.
+    /// The user manager that starts agents which exited with work left. `nil` if there is no user manager, so that agents keep
+    /// running.
     package var userManager: VirtualUserManager?
     /// `true` if new work starts an agent when none is running.
     package var startsAgents = true
@@ -144,8 +145,8 @@ package final class SimulatedHost {
         self.agent?.receive(.conditions(conditions.current))
     }
 
-    /// Simulates a newer version that migrates the ledger. The agent exits, and none of this version can start until the newer version is
-    /// removed.
+    /// Simulates a newer version that migrates the ledger. The agent exits, and no agent of this version can start until the newer
+    /// version is removed.
     package func useNewerVersion(_ isNewer: Bool) throws {
         log(isNewer ? "a newer version takes over" : "this version is back")
         isNewerInUse = isNewer

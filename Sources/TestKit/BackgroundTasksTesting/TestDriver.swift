@@ -259,7 +259,7 @@ public actor TestDriver {
         return try report(of: next)
     }
 
-    /// Records that the test knows this launch and earlier ones.
+    /// Records that the test knows this launch and all earlier launches.
     func saw(_ launch: Int64) { seenLaunch = max(seenLaunch, launch) }
 
     /// Lets virtual time pass until a launch has ended.

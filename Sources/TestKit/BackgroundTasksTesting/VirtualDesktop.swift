@@ -102,7 +102,7 @@ public final class VirtualNotificationServer: Presenter {
     /// The notifications on the screen.
     public var shown: [ShownNotification] { state.withLock { $0.screen } }
 
-    /// The number on the app's icon; 0 for none.
+    /// The number on the app's icon; 0 if no number is shown.
     public var badge: Int { state.withLock { $0.badge } }
 
     /// All notifications that were shown so far, including replaced and closed ones.
@@ -136,7 +136,7 @@ public final class VirtualNotificationServer: Presenter {
         return true
     }
 
-    /// Closes a notification, like a user. Returns `false` if it is not on the screen.
+    /// Closes a notification, like a user. Returns `false` if the notification is not on the screen.
     @discardableResult
     public func dismiss(_ identifier: String) -> Bool {
         guard let notice = shown.last(where: { $0.identifier == identifier }) else { return false }
@@ -210,7 +210,7 @@ public final class VirtualNotificationServer: Presenter {
     /// Sets the delay of responses, in seconds.
     package func answer(after seconds: Double) { state.withLock { $0.pause = seconds } }
 
-    /// Removes all notifications and buttons, because their sender left the bus. Most desktops do the same.
+    /// Removes all notifications and buttons, because their sender left the bus. Most desktops remove them in the same case.
     func senderLeft() { state.withLock { ($0.screen, $0.hidden) = ([], []) } }
 
     // MARK: Presenter

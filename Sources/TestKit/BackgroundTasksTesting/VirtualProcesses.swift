@@ -11,7 +11,7 @@ package protocol VirtualProgram: AnyObject, Sendable {
     func begin(_ process: VirtualProcess)
     /// The process receives SIGTERM.
     func warned(_ process: VirtualProcess)
-    /// The process died by SIGKILL or by a crash. The program must have no effect from here on.
+    /// The process died by SIGKILL or by a crash. After this call, the program must have no effect.
     func died(_ process: VirtualProcess)
 }
 
@@ -38,7 +38,7 @@ package final class VirtualProcess: Sendable {
     }
 }
 
-/// The processes of a simulated host. The agent starts, warns and kills them, and a test can do the same.
+/// The processes of a simulated host. The agent starts, warns and kills these processes. A test can also do this.
 final class VirtualProcesses: Launcher, @unchecked Sendable {  // because the mutex guards what changes
     private struct State {
         var living: [Int64: VirtualProcess] = [:]

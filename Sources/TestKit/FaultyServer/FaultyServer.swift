@@ -162,13 +162,13 @@ public final class FaultyServer: Sendable {
 
     // MARK: Activity
 
-    /// The events so far.
+    /// The events on this server up to now.
     public var activity: ServerActivity { log.activity }
 
     /// The number of connections accepted since the start.
     public var connectionCount: Int { log.activity.connectionsAccepted }
 
-    /// Returns the requests so far, all of them or only requests to a path (exact, or a prefix ending in `*`).
+    /// Returns the requests up to now: all requests, or only the requests to a path (exact, or a prefix ending in `*`).
     public func requests(matching path: String = "*") -> [RecordedRequest] {
         log.activity.requests(matching: path)
     }

@@ -54,7 +54,7 @@ final class ScriptPlayer {
 
     func start() { advance() }
 
-    /// Stops the player because the connection is gone. No more events are reported.
+    /// Stops the player because the connection has ended. No more events are reported.
     func abandon() {
         isOver = true
         timer?.cancel()

@@ -31,7 +31,8 @@ extension Rehearsal {
         _ = try wait("the agent's answer") { try $0.answer(to: question) }
     }
 
-    /// Waits until an agent has handled all pending work. The agent may have exited after the last work; the command starts another one.
+    /// Waits until an agent has handled all pending work. The agent may have exited after the last work. In this case the command
+    /// starts another agent.
     func waitForAgent() throws {
         // No launch has the name "nothing". Only the agent's response is needed, because the agent sends it together with its other
         // decisions.

@@ -151,7 +151,7 @@ final class Rehearsal: Sendable {
         Self.blocking { await server.dropConnections() }
     }
 
-    /// Stops the server and starts another one on the same port, prepared by `setUp`.
+    /// Stops the server, and starts another server on the same port. `setUp` prepares the new server.
     func replaceServer(_ setUp: @escaping @Sendable (FaultyServer) -> Void) throws {
         let old = server
         Self.blocking { await old.stop() }

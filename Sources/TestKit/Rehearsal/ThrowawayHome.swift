@@ -196,7 +196,8 @@ final class ThrowawayHome: Sendable {
         killProcesses()
     }
 
-    /// Kills processes until none has this home in its environment: commands, agents, apps, and processes that are just starting.
+    /// Kills processes until no process has this home in its environment: commands, agents, apps, and processes that are just
+    /// starting.
     private func killProcesses() {
         for _ in 0..<50 {
             let left = processes

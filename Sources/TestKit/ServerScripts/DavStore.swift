@@ -13,8 +13,8 @@ public final class DavStore: MountedStore {
     /// The faults of uploads to this store.
     public let faults = UploadFaults()
 
-    /// Creates a store under a prefix. No variant in memory exists, so that only one code path is necessary, and large uploads need little
-    /// memory.
+    /// Creates a store under a prefix. The files are always on disk. So only one code path is necessary, and large uploads need
+    /// little memory.
     ///
     /// - Parameters:
     ///   - prefix: The path prefix, without a slash at its end.

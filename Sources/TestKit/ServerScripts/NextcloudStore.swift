@@ -32,7 +32,7 @@ public final class NextcloudStore: MountedStore {
         }
     }
 
-    /// Refuses names with one of these characters, as a Nextcloud does that accepts only names that are valid on Windows.
+    /// Refuses names with one of these characters, like a Nextcloud that accepts only names that are valid on Windows.
     ///
     /// - Parameters:
     ///   - characters: The forbidden characters.
@@ -41,7 +41,7 @@ public final class NextcloudStore: MountedStore {
         state.withLock { ($0.forbidden, $0.language) = (characters, language) }
     }
 
-    /// Refuses reserved names, a dot or a space at the end, and incomplete files, as a Nextcloud does that accepts only names that are
+    /// Refuses reserved names, a dot or a space at the end, and incomplete files, like a Nextcloud that accepts only names that are
     /// valid on Windows.
     public func forbidWindowsNames() { state.withLock { $0.refusesWindowsNames = true } }
 

@@ -7,7 +7,7 @@ public final class ResumableStore: MountedStore {
     public let prefix: String
     /// The faults of uploads to this store.
     public let faults = UploadFaults()
-    /// The only supported version, which the store reports to clients that use another one.
+    /// The only supported version, which the store reports to clients that use another version.
     let version: Int
     let table: PlaceTable
 
@@ -62,7 +62,7 @@ private final class ResumableExchange: Exchange {
 
     private var own: HeaderLine { HeaderLine("Upload-Draft-Interop-Version", "\(store.version)") }
 
-    /// `true` if the client announces that this request is the last one; `nil` if the header is missing.
+    /// `true` if the client announces that this request is the last request; `nil` if the header is missing.
     private var announcesComplete: Bool? {
         let name = store.version == 3 ? "Upload-Incomplete" : "Upload-Complete"
         let value = request.headers[name].map { $0 == "?1" }

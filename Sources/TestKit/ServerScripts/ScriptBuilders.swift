@@ -11,7 +11,7 @@ extension ResponseScript {
         return ResponseScript([.status(code), .headers(all), .body(body)])
     }
 
-    /// Returns a response with a JSON body and the status 200, or another one.
+    /// Returns a response with a JSON body and a status, 200 by default.
     public static func json(_ json: String, status: Int = 200, headers: HeaderList = [:]) -> ResponseScript {
         var all: HeaderList = ["Content-Type": "application/json"]
         all.lines += headers.lines

@@ -55,7 +55,7 @@ public struct ServedFile: Sendable, Equatable, Codable {
     /// The fault in responses to ranges.
     public var rangeFault: RangeFault?
 
-    /// Creates a correct file. Set the other properties to make it less reliable.
+    /// Creates a correct file. Set the other properties to simulate a less reliable server.
     public init(
         _ payload: Payload, etag: String? = nil, lastModified: String? = nil, supportsRange: Bool = true
     ) {

@@ -46,10 +46,10 @@ public final class VirtualServer: Sendable {
 
     // MARK: Activity
 
-    /// The events so far.
+    /// The events on this server up to now.
     public var activity: ServerActivity { log.withLock { $0 } }
 
-    /// Returns the requests so far, all of them or only requests to a path (exact, or a prefix ending in `*`).
+    /// Returns the requests up to now: all requests, or only the requests to a path (exact, or a prefix ending in `*`).
     public func requests(matching path: String = "*") -> [RecordedRequest] {
         activity.requests(matching: path)
     }

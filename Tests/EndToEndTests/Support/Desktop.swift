@@ -222,8 +222,8 @@ final class Desktop {
     private var replaced: UInt32?
     private var title: String?
     private var isSilent = false
-    /// Whether a notification that is shown in place with the same title counts as a new one. An app may use equal titles for
-    /// different things.
+    /// Whether a notification that is shown in place with the same title counts as a new notification. An app may use equal titles
+    /// for different things.
     var countsEveryShowing = false
     /// The number of notifications that were shown again in place, without a sound or with the same title.
     private(set) var shownAgain = 0

@@ -7,7 +7,7 @@ import Foundation
 import TransferMachines
 
 /// One run of a virtual desktop for three days or a hostile month. The dice of the seed decide all events. A calm period follows,
-/// and then the invariants are checked. The agent, its ledger and its state machines are the real ones.
+/// and then the invariants are checked. The simulation uses the real agent, with its ledger and its state machines.
 package final class Simulation {
     package enum Length: Sendable {
         case days

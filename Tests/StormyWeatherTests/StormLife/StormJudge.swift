@@ -47,7 +47,7 @@ struct StormJudge {
     private var (wasSeen, isLostToClock) = (false, false)
     private var lastEnd = Date.distantPast
     /// The known storm. Data that deny a part of the storm and are incomplete may or may not count, so there are two readings.
-    /// `begins` is the earlier beginning of both readings, and `latest` is the later one.
+    /// `begins` is the earlier beginning of both readings, and `latest` is the later beginning.
     private typealias Support = (level: Int, isWarned: Bool, begins: Date, latest: Date)
     private var support: Support?
     /// The data for a notification that waits for a server. A process that died may have added this notification.

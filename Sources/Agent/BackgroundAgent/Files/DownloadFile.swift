@@ -171,7 +171,7 @@ final class DownloadFile: BodySink, DiskWork {
             guard state.bytes.beginning == beginning else { return nil }
             state.bytes.recordHashed(to: turn.upperBound, hashed)
             if state.bytes.isRefuted { state.record(.changedPart(state.place.url.path)) }
-            // All received bytes are hashed: if the server stops sending now, a crash loses nothing.
+            // All received bytes are hashed, so they are synced. If the server stops sending now, a crash loses no bytes.
             let isCaughtUp = state.bytes.isHashed && !state.bytes.isDurable
             return isCaughtUp || state.bytes.isSyncDue ? state.bytes.written : nil
         }

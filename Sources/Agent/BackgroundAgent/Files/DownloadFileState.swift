@@ -40,10 +40,10 @@ struct DownloadFileState {
     var isRemembered = false
     var settling = Settling.no
     var trouble: FileTrouble?
-    /// `true` if the ledger refers to bytes in the file, or may do so soon.
+    /// `true` if the ledger refers to bytes in the file, or may soon refer to them.
     var isCommitted: Bool
 
-    /// `true` if the file contains the bytes that the machine relies on.
+    /// `true` if the file contains the bytes that the download's state machine counts.
     var holdsBytes: Bool {
         switch intake {
         case .discarding: false

@@ -120,7 +120,7 @@ package enum FileName {
         }
         switch FileFault(number) {
         case .exists: return nextFree(part, whole)
-        // FAT has no second names and returns EPERM; a mount of rclone returns EIO.
+        // These file systems have no second names. FAT returns EPERM, and a mount of rclone returns EIO.
         case .unsupported, .notAllowed, .unavailable: break
         case .missing, .noFolder, .notAFile, .impossible, .noRoom:
             return .failed(FileTrouble(number, ofNewFile: whole.path))

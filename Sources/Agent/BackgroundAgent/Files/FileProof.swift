@@ -94,7 +94,7 @@ package final class FileProof: DiskWork {
 
     private enum Turn {
         case notAtEnd
-        /// The end of the file: `isWhole` is `true` for the proven file, `false` for another one.
+        /// The end of the file: `isWhole` is `true` for the proven file, and `false` for another file.
         case end(isWhole: Bool)
         case unreadable(FileTrouble)
     }

@@ -2,8 +2,8 @@ import BackgroundLedger
 import Foundation
 import ProcessSupport
 
-/// The lock of an agent, which only one process can hold. The process holds the lock until it ends, and writes into the lock file
-/// why it waits.
+/// The lock of an agent. Only one process can hold the lock. The process holds the lock until it ends, and writes into the lock
+/// file why it waits.
 final class AgentLock {
     private let directories: AppDirectories
     private var held: FileLock?

@@ -208,7 +208,8 @@ package final class AgentProcess {
         case .finished(.idle), .working, .draining:
             guard try ledger.read({ try $0.hasUnfinishedWork() }), try lock.acquire() else { return false }
         case .finished(.away(_, let until)):
-            // A machine that slept here missed its timer; systemd's timer starts no second service while this one runs.
+            // If the machine slept here, its timer had no effect, because systemd's timer starts no second service while this
+            // service runs.
             let isDue = until.map { $0 <= host.now() } ?? false
             // Events may have arrived during the call to the user manager. The agent continues, because for example a changed time
             // zone is not reported again.

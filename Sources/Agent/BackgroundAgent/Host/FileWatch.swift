@@ -2,8 +2,9 @@ import CLinux
 import Foundation
 import ProcessSupport
 
-/// Detects changes of files that an app specified: written, replaced, created, removed, or with changed permissions. The folders are
-/// watched, because editors replace the old file with a new one. For a link, its own folder and the target's folder are watched.
+/// Detects changes of files that an app specified: written, replaced, created, removed, or with changed permissions. The folders
+/// are watched, because editors replace the old file with a new file. For a link, its own folder and the target's folder are
+/// watched.
 struct FileWatch: ~Copyable {
     /// A descriptor that is readable when something in one of the folders changed. Non-blocking, close-on-exec.
     let descriptor: Int32
@@ -32,8 +33,8 @@ struct FileWatch: ~Copyable {
         for file in Set(files + files.map { $0.resolvingSymlinksInPath() }) {
             let wanted = file.deletingLastPathComponent()
             var (folder, last) = (wanted, URL?.none)
-            // The nearest existing folder reports the creation of the next one. Folders that were created just before that are found by
-            // another iteration.
+            // The nearest existing folder reports the creation of the folder below it. Folders that were created just before that
+            // are found by another iteration.
             repeat {
                 last = folder == wanted ? nil : folder
                 folder = wanted

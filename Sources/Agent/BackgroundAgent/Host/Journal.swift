@@ -23,7 +23,8 @@ final class Journal: Sendable {
         self.socket = socket
     }
 
-    /// Sends an entry. Returns `false` if the journal did not accept it, because it is busy or gone.
+    /// Sends an entry. Returns `false` if the journal did not accept the entry, because the journal is busy or does not run any
+    /// more.
     func send(_ entry: LogEntry, app: String) -> Bool { socket.write(Self.encoded(entry, app: app)) }
 
     static func encoded(_ entry: LogEntry, app: String) -> [UInt8] {

@@ -25,8 +25,8 @@ package struct ProgramFile {
     var isReplaced: Bool { ThisProcess.isDeleted && access(ThisProcess.executablePath, X_OK) == 0 }
 
     /// Returns `true` if the new program can continue. An update replaces files one after the other, so libraries may still be missing.
-    /// The new program may also be an older one that does not support this ledger. The check starts a process, so it runs at most
-    /// once a minute.
+    /// The new program may also be an older version that does not support this ledger. The check starts a process, so it runs at
+    /// most once a minute.
     mutating func canContinueWork(now: ContinuousClock.Instant) -> Bool {
         guard now >= nextTry else { return false }
         nextTry = now + .seconds(60)

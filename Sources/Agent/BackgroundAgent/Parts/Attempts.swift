@@ -322,7 +322,7 @@ struct Attempts {
     private mutating func begin(met: TransferNeeds, _ pass: inout Pass) throws {
         var room = TransferRoom(running: entries.values.compactMap { $0.occupied?.host })
         try pauses.restrict(&room, &pass)
-        // A transfer may end during its preparation and make room for another one.
+        // A transfer may end during its preparation, and make room for another transfer.
         while room.left > 0 {
             pass.wake(at: try pass.transaction.queueDueTransfers(now: pass.now, limit: TransferRoom.limit))
             let candidates = try pass.transaction.nextTransfers(met: met, room: room, behind: lastHost)

@@ -146,7 +146,7 @@ struct Launches {
 
     /// Enforces budgets while the ledger cannot be written: a full disk must not extend the time. The rows are updated later.
     ///
-    /// - Parameter now: the time by the clock as it was when the launches were last supervised.
+    /// - Parameter now: the present time, by the clock that was used when the launches were last supervised.
     mutating func superviseUnrecorded(now: Date) -> [AgentEffect] {
         var effects: [AgentEffect] = []
         for (id, watch) in watches.sorted(by: { $0.key < $1.key }) where !watch.isContinued && !isOutOfReach(id) {

@@ -295,7 +295,7 @@ struct NotificationPlanner {
         }
         let content = record.shownContent
         var rules = pass.settings.noticeRules
-        // The notification was on screen before, or the user asked for it. Quiet hours do not apply, because no sound is played.
+        // The notification was on screen before, or the user requested it. Quiet hours do not apply, because no sound is played.
         if record.life.isShownAgain { rules.quietHours = nil }
         let verdict = NoticeTiming.verdict(
             dueAt: record.dueAt, level: content.interruptionLevel, category: content.categoryIdentifier,

@@ -11,8 +11,8 @@ struct ServerCalls {
     /// The number of seconds after which newer content does not wait for a reply any more. Every call to a server ends in less
     /// time.
     private static let longestCall: Double = 60
-    /// The number of seconds after which newer content is shown although the server has not replied to the old content, and may never do
-    /// so.
+    /// The number of seconds after which newer content is shown although the server has not replied to the old content, and may
+    /// never reply to it.
     private static let longestFreeze: Double = 900
     /// The number of seconds after which a silent server is queried, and between two such queries.
     private static let longestSilence: Double = 60
@@ -70,7 +70,7 @@ struct ServerCalls {
     /// Retries refused notifications, because a change may have fixed the reason.
     mutating func tryAgain() { refused = [:] }
 
-    /// Forgets the unanswered calls, because their server is gone.
+    /// Forgets the unanswered calls, because the server that received them does not run any more.
     mutating func loseServer() { (unanswered, beingWithdrawn) = ([:], [:]) }
 
     // MARK: Calls

@@ -28,7 +28,7 @@ enum TimeChanges {
                 woke: change))
     }
 
-    /// Records that the app knows the time as it was when its launch began. Later changes are reported next.
+    /// Records the time zone, day and clock that the app knew when its launch began. Later changes are reported next.
     static func recordKnownTime(_ pass: Pass) throws {
         guard try pass.transaction.fact(.significantTime) != nil else { return }
         let reported = try pass.transaction.fact(.significantTimeBeingTold) ?? SignificantTime(at: pass.now, in: pass.zone)

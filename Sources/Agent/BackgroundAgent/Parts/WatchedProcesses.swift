@@ -23,7 +23,7 @@ struct WatchedProcesses {
     /// Handles a lost connection to the session: the session is reported again.
     mutating func handleBusLoss() { session = .unreported }
 
-    /// Reads the session that a command may have reported. Returns `true` if it differs from the last one.
+    /// Reads the session that a command may have reported. Returns `true` if the session differs from the last session.
     mutating func readSessionEnvironment(_ pass: inout Pass) throws -> Bool {
         let current = try pass.transaction.fact(.sessionEnvironment)
         guard session != .reported(current) else { return false }

@@ -140,7 +140,7 @@ extension AlertMessage {
     /// Returns whether the message was sent before `now`. A time without an offset may be local, up to half a day ahead of UTC.
     fileprivate func isSent(by now: Date) -> Bool { (earliestSent ?? sent) <= now || isConcluded }
 
-    /// The identifiers of the messages that this one ends: its references, and other messages with the same identifier.
+    /// The identifiers of the messages that this message ends: its references, and other messages with the same identifier.
     fileprivate var named: Set<String> { Set(references + [identifier]) }
 
     /// Returns whether the message may end another message. A cancellation or an update does not affect messages that were sent after it,

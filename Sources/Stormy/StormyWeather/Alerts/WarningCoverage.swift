@@ -46,7 +46,7 @@ package struct WarningCoverage: Sendable, Equatable {
 
     /// The sources: services first, then feeds.
     private(set) package var sources: [Source] = []
-    /// The reason why ``sources`` is empty. `nil` if it is not empty.
+    /// The reason why ``sources`` is empty. `nil` if the array is not empty.
     private(set) package var gap: Gap?
 
     /// - Parameters:

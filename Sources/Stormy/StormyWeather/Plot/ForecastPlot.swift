@@ -1,6 +1,6 @@
 import Foundation
 
-/// The next hours as lines of text. An hour has three columns. Hours that do not fit on a line follow below it.
+/// The next hours as lines of text. An hour has three columns. Hours that do not fit on a line follow on further lines.
 package struct ForecastPlot {
     /// The abilities of the terminal.
     package enum Style: Sendable { case coloured, plain, ascii }

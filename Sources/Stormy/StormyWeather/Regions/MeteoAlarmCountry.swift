@@ -150,7 +150,7 @@ package struct RegionCoverage: Sendable, Equatable {
     package let regions: [WarningRegion]
     /// The countries whose feeds are requested for the place. Empty if MeteoAlarm does not cover the place.
     package let countries: [MeteoAlarmCountry]
-    /// The reason why ``regions`` is empty. `nil` if it is not empty.
+    /// The reason why ``regions`` is empty. `nil` if the array is not empty.
     package let gap: Gap?
 
     package init(of place: Coordinates, in table: RegionTable = .europe) {

@@ -5,7 +5,7 @@ import Foundation
 struct DemoServers {
     private let server: FaultyServer
     private let photos: DavStore
-    /// The folder of the photos, if they are not kept.
+    /// The folder of the photos, if the photos are removed after the demo.
     private let temporary: URL?
 
     /// - Parameter evidence: the folder where the server's log and the received photos are kept for a check from outside.
