@@ -29,7 +29,7 @@ import Testing
 
     @Test func `a daily trigger fires once on days with a clock change`() {
         let night = calendar { ($0.hour, $0.minute) = (2, 30) }
-        // 29 March 2026 has no 02:30 in Berlin; 25 October has two.
+        // In Berlin, 02:30 does not exist on 29 March 2026, and occurs twice on 25 October.
         #expect(
             instants(night, from: "2026-03-27T12:00:00Z", berlin, 3)
                 == ["2026-03-28T01:30:00Z", "2026-03-29T01:00:00Z", "2026-03-30T00:30:00Z"].map(instant))

@@ -24,7 +24,8 @@ import Testing
         request.verdicts(in: world, now: now).allSatisfy(\.met)
     }
 
-    /// A class is open exactly if only time can delay its requests. The two forms of the rule must agree.
+    /// A class of requests is open if and only if time alone can delay the requests of the class. The two forms of the rule must
+    /// agree.
     @Test func `a class is open if and only if its verdicts are met`() {
         let bits = [false, true]
         for network in bits {

@@ -165,8 +165,8 @@ extension EndToEnd {
             try await expectReportedOnce(home, history: ["appRefresh expired", "urlSession completed"])
         }
 
-        /// The user configures another service, because the first service does not respond. A late response counts; after a failure
-        /// the other service is requested.
+        /// The user configures another service, because the first service does not respond. A late response is used. After a
+        /// failure, the other service is requested.
         @Test(arguments: [true, false])
         func `a service that is configured during a hand-over loses no check`(_ answers: Bool) async throws {
             let forecast = Weather.forecast()

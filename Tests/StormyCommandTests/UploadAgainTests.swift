@@ -7,7 +7,7 @@ import Spool
 import Stormy
 import Testing
 
-/// Tests that photos arrive once if they are given again, retried, or missing in a new store.
+/// Tests that each photo arrives once, also if the user adds it again, retries it, or if it is missing in a new store.
 @Suite(.timeLimit(.minutes(30))) struct UploadAgainTests {
     /// Plays a test with one photo, and a server that refuses it the first time.
     private func playRefusedOnce(

@@ -177,7 +177,7 @@ package final class Agent {
         return look
     }
 
-    /// Commits. If the commit fails, the events are kept; their number stays limited while a disk is full.
+    /// Commits. If the commit fails, the events are kept. The number of kept events stays limited while a disk is full.
     private func commit<Value>(_ body: (LedgerTransaction) throws -> Value) throws(StoreError) -> Value {
         do throws(StoreError) {
             return try ledger.write(body)
@@ -191,7 +191,7 @@ package final class Agent {
 
     // MARK: Performing
 
-    /// Performs an effect after the commit; the ledger cannot refuse an effect.
+    /// Performs an effect after the commit, so that the ledger cannot refuse the effect any more.
     private func perform(_ effect: AgentEffect) {
         switch effect {
         case .startLaunch(let id): startLaunch(id)

@@ -5,7 +5,7 @@ import TransferMachines
 /// A notification of the agent itself, for a problem that no app process can report. Such a notification is shown at most once a
 /// day for each cause.
 struct AgentNotice: Equatable {
-    /// The name of the cause; a notification with the same cause is shown once.
+    /// The name of the cause. Several notifications with the same cause are shown once.
     let cause: String
     let title: String
     let body: String

@@ -90,7 +90,8 @@ extension AppDirectories {
     /// Removes copies that are older than a month and were first found to be old more than a week ago. Because of the week, a clock
     /// that was ahead for a while removes no copy.
     ///
-    /// A copy's modification time is the time when it was moved here; its access time is the time when it was first found to be old.
+    /// The modification time of a copy is the time when the copy was moved here. The access time is the time when the copy was
+    /// first found to be old.
     ///
     /// - Parameter now: the seconds since 1970.
     func removeOldCopies(now: Int) {

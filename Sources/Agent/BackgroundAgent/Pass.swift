@@ -88,7 +88,7 @@ extension Pass {
         perform(.startLaunch(id))
     }
 
-    /// Returns the generation of the next launch; Returns `nil` during a pause, and the pass wakes at the end of the pause. A
+    /// Returns the generation of the next launch. Returns `nil` during a pause, and the pass wakes at the end of the pause. A
     /// launch that did not handle the waiting work has failed. The launch is repeated with growing pauses, and no work is dropped.
     ///
     /// - Parameter failures: the earlier launches in a row that failed, newest first.

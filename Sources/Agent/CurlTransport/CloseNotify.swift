@@ -8,7 +8,7 @@ import Synchronization
 /// the network could shorten a file. libcurl before 8.14 ignores a missing close_notify, and has released the connection when it
 /// reports success. For this reason, an OpenSSL callback records the alert.
 enum CloseNotify {
-    /// A watch on a connection; ends when the object is released.
+    /// A watch on a connection. The watch ends when this object is released.
     final class Watch {
         private let connection: UInt
 
@@ -29,7 +29,7 @@ enum CloseNotify {
     ///
     /// - Parameter context: OpenSSL's context, before it has a connection.
     static func listen(to context: UnsafeMutableRawPointer?) {
-        // OpenSSL calls this for each alert; the lower byte of the value is the kind of alert.
+        // OpenSSL calls this function for each alert. The lower byte of the value is the kind of alert.
         SSL_CTX_set_info_callback(context.map { OpaquePointer($0) }) { connection, event, value in
             guard event == SSL_CB_READ_ALERT, value & 0xFF == SSL_AD_CLOSE_NOTIFY else { return }
             let connection = UInt(bitPattern: connection)

@@ -89,7 +89,7 @@ final class RunningAttempt {
     /// The time when the attempt counts as stalled if nothing is transferred until then.
     var idleDeadline: Double? {
         guard let lastActivity, !isPaused else { return nil }
-        // With a rate limit libcurl pauses for a complete buffer (up to 16 KiB); this does not count as the server's silence.
+        // With a rate limit libcurl pauses for a complete buffer (up to 16 KiB). This pause does not count as the server's silence.
         let pause = request.rateLimit.map { 2 * 16_384 / Double(max(1, $0)) } ?? 0
         return lastActivity + request.idleTimeout + pause
     }
@@ -195,7 +195,7 @@ final class RunningAttempt {
         }
         var line = headerList
         while let current = line {
-            // "Name: value", or "Name;" for a header without a value.
+            // The line has the form "Name: value", or "Name;" for a header without a value.
             let text = String(cString: current.pointee.data)
             let name = text.prefix { $0 != ":" && $0 != ";" }
             if RedirectRule.isHarmless(String(name)) {

@@ -136,7 +136,7 @@ final class TransferLoop {
         for attempt in running.values where attempt.idleDeadline.map({ $0 <= now }) == true { end(attempt, .stalled) }
     }
 
-    /// Returns the time until the first attempt may have stalled or can send again; libcurl shortens the wait for its own timers.
+    /// Returns the time until the first attempt may have stalled or can send again. libcurl shortens the wait for its own timers.
     /// Without such an attempt, the wait has no limit.
     private func waitMilliseconds() -> Int32 {
         let moments = running.values.compactMap(\.idleDeadline) + sharedRates.values.compactMap(\.bucket.nextTurn)

@@ -7,7 +7,7 @@ package enum BusTrouble: Error {
     /// A connection or a call failed. The value is GLib's message.
     case failed(String)
 
-    /// - Parameter error: the error to read; it is freed.
+    /// - Parameter error: the error to read. The initializer frees the error.
     init(consuming error: UnsafeMutablePointer<GError>?) {
         self = .failed(error.flatMap { $0.pointee.message }.map { String(cString: $0) } ?? "no reason given")
         if let error { g_error_free(error) }

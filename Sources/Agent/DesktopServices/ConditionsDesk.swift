@@ -201,7 +201,8 @@ final class ConditionsDesk: @unchecked Sendable {  // because every member but i
         zoneHandler = stormy_connect_file_changed(
             monitor,
             { _, _, _, event, data in
-                // A link is replaced by removing and creating it, or by renaming over it: both end in "created".
+                // A program replaces a link by removing and creating it, or by renaming another link. In both cases the last event
+                // is "created".
                 guard event == G_FILE_MONITOR_EVENT_CREATED || event == G_FILE_MONITOR_EVENT_CHANGES_DONE_HINT else {
                     return
                 }

@@ -11,7 +11,7 @@ import Synchronization
 /// An idle loop sleeps in one `poll` without a timeout, so it never wakes. Use one loop per process, because GIO's network monitor
 /// is a singleton that stays on the thread that requested it first.
 package final class GLibLoop: Sendable {
-    // GMainContext and GMainLoop can be used from any thread; Swift cannot see that.
+    // GMainContext and GMainLoop can be used from any thread, which Swift cannot detect.
     nonisolated(unsafe) private let context: OpaquePointer
     nonisolated(unsafe) private let loop: OpaquePointer
     private let ended = DispatchSemaphore(value: 0)

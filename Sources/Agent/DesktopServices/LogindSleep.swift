@@ -45,9 +45,9 @@ private final class SleepDesk: @unchecked Sendable {  // because every member bu
     private let appName: String
     private let handler: @Sendable (SleepEvent) -> Void
     private var connection: OpaquePointer?
-    /// The descriptor of logind's delay lock; closing it releases the lock. -1 if no lock is held.
+    /// The descriptor of logind's delay lock. Closing the descriptor releases the lock. -1 if no lock is held.
     private var lock: gint = -1
-    /// The number of the last request for a lock; a reply to an earlier request is ignored.
+    /// The number of the last request for a lock. A reply to an earlier request is ignored.
     private var question = 0
 
     private static let login = "org.freedesktop.login1"

@@ -6,7 +6,7 @@ struct NetworkManagerReport: Sendable, Equatable {
     var connectivity: UInt32?
     /// The metered state: 1 yes, 2 no, 3 guessed yes, 4 guessed no; 0 unknown.
     var metered: UInt32?
-    /// The name of the connection that leads to the internet; the name differs after each change of network.
+    /// The name of the connection that leads to the internet. The name differs after each change of network.
     var primaryConnection: String?
     /// The connection's type: "802-11-wireless", "802-3-ethernet", "gsm", …; empty without a connection.
     var primaryConnectionType: String?
@@ -16,7 +16,7 @@ struct NetworkManagerReport: Sendable, Equatable {
     /// - Parameters:
     ///   - monitor: the result of GIO's monitor, which evaluates routes.
     ///   - hasInterface: `true` if an interface is up and has an address.
-    ///   - hasDevice: `true` if such an interface has hardware behind it; a bridge for containers does not count.
+    ///   - hasDevice: `true` if such an interface has hardware behind it. A bridge for containers has no hardware.
     static func isNetworkAvailable(_ report: NetworkManagerReport?, monitor: Bool, hasInterface: Bool, hasDevice: Bool) -> Bool {
         guard let state = report?.state else { return monitor || hasInterface }
         // Behind a captive portal, every response comes from the portal.
@@ -25,7 +25,7 @@ struct NetworkManagerReport: Sendable, Equatable {
         case 50...: return true
         // The machine just woke, or the connection is changing: addresses from before the sleep are not reliable.
         case 10, 30, 40: return false
-        // NetworkManager manages no connected interface; another network manager may.
+        // NetworkManager manages no connected interface. Another network manager may manage a connected interface.
         case 20: return hasDevice
         default: return monitor || hasInterface
         }
@@ -33,8 +33,8 @@ struct NetworkManagerReport: Sendable, Equatable {
 
     /// Returns `true` if a service reports whether there is a network.
     ///
-    /// - Parameter monitor: the type of GIO's monitor. The base class reports "available" for everything; GIO uses it if the kernel's
-    ///   routes cannot be read.
+    /// - Parameter monitor: the type of GIO's monitor. GIO uses the base class if the kernel's routes cannot be read. The base
+    ///   class always reports "available".
     static func isNetworkKnown(_ report: NetworkManagerReport?, monitor: String?) -> Bool {
         report?.state != nil || (monitor != nil && monitor != "GNetworkMonitorBase")
     }

@@ -37,7 +37,8 @@ final class ShownNotice {
         fillHints(with: notice, for: server)
         if let pixels = picture?.variant { notify_notification_set_hint(notification, server.pictureHint, pixels) }
         notify_notification_clear_actions(notification)
-        // A server without the capability may ignore actions or print them; the specification recommends leaving them out.
+        // A server without the capability may ignore actions or print them. For this reason, the specification recommends leaving
+        // out the actions.
         if server.hasActions { fillActions(with: notice, for: server) }
     }
 

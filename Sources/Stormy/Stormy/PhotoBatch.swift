@@ -81,7 +81,7 @@ package struct PhotoBatch: Codable, Equatable {
         var all = self
         all.uploaded += later.uploaded
         all.uploadedGivings = (uploadedGivings ?? []) + (later.uploadedGivings ?? [])
-        // Only the last result of a photo that was retried counts.
+        // If a photo was retried, only the last result of the photo is used.
         let again = Set(later.failures.compactMap(\.photo) + (later.uploadedGivings ?? []).compactMap(Self.photo(ofGiving:)))
         all.failures = failures.filter { failure in failure.photo.map { !again.contains($0) } ?? true } + later.failures
         all.url = later.url ?? url

@@ -22,7 +22,7 @@ extension TransferReport {
         for sentence in try PhotoReconciliation(store: store).run().sentences { Output.note("stormy: \(sentence)") }
     }
 
-    /// Returns all transfers of the agent, and the photos that were not given to the agent.
+    /// Returns all transfers of the agent, and the photos that are not queued in the agent.
     static func all(_ store: StormyStore) throws -> [TransferReport] {
         // Commands that only show data must work on a full disk, and while another process writes. The next command or the daily check
         // reconciles the photos.

@@ -45,7 +45,7 @@ struct WarningLines {
         }
     }
 
-    /// The row of `doctor`.
+    /// The row about these warnings in the output of `doctor`.
     var finding: DoctorFinding {
         let hasTrouble = answers.contains { answer in
             switch answer.outcome {

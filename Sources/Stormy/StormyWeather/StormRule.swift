@@ -1,6 +1,6 @@
 import Foundation
 
-/// The severity of an official warning (CAP). As a setting, it is the minimum severity that counts.
+/// The severity of an official warning (CAP). In the configuration, a severity is the minimum severity that counts.
 package enum CAPSeverity: String, Sendable, Hashable, Codable, CaseIterable {
     /// Minimal threat, or worse.
     case minor

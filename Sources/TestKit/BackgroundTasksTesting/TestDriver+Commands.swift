@@ -69,7 +69,7 @@ extension TestDriver {
         ///
         /// A date that is six hours ahead of the real clock when the app submits it means six hours ahead of the virtual clock.
         /// Real time passes between the app's call of `Date()` and the submission, so a test needs a tolerance for comparisons.
-        /// Dates of ``TestDriver/clock`` cannot be used in such a test; reports of the driver contain times of the virtual clock.
+        /// Dates of ``TestDriver/clock`` cannot be used in such a test. Reports of the driver contain times of the virtual clock.
         case realClock
     }
 }

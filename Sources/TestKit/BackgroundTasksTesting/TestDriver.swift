@@ -238,7 +238,7 @@ public actor TestDriver {
 
     /// Lets virtual time pass until the next launch has begun, and its handler has ended or reached something that only time can bring. A
     /// launch that began within ``finish(_:within:)`` or a change of conditions is the next launch. A launch that began during
-    /// ``advance(by:)`` is not.
+    /// ``advance(by:)`` is not the next launch.
     ///
     /// - Parameter limit: the maximum virtual time.
     /// - Throws: ``NothingIsLaunched`` with the waiting requests and the reasons.

@@ -215,7 +215,7 @@ public final class VirtualNotificationServer: Presenter {
 
     // MARK: Presenter
 
-    /// Shows a notification. The agent calls this; a test reads ``shown``.
+    /// Shows a notification. The agent calls this method. A test reads ``shown``.
     package func present(_ notice: Notice, replacing number: UInt32?, of server: String?) {
         let (answer, pause) = state.withLock { state -> (PresenterEvent, Double) in
             switch state.mood {
@@ -287,7 +287,7 @@ public final class VirtualNotificationServer: Presenter {
     /// Sets the number on the app's icon. The agent calls this.
     package func showBadge(_ count: Int, desktopEntry: String) { state.withLock { $0.badge = count } }
 
-    /// Withdraws a notification for the app. The agent calls this; ``dismiss(_:)`` is the action of a user.
+    /// Withdraws a notification for the app. The agent calls this method. ``dismiss(_:)`` simulates the action of a user.
     package func withdraw(identifier: String, serverID: UInt32, of server: String?) {
         let notice = state.withLock { state in
             server == state.server ? (state.screen + state.hidden).first { $0.serverID == serverID } : nil

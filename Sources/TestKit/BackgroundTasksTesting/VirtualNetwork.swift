@@ -164,7 +164,7 @@ public final class VirtualNetwork: Sendable {
 
 /// The network of the agent.
 extension VirtualNetwork: Transport {
-    /// Begins an exchange. The agent and the sessions call this; a test defines responses with ``server(_:)``.
+    /// Begins an exchange. The agent and the sessions call this method. A test defines responses with ``server(_:)``.
     package func start(_ attempt: AttemptID, _ request: WireRequest, source: (any BodySource)?, sink: any BodySink) {
         let made = VirtualAttempt(attempt, request, source, sink, self) { [self] event in
             let tell = state.withLock { state in
@@ -177,7 +177,7 @@ extension VirtualNetwork: Transport {
         made.begin()
     }
 
-    /// Ends an exchange from the client's side. The agent calls this; a test uses ``cutConnections()``.
+    /// Ends an exchange from the client's side. The agent calls this method. A test uses ``cutConnections()``.
     package func cancel(_ attempt: AttemptID) {
         state.withLock { $0.attempts[attempt] }?.fail(.cancelled)
     }

@@ -39,7 +39,7 @@ final class Rehearsal: Sendable {
     ///   - grace: the time in seconds that a check has to end, and for which a download without its app is kept.
     ///   - server: a running server without routes.
     ///   - folder: the folder in which the home is kept; `nil` if it is not kept.
-    /// - Throws: ``CommandFailure``. In that case nothing is left behind.
+    /// - Throws: ``CommandFailure``. After an error, all files and processes of the scenario are removed.
     init(_ name: String, budget: Int, grace: Int, server: FaultyServer, keptIn folder: URL?) throws {
         let home = try ThrowawayHome(
             folder == nil ? "stormy-rehearsal" : name, in: folder, isSilent: true,

@@ -18,7 +18,7 @@ final class ThrowawayHome: Sendable {
     ///   - name: the beginning of the folder's name.
     ///   - parent: the folder that keeps the home afterwards; `nil` if the home is removed.
     ///   - isSilent: `true` to show no notifications on the user's desktop and no errors of commands.
-    /// - Throws: ``CommandFailure``. In that case nothing is left behind.
+    /// - Throws: ``CommandFailure``. After an error, all files of the home are removed.
     init(_ name: String, in parent: URL? = nil, isSilent: Bool = false, configuration: String) throws {
         stormy = try Self.findStormy()
         folder = try Cleanup.shared.makeFolder(name, keptIn: parent)

@@ -88,8 +88,8 @@ extension UploadStore {
         faults.add(.refuse(status, headers, body: body), method, count)
     }
 
-    /// Closes the connection of the next requests with a body when this many of its bytes arrived. The requests are PUTs unless another
-    /// method is given.
+    /// Closes the connection of the next requests with a body, when this number of bytes of the body has arrived. The requests are
+    /// PUTs unless another method is given.
     public func cutUploads(afterBytes bytes: Int, method: String = "PUT", next count: Int = 1) {
         faults.add(.cut(afterBytes: bytes), method, count)
     }

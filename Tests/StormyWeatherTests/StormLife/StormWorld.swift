@@ -130,7 +130,7 @@ struct StormScreen {
 
     private(set) var row: Row?
     private(set) var snoozedUntil: Date?
-    /// `nil` without a photo request; `true` if it has a photo.
+    /// Whether the storm's photo request has a photo. `nil` if there is no photo request.
     private(set) var photo: Bool?
     private(set) var trace: [Change] = []
     var hasServer = true { didSet { if hasServer { showWaiting() } } }

@@ -65,7 +65,7 @@ package final class DiskWorker: @unchecked Sendable {  // because the condition'
         condition.broadcast()
     }
 
-    /// Returns when the condition is true; the condition is checked after each turn of work.
+    /// Returns when the condition is true. The condition is checked after each turn of work.
     func wait(until isDone: () -> Bool) {
         if !hasThread { catchUp() }
         condition.lock()

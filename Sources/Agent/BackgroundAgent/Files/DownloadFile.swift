@@ -13,7 +13,7 @@ import TransferMachines
 final class DownloadFile: BodySink, DiskWork {
     /// A lock held only briefly: the agent's loop reads the state in its transaction, which must not wait for a disk.
     private let state: Mutex<DownloadFileState>
-    /// A lock held while the file is opened, cut and written; acquired before the lock of `state`.
+    /// A lock held while the file is opened, cut and written. This lock is acquired before the lock of `state`.
     private let file = Mutex(DiskRoom())
     private let attempt: AttemptID
     private let permissions: mode_t

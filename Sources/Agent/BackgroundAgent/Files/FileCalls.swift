@@ -78,7 +78,7 @@ package final class FileCalls: Sendable {
 
     func syncFolder(_ descriptor: Int32) -> Int32 { sync { fsync(descriptor) } }
 
-    /// Renames a file. Never replaces a file.
+    /// Renames a file. If a file with the new name exists, the call fails.
     func renameWithoutReplacing(_ path: String, _ name: String) -> Int32 { make(.name) { clinux_rename_new(path, name) } }
 
     func replaceName(_ path: String, _ name: String) -> Int32 { make(.name) { rename(path, name) } }

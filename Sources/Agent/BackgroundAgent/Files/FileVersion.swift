@@ -40,7 +40,8 @@ package struct FileVersion: Equatable, Sendable {
         return calls.cachedStatus(descriptor, &found) == 0 ? FileVersion(found) : nil
     }
 
-    /// Returns the state of the file at a path; does not follow a link. Returns `nil`, with `errno`, if the call fails.
+    /// Returns the state of the file at a path. If the path is a link, returns the state of the link. Returns `nil`, with `errno`,
+    /// if the call fails.
     static func named(_ path: String, _ calls: FileCalls) -> FileVersion? {
         var found = stat()
         return calls.statusOfName(path, &found) == 0 ? FileVersion(found) : nil

@@ -20,7 +20,7 @@ struct FileWatch: ~Copyable {
             close(made)
             throw error
         }
-        // Set last: an error after this line would also run `deinit`.
+        // The property is set last, because an error after this line would also run `deinit`.
         descriptor = made
     }
 

@@ -47,7 +47,7 @@ struct HostPauses: Equatable {
     /// Removes all pauses, because the network changed.
     mutating func clear() { pauses = [:] }
 
-    /// Restricts the number of transfers at these hosts; the pass wakes when the next host may be probed.
+    /// Restricts the number of transfers at hosts with a pause. The pass wakes when the next host may be probed.
     mutating func restrict(_ room: inout TransferRoom, _ pass: inout Pass) throws {
         let asked = try pass.transaction.fact(.retriedAt)
         if asked != retriedAt { clear() }

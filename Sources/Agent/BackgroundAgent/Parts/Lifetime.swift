@@ -101,7 +101,7 @@ package enum Lifetime: Equatable {
         /// The time until which the server's reply to a notification is awaited.
         var answersDue: Date?
         var isShowing: Bool
-        /// `true` if an alarm is set that wakes the machine; the alarm ends with this process.
+        /// `true` if an alarm is set that wakes the machine. The alarm would be removed if this process ended.
         var holdsAlarm: Bool
         /// The launches that this agent cannot end, and that the next agent finds again.
         var outOfReach: Set<Int64>

@@ -17,8 +17,9 @@ struct AttemptTraits {
     }
 }
 
-/// The file name that an upload requests on its server. Uploads with the same name run one after the other. If they ran at the same
-/// time, both would find that the name is free, and a server without conditional requests would keep only the second file.
+/// The file name that an upload requests on its server. Uploads with the same name run one after the other. If two such uploads ran
+/// at the same time, both uploads would find that the name is free, and a server without conditional requests would keep only the
+/// second file.
 struct UploadTarget: Hashable {
     private let folder: String
     private let name: String

@@ -48,7 +48,8 @@ struct ServerCalls {
         /// The time of the next try if nothing changes; `nil` if there is no next try without a change.
         var until: Double?
 
-        /// Returns the pause in seconds. A server that limits the rate accepts again within seconds; other refusals may never end.
+        /// Returns the pause in seconds. A server that limits the rate accepts notifications again within seconds. Other refusals
+        /// may never end.
         static func pause(after count: Int) -> Double { min(5 * pow(2, Double(count - 1)), 900) }
     }
 

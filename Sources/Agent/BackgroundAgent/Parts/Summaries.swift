@@ -102,7 +102,7 @@ struct Summaries {
             if let record = try pass.transaction.notification(summary) { try pass.transaction.retract([record], now: pass.now) }
             return
         }
-        // Not every server draws an app's name.
+        // The summary contains the app's name, because some servers do not draw it.
         let app = try pass.transaction.fact(.app)?.displayName ?? pass.directories.appIdentifier
         var content = Self.content(of: newest, try pass.transaction.gathered(in: summary), summary, app)
         if isQuiet { content.sound = nil }

@@ -142,7 +142,7 @@ struct TransfersVerb: AsyncParsableCommand {
         }
     }
 
-    /// Cancels photo requests and held photos, which were not given to the agent.
+    /// Cancels photo requests and held photos, which are not queued in the agent.
     ///
     /// - Returns: The number of cancelled photos.
     private func cancelPhotos(_ store: StormyStore, _ unknown: inout Set<String>) throws -> Int {

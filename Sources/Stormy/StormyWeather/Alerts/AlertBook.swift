@@ -105,7 +105,8 @@ package struct AlertBook: Sendable, Equatable {
         }
     }
 
-    /// Marks the open ends of warnings that the feed no longer lists as assumed, because a feed may list only its newest warnings.
+    /// If the feed no longer lists a warning with an open end, marks the end as assumed, because a feed may list only its newest
+    /// warnings.
     package mutating func assumeUnlistedEnds(by current: [AlertMessage]) {
         let listed = Set(current.map(\.identifier))
         for index in messages.indices where !listed.contains(messages[index].identifier) {
@@ -113,8 +114,8 @@ package struct AlertBook: Sendable, Equatable {
         }
     }
 
-    /// Ends warnings that a service no longer lists. Such a service does not send cancellations. So a missing warning that has not
-    /// expired was cancelled. If the service lists the warning again, the warning is in force again.
+    /// Ends warnings that a service no longer lists. Such a service does not send cancellations. For this reason, a missing warning
+    /// that has not expired counts as cancelled. If the service lists the warning again, the warning is in force again.
     ///
     /// - Parameters:
     ///   - current: all messages that the service lists now.

@@ -127,7 +127,8 @@ package enum MeteoAlarmCountry: String, Sendable, CaseIterable {
 package struct RegionCoverage: Sendable, Equatable {
     /// The reason why a place has no region.
     package enum Gap: Sendable, Equatable {
-        /// The table has no outlines of the country. Only warnings with a polygon or a circle are used from its feed.
+        /// The table has no outlines of the country. From the feed of this country, only warnings with a polygon or a circle are
+        /// used.
         case noOutlines(MeteoAlarmCountry)
         /// Only a sea region contains the place.
         case onlySea(WarningRegion)
