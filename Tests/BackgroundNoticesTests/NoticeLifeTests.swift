@@ -248,7 +248,7 @@ import Testing
         var dice = Dice(seed)
         var notice = NoticeLife()
         var screen: Set<UInt32> = []
-        // The open call to the server. As in the agent, there is only one call at a time. The call has the number that it replaces.
+        // The open call to the server. Like the agent, the test makes one call at a time. The call has the number that it replaces.
         var call: (replacing: UInt32?, isOpen: Bool)?
         var next: UInt32 = 1
         func perform(_ commands: [NoticeLife.Command]) {

@@ -529,7 +529,7 @@ import Testing
         #expect(server.requests(matching: "/gz").first?.headers["Accept-Encoding"]?.contains("gzip") == true)
     }
 
-    /// The headers of Alamofire 5 and 4, of other libraries, and of an app that requests no compression.
+    /// The test uses the headers of Alamofire 5 and 4, of other libraries, and of an app that requests no compression.
     @Test(arguments: ["br;q=1.0, gzip;q=0.9, deflate;q=0.8", "gzip;q=1.0, compress;q=0.5", "gzip, deflate", "identity"])
     func `an app that sets Accept-Encoding receives decoded bytes`(_ codings: String) async throws {
         let coded = try Self.gzip("printf 'hello hello hello' | gzip -9n")

@@ -226,7 +226,7 @@ extension EndToEnd {
             #expect(try app.run("background", "why").status == 0)
             #expect(try app.run("background", "status").status == 0)
             app.home.environment["PROVING_GROUND_NO_AGENT"] = nil
-            // Another request is served.
+            // Another request of the app is still served.
             #expect(try app.run("work", "cycle.1").status == 0)
             try app.waitForLaunch("the other one") { $0.identifier == "cycle.1" && $0.outcome == .completed }
             #expect(app.home.agentPID != nil)

@@ -63,7 +63,7 @@ extension EndToEnd {
             home.environment["STORMY_NO_AGENT"] = "1"
             let files = try ["1.jpg", "2.jpg", "3.jpg", "4.jpg"].map(photo)
             #expect(try home.stormy(["upload"] + files).status == 0)
-            // The command was killed before it stored the numbers of two of them.
+            // The command was killed before it stored the numbers of two of the transfers.
             try makeEarlier("UPDATE photo SET \"transfer\" = NULL WHERE id IN (2, 4);")
             #expect(try home.stormy("transfers").errors == "")
             let again = try home.stormy(["upload"] + files)

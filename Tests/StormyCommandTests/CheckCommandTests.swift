@@ -141,7 +141,8 @@ import Testing
         }
     }
 
-    /// A virtual network has no limit for response headers, and closes the connection for a reset. `EndToEnd.Answer` tests both.
+    /// A virtual network has no limit for response headers, and closes the connection for a reset. `EndToEnd.Answer` tests too many
+    /// headers and a reset with real connections.
     static let badAnswers = [
         BadAnswer("truncated JSON", "is incomplete", .json(String(Weather.forecast().prefix(1_500)))),
         BadAnswer("empty", "is incomplete", .json("")),

@@ -58,7 +58,7 @@ import Testing
         #expect(reason(String(repeating: "<error>", count: 100_000)) == nil)
     }
 
-    /// The server refuses each request except checks.
+    /// The server refuses all requests, except requests that only check a file or a name.
     @Test(arguments: [UploadKind.webdav, .put, .nextcloud, .s3, .immich, .multipart, .tus, .resumable])
     func `the reason is shown with a failure and with a wait`(_ kind: UploadKind) {
         let body =

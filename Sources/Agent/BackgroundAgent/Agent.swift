@@ -9,7 +9,7 @@ import TransferMachines
 ///
 /// The agent uses one thread and one loop. All data that must not be lost when the agent ends is in its database (ledger). The
 /// state of the parts can be derived from the ledger. The parts are values: if a commit fails, the parts keep their state and the
-/// events are handled again. Of several progress events of one attempt, only the latest is kept.
+/// events are handled again. If an attempt has several progress events, only the latest is kept.
 package final class Agent {
     private let ledger: Ledger
     private let launcher: any Launcher<ProcessIdentity>

@@ -24,7 +24,7 @@ final class RunningAttempt {
     let id: AttemptID
     let request: WireRequest
     let easy: UnsafeMutableRawPointer
-    /// The limit for sent data. `nil` if libcurl applies the limit itself, or if there is no limit.
+    /// The limit for sent data. `nil` without a limit, or if libcurl applies the limit itself.
     let sharedRate: SharedRate?
     /// The number of bytes that may be sent now.
     private var allowance = Int.max

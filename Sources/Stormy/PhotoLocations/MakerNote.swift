@@ -34,7 +34,7 @@ struct MakerNote {
         OpaqueBytes(note, block).clean()
     }
 
-    /// The home city, the destination, and both with the settings of the world clock.
+    /// The entries of the home city, of the destination, and of both cities with the settings of the world clock.
     private static let pentax: Set<Int> = [0x23, 0x24, 0x6B]
 
     private func maker(_ note: ByteView) -> Maker? {

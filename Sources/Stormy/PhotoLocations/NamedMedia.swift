@@ -77,7 +77,8 @@ struct NamedMedia {
         }
     }
 
-    /// Returns the samples and the bytes of a frame of sound from its description. QuickTime counts a sample of sound as one byte.
+    /// Returns the number of samples and the number of bytes of a frame of sound, from the description of the sound. QuickTime
+    /// counts a sample of sound as one byte.
     private static func sound(_ table: Box) -> (samples: Int, bytes: Int)? {
         guard let list = table.child("stsd")?.content, let entry = Box.all(in: list, from: 8).first?.content,
             let version = entry.number(8, 2)

@@ -20,7 +20,7 @@ struct TIFFDirectory {
     let entries: [Entry]
     /// The range of the directory, including the offset of the next directory after the entries.
     let range: Range<Int>
-    /// The offset of the next directory. 0 if there is no next directory.
+    /// The offset of the next directory. 0 in the last directory.
     let next: Int
 
     private static let sizes = [

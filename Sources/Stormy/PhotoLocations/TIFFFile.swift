@@ -35,7 +35,7 @@ struct TIFFFile {
     /// - Parameters:
     ///   - view: The bytes from the header on.
     ///   - isGPS: `true` if the first directory is a GPS directory, as in Canon's CMT4.
-    /// - Returns: `nil` if there is no header. The version can be any number, because readers of Exif ignore the version.
+    /// - Returns: `nil` without a header. The version can be any number, because readers of Exif ignore the version.
     init?(_ view: ByteView, _ block: String, isGPS: Bool = false) {
         guard let mark = view.bytes(0, 4), mark.starts(with: [0x49, 0x49]) || mark.starts(with: [0x4D, 0x4D]) else { return nil }
         little = mark[0] == 0x49

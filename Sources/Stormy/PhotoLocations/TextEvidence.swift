@@ -53,7 +53,8 @@ struct TextEvidence {
     /// The maximum number of bytes between the name of a tag and its text, and the maximum number of considered letters of a name.
     private static let (longestGap, longestName) = (8, 32)
 
-    /// Returns the name of a tag before its text. Numbers of the format may be between them, for example the size of the text in Matroska.
+    /// Returns the name of a tag before its text. Numbers of the format may be between the name and the text, for example the size
+    /// of the text in Matroska.
     private func tag(before start: Int) -> Tag? {
         var result: Tag?
         for end in stride(from: start - 1, to: max(0, start - Self.longestGap - 1), by: -1)

@@ -160,8 +160,8 @@ struct XMPScanner {
         name[((name.firstIndex(of: UInt8(ascii: ":")) ?? -1) + 1)...]
     }
 
-    /// Returns the name in the letters of `CoordinateText`, and its meaning. `nil` if the name is not for coordinates or for the code of a
-    /// place. The name of a code has no meaning.
+    /// Returns the name in the letters of `CoordinateText`, and its meaning. Returns `nil` if the name is neither for coordinates
+    /// nor for the code of a place. The name of a code has no meaning.
     private static func placeName(_ name: [UInt8]) -> (letters: [UInt8], meaning: CoordinateName?)? {
         var name = Array(local(name))
         if name.contains(where: { $0 >= 0x80 }) { name = PlainLetters(name).letters }

@@ -56,12 +56,12 @@ package struct CheckOutcome: Sendable {
 extension StormyStore {
     package func checks() throws -> [CheckRecord] { try queue.read { try CheckRecord.fetchAll($0) } }
 
-    /// Returns the result of the last check. `nil` if there was no check.
+    /// Returns the result of the last check. `nil` before the first check.
     func check(of place: Place) throws -> CheckRecord? { try queue.read { try CheckRecord.fetchOne($0, key: place.id) } }
 
     func lastForecast(of place: Place) throws -> ForecastRecord? { try queue.read { Self.forecast(of: place, $0) } }
 
-    /// Returns the last response for a place, for a later request. Returns `nil` if there is no response, or if the response was
+    /// Returns the last response for a place, for a later request. Returns `nil` if no response is stored, or if the response was
     /// fetched while the clock was ahead.
     func lastAnswer(of place: Place, now: Date) throws -> FetchedForecast? {
         try lastForecast(of: place).flatMap { record in

@@ -154,7 +154,7 @@ package struct StormQuery {
         let began: Date
     }
 
-    /// Stores why there is no response yet. It is unknown when the response will arrive.
+    /// Stores why no response has arrived yet. It is unknown when the response will arrive.
     private func storeHandOverReason(_ handedOver: HandedOver, at place: Place) throws {
         let (request, began) = (handedOver.request, handedOver.began)
         let transfers = try BackgroundTransfers.unfinished(session: WeatherSession.identifier)
@@ -229,7 +229,7 @@ package struct StormQuery {
     /// The number of seconds until a request is repeated, if the agent received an unusable response.
     private static let pause: Double = 1800
 
-    /// Stores why there is no response. Notifies the user if there has been no response for a long time.
+    /// Stores why no response arrived. Notifies the user if there has been no response for a long time.
     func unknown(_ reason: String, at place: Place) throws -> WeatherUnknown {
         let now = BGTaskScheduler.now
         try store.storeCheckTrouble(reason, of: place, now: now)

@@ -9,7 +9,7 @@ final class ProgressBar: @unchecked Sendable {  // because it is called by one t
     private let isOn = isDrawn
 
     private static var isDrawn: Bool {
-        // The bar of a test would be drawn on the terminal of the test.
+        // In a test no bar is drawn, because it would be drawn on the terminal of the test run.
         CapturedOutput.current == nil && Terminal.isTerminal(STDERR_FILENO) && Terminal.understandsSequences
             && !Terminal.refusesColor
     }

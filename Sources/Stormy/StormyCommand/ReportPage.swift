@@ -8,7 +8,7 @@ struct ReportPage {
         let name: String
         /// Sentences about the expected weather.
         let sentences: [String]
-        /// An SVG picture. `nil` if there is no forecast to draw.
+        /// An SVG picture. `nil` without a forecast to draw.
         let picture: String?
     }
 
@@ -137,7 +137,7 @@ struct ReportPage {
         "<tr\(name.map { " class=\"\($0)\"" } ?? "")>" + texts.map { "<td>\(Self.escaped($0))</td>" }.joined() + "</tr>"
     }
 
-    /// A row of boxes, one for each day. The text below repeats the content of each box.
+    /// A row of boxes, one for each day. The text below the row repeats the content of each box.
     private var strip: String {
         let boxes = days.reversed().map { day -> String in
             let failures = day.wakes.count { $0.wake.outcome == .failed }

@@ -32,7 +32,7 @@ struct WarningLines {
         answers = try coverage.map { try store.warningAnswers($0, at: place, now: AppRuntime.shared.now) } ?? []
     }
 
-    /// Sentences about the sources, one for each source. If there is no source, a sentence with the reason.
+    /// Sentences about the sources, one for each source. Without a source, a sentence with the reason.
     var sentences: [String] { (facts.isEmpty ? [gap] : facts).map { "Official warnings: \($0)." } }
 
     var rows: [Row] {

@@ -105,8 +105,8 @@ extension ForecastHour {
         return hour
     }
 
-    /// Returns this hour with the values of another hour that are worse, or missing here. An hour with thunder keeps the values that decide
-    /// about thunder.
+    /// Returns this hour, with the values of another hour that are worse, or that are missing in this hour. An hour with thunder
+    /// keeps the values that decide about thunder.
     fileprivate func worse(_ other: ForecastHour) -> ForecastHour {
         func isThunder(_ code: Int?) -> Bool { code.map(WeatherCode.isThunderstorm) ?? false }
         let decides = weatherCode == nil || isThunder(other.weatherCode) && !isThunder(weatherCode) ? other : self

@@ -111,7 +111,7 @@ package struct StormLife: Sendable, Equatable {
     /// Returns whether the newest data contains the storm and its end is in the future.
     package func isOpen(now: Date) -> Bool {
         guard outlook == .expected || outlook == .weaker, window.until > now else { return false }
-        // The storm may have been closed while the clock was ahead, or extended since.
+        // The storm may have been closed while the clock was ahead, or may have been extended since then.
         if case .over(_, let closed) = memory.phase { return closed > now || outlook == .expected }
         return true
     }

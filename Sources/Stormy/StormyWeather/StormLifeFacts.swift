@@ -9,9 +9,9 @@ extension StormLife {
         package var isWarned: Bool
         /// The earliest start of the storm in an alert that was shown.
         package var begins: Date
-        /// The kinds of the extreme official warnings, in order. `nil` if there were no such warnings.
+        /// The kinds of the extreme official warnings, in order. `nil` without such warnings.
         var extremes: [String]?
-        /// The highest level of the official warnings for each hazard. `nil` if there were no such warnings.
+        /// The highest level of the official warnings for each hazard. `nil` without such warnings.
         var hazards: [String: StormSeverity]?
 
         /// Returns `true` if these facts cause an alert after the user was shown the other facts, or if the other facts are `nil`.

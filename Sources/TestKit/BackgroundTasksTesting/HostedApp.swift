@@ -139,8 +139,8 @@ final class ChangeCounter: Sendable {
             return state.next
         }
         defer { state.withLock { _ = $0.waiters.removeValue(forKey: number) } }
-        // The wait has short steps. Each step waits for the tasks and queue blocks that were ready before it. If other tests use
-        // all threads, the awaited work also cannot run, and this time does not count.
+        // The wait consists of short steps. Each step waits for the tasks and queue blocks that were ready before the step. If
+        // other tests use all threads, the awaited work also cannot run, and this time does not count.
         let alarm = Task {
             for _ in 0..<max(1, Int(patience / Self.step)) {
                 do { try await Task.sleep(for: Self.step) } catch { return }

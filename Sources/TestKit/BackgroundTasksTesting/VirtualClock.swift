@@ -131,7 +131,7 @@ public final class VirtualClock: Clock, Sendable {
     /// The waking seconds until the first timer.
     var untilNextTimer: Double? { state.withLock { state in state.timers.first.map { max(0, $0.due - state.awake) } } }
 
-    /// Runs the timers whose time has come. Returns `false` if there were no such timers.
+    /// Runs the timers whose time has come. Returns `false` without such timers.
     func fire() -> Bool {
         let due = state.withLock { state -> [Timer] in
             let due = state.timers.prefix { $0.due <= state.awake + 1e-9 }

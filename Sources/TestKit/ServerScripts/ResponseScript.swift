@@ -26,7 +26,7 @@ public struct ResponseScript: Sendable, Equatable, Codable, ExpressibleByArrayLi
         case headers(HeaderList)
         /// A complete interim response (100, 103).
         case interim(Int, HeaderList = [:])
-        /// Body bytes, sent at once unless `Delivery` specifies a pace. Skipped for HEAD.
+        /// Body bytes, sent at once unless `Delivery` specifies a pace. This step is skipped for HEAD.
         case body(Payload, Delivery = .atOnce)
         /// The last chunk of a chunked body, with trailers. Without this step the response is truncated.
         case chunkEnd(trailers: HeaderList = [:])

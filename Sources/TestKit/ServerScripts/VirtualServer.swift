@@ -35,7 +35,7 @@ public final class VirtualServer: Sendable {
 
     // MARK: Gates
 
-    /// Opens a gate. Every script that waits there continues, and later scripts pass.
+    /// Opens a gate. Every script that waits at the gate continues, and later scripts do not wait.
     public func openGate(_ name: String) { gates.open(name) }
 
     /// Closes a gate for scripts that reach it from now on.

@@ -20,9 +20,9 @@ struct TideApp: App {
 enum Tide {
     static func main() {
         BackgroundCommands.runIfAsked()
-        // This line registers the actions of the scenes. No window is shown yet.
+        // The actions of the scenes are known from here on; nothing is shown yet.
         _ = TideApp().scene
-        // If the agent launched this process, the process ends inside this call.
+        // A wake ends in here.
         BackgroundLaunch.run()
         scheduleTide()
         TideApp.main()

@@ -33,7 +33,7 @@ extension Attempts {
 
         var running: RunningAttempt? { if case .running(let attempt) = phase { attempt } else { nil } }
 
-        /// The traits of the attempt that uses a connection to the transfer's host; `nil` if there is no such attempt.
+        /// The traits of the attempt that uses a connection to the transfer's host; `nil` without such an attempt.
         var occupied: AttemptTraits? {
             switch phase {
             case .prepared(let attempt): attempt.traits

@@ -127,7 +127,7 @@ enum AttemptPreparation {
     }
 
     /// Returns the common beginning of a name and its numbered forms. The beginning contains only characters that are unchanged in
-    /// an address, and is so short that it is never cut. Of thousands of stored names, only a few have this beginning.
+    /// an address, and is so short that it is never cut. Only a few of thousands of stored names have this beginning.
     private static func plainBeginning(of name: String) -> String {
         let stem = name.lastIndex(of: ".").map { name[..<$0] } ?? name[...]
         return String(

@@ -44,7 +44,7 @@ struct PassScope {
     /// Makes the next pass a complete pass that is due at once.
     mutating func requireFullPass() { mustCheck = true }
 
-    /// Returns `true` if another pass is due after a pass that did or did not change rows.
+    /// Returns `true` if another pass is due. `hasChanged` is `true` if the last pass changed rows.
     func isDue(after extent: Extent, hasChanged: Bool) -> Bool {
         switch extent {
         case .everything: hasChanged

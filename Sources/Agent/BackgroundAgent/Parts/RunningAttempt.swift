@@ -186,7 +186,7 @@ struct RunningAttempt {
 
     /// Handles the end of the attempt's transfer.
     ///
-    /// - Returns: `true` if no slow work is left. Otherwise `.attemptFinished` is posted when that work is complete.
+    /// - Returns: `true` if no slow work is left. Otherwise `.attemptFinished` is posted when the slow work is complete.
     func finish(_ end: WireEnd) -> Bool {
         switch work {
         case .download(let file, body: _): file.finish(end)

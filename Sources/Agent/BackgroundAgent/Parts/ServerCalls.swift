@@ -45,7 +45,7 @@ struct ServerCalls {
         var revision: Int
         /// The number of refusals in a row.
         var count: Int
-        /// The time of the next try if nothing changes; `nil` if there is no next try without a change.
+        /// The time of the next try if nothing changes; `nil` if only a change can lead to a next try.
         var until: Double?
 
         /// Returns the pause in seconds. A server that limits the rate accepts notifications again within seconds. Other refusals

@@ -140,7 +140,7 @@ struct PlaceVerb: AsyncParsableCommand {
 
     /// Returns the place with a name, or all places if the name is `nil`.
     ///
-    /// - Throws: ``CommandFailure`` if there is no such place.
+    /// - Throws: ``CommandFailure`` if no place has this name, or if no place is stored.
     static func places(named name: String?, in store: StormyStore) throws -> [Place] {
         let places = try name.map { [try store.place(named: $0)] } ?? store.places()
         guard !places.isEmpty else {

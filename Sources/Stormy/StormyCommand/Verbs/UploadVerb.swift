@@ -152,7 +152,7 @@ struct UploadVerb: AsyncParsableCommand {
         /// Files that were not queued. The file is `nil` if only the message names it.
         private(set) var refused: [(file: String?, failure: CommandFailure)] = []
         /// The reasons why photos were not queued, and sentences about photos that were added before. A notification shows these
-        /// texts if there is no terminal.
+        /// texts if the command has no terminal.
         private var troubles: [String] = []
         private var knownBefore: [String] = []
 
