@@ -115,7 +115,7 @@ extension EndToEnd {
             let result = try Child.run(
                 stormy.path, ["demo"], environment: home.environment.merging(["PATH": "/nowhere"]) { $1 })
             #expect(result.status == 69)
-            #expect(result.errors.contains("stormy-rehearse is not in \(alone.path)"), "\(result.errors)")
+            #expect(result.errors.contains("stormy-rehearse was not found in \(alone.path)"), "\(result.errors)")
             #expect(result.errors.utf8.count < 400, "\(result.errors)")
         }
     }

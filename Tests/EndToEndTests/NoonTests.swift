@@ -187,7 +187,7 @@ extension EndToEnd {
             try Self.missDays(1, home)
             try home.waitForEnded("appRefresh")
             let ended = try home.wait("its end") { try $0.history(limit: 9).first }
-            #expect(ended.outcome == .crashed && ended.detail?.hasPrefix("no places") == true, "\(ended)")
+            #expect(ended.outcome == .crashed && ended.detail?.hasPrefix("there are no places") == true, "\(ended)")
             // The check of that day runs after the folder is restored.
             try FileManager.default.removeItem(at: home.directories.data)
             try FileManager.default.moveItem(at: aside, to: home.directories.data)

@@ -449,12 +449,12 @@ extension EndToEnd {
             }
             let submitted = try run("proving-ground", "submit", "refresh")
             #expect(submitted.status == 1, "\(submitted)")
-            #expect(submitted.output.contains("background-agent is not in \(folder.path)"), "\(submitted)")
+            #expect(submitted.output.contains("background-agent was not found in \(folder.path)"), "\(submitted)")
             #expect(try app.rows("why").isEmpty)
             let scheduled = try run("stormy", "schedule")
-            #expect(scheduled.status != 0 && scheduled.errors.contains("background-agent is not in"), "\(scheduled)")
+            #expect(scheduled.status != 0 && scheduled.errors.contains("background-agent was not found in"), "\(scheduled)")
             let downloaded = try run("stormy", "download", "http://127.0.0.1:9/file", "-o", folder.path + "/file")
-            #expect(downloaded.status != 0 && downloaded.errors.contains("background-agent is not in"), "\(downloaded)")
+            #expect(downloaded.status != 0 && downloaded.errors.contains("background-agent was not found in"), "\(downloaded)")
         }
 
         /// The disk is full when a request is due. The agent keeps running, reports what it waits for, and continues when there

@@ -2,6 +2,7 @@ import Spool
 import BackgroundLedger
 import FaultyServer
 import Foundation
+import ProcessSupport
 import StormyFixtures
 import Testing
 
@@ -360,17 +361,18 @@ extension EndToEnd {
             try home.installChooser(
                 "test -s '\(first.path)' && exec ls -d '\(source.path)'/*; echo $$ > '\(first.path)'; exec sleep 600")
             try home.pressAddPhoto(on: desktop)
+            let store = home.directories.data.appendingPathComponent("stormy.sqlite").path
+            let query = "SELECT value FROM setting WHERE name LIKE 'chooser %'"
             let chooser = try home.wait("the chooser") { _ in
-                (try? String(contentsOf: first, encoding: .utf8)).flatMap {
-                    Int32($0.trimmingCharacters(in: .whitespacesAndNewlines))
-                }
+                try Child.run("sqlite3", ["-readonly", store, query], environment: home.environment).output
+                    .split(separator: " ").first.flatMap { Int32($0) }.flatMap { ProcessIdentity(pid: $0) }
             }
             let app = try home.wait("the launch") { try $0.history(limit: 9).first { $0.kind == .notificationResponse }?.pid }
             kill(app, SIGKILL)
             try home.wait("the photo") {
                 try $0.transfers().contains { $0.kind == .upload && $0.state == .completed } ? true : nil
             }
-            #expect(kill(chooser, 0) == -1)
+            #expect(!chooser.isAlive)
             #expect(try Self.digests(in: nginx.photos) == wanted)
         }
 

@@ -200,7 +200,7 @@ import Testing
         #expect(lives[3].outlook == .notExpected)
         let moment = Date(timeIntervalSince1970: 150)
         for var life in [lives[0], lives[3]] {
-            #expect(!life.handle(.checked(StormAnswer(.dismissed), now: moment)).contains(.alert))
+            #expect(!life.handle(.checked(StormNotificationState(.dismissed), now: moment)).contains(.alert))
         }
     }
 }

@@ -35,7 +35,10 @@ import TransferMachines
         arguments: [
             (true, nil, nil, "The location is kept in the photos because of --keep-location."),
             (false, true, true, "The location is removed from the photos because of --remove-location."),
-            (nil, true, false, "The location is kept in the photos because home has location = \"keep\"."),
+            (
+                nil, true, false,
+                "The location is kept in the photos because the destination home has location = \"keep\" in the configuration."
+            ),
             (nil, nil, true, "The location is kept in the photos because the configuration has keep_location = true."),
             (
                 nil, nil, nil,

@@ -92,7 +92,7 @@ import Testing
         var settings = StormySettings(dataFolder: folder)
         settings.warningFeeds = ["https://cap.example/feed"]
         let coverage = try #require(settings.warningCoverage(of: place))
-        func answers(at hours: Double) throws -> [WarningAnswer] {
+        func answers(at hours: Double) throws -> [WarningResult] {
             try store.warningAnswers(coverage, at: place, now: noon + hours * 3600)
         }
         #expect(try answers(at: 1).map(\.outcome) == [.notRequested, .notRequested])

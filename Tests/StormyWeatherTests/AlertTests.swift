@@ -302,7 +302,7 @@ private func document(
     }
 
     @Test func `a response with too many elements is not read`() {
-        let answer = Data("<feed>\(String(repeating: "<a/>", count: AnswerXML.maximumNodes))</feed>".utf8)
+        let answer = Data("<feed>\(String(repeating: "<a/>", count: ResponseXML.maximumNodes))</feed>".utf8)
         #expect(throws: WeatherError.tooManyElements) { try MeteoAlarmFeed(reading: answer, status: 200) }
         #expect(WeatherError.tooManyElements.message == "the response of the weather service has more than 1048576 XML elements")
     }
@@ -626,7 +626,8 @@ private final class Desk {
         }
         for id in storms.keys.sorted() {
             let before = storms[id]?.shown?.alerted.begins
-            let commands = storms[id]?.handle(.checked(StormAnswer(shown.contains(id) ? .visible : .none), now: now)) ?? []
+            let commands =
+                storms[id]?.handle(.checked(StormNotificationState(shown.contains(id) ? .visible : .none), now: now)) ?? []
             if commands.contains(.alert) {
                 // A warning that begins three hours earlier than before alerts again.
                 let begins = storms[id]?.shown?.alerted.begins ?? now

@@ -66,7 +66,7 @@ import TransferMachines
             try plotted(), title: "<b>Sydney & \"Co\"\u{1B}[31m", summary: "Storm <script>alert(1)</script>", source: "Open-Meteo"
         )
         let svg = picture.svg
-        #expect(AnswerXML.read(Data(svg.utf8)) != nil)
+        #expect(ResponseXML.read(Data(svg.utf8)) != nil)
         #expect(!svg.contains("<script") && !svg.contains("<b>") && !svg.contains("\u{1B}"))
         #expect(svg.contains("&lt;b&gt;Sydney &amp; &quot;Co&quot;") && svg.contains("prefers-color-scheme: dark"))
         #expect(
@@ -76,7 +76,7 @@ import TransferMachines
         // The forecast has no hour, or one hour.
         for count in [0, 1] {
             let small = ForecastPicture(try plotted(count), title: "", summary: "", source: "").svg
-            #expect(AnswerXML.read(Data(small.utf8)) != nil)
+            #expect(ResponseXML.read(Data(small.utf8)) != nil)
         }
     }
 }

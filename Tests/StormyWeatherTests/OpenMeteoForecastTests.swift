@@ -135,8 +135,8 @@ private func parse(_ text: String, status: Int = 200) throws(WeatherError) -> Fo
             try parse("<!DOCTYPE html>\n\u{1B}<title>Log in</title>")
         }
         #expect(throws: WeatherError.notJSON(excerpt: "\"calm\"")) { try parse("\"calm\"") }
-        #expect(throws: WeatherError.tooLarge(bytes: ServiceAnswer.maximumBytes + 1)) {
-            try OpenMeteo.parseForecast(Data(count: ServiceAnswer.maximumBytes + 1), status: 200)
+        #expect(throws: WeatherError.tooLarge(bytes: ServiceResponse.maximumBytes + 1)) {
+            try OpenMeteo.parseForecast(Data(count: ServiceResponse.maximumBytes + 1), status: 200)
         }
     }
 

@@ -4,7 +4,7 @@ import Testing
 
 private func instant(_ text: String) -> Date { (try? Date(text, strategy: .iso8601)) ?? .distantPast }
 
-private func forecast(_ answer: WeatherAnswer) throws -> Forecast {
+private func forecast(_ answer: WeatherResponse) throws -> Forecast {
     guard case .forecast(let forecast) = answer else { throw WeatherError.noData }
     return forecast
 }
@@ -22,7 +22,7 @@ private func forecast(_ answer: WeatherAnswer) throws -> Forecast {
 
     private func read(
         _ service: some WeatherService, _ text: String, status: Int = 200, to request: WeatherRequest? = nil, now: Date = .now
-    ) throws(WeatherError) -> WeatherAnswer {
+    ) throws(WeatherError) -> WeatherResponse {
         try service.read(Data(text.utf8), status: status, to: request ?? nothing, now: now)
     }
 

@@ -41,7 +41,7 @@ package final class LaunchContext: Sendable {
         /// The row of the launch in the ledger, as read when the launch began.
         var record: LaunchRecord?
         var failure: String?
-        /// The text of the history about the result.
+        /// The text about the result of the launch, which the history shows.
         var summary: String?
         /// `true` if the handlers returned and the launch waits only for the delegates. In this case deliveries are acknowledged
         /// even if the time of the launch ends, because no handler continues to work with the delivered events.

@@ -9,7 +9,8 @@ import BackgroundRuntime
 /// ```
 ///
 /// Accepted work is always safe, because the agent's database (ledger) is on the disk. A capability describes when the work
-/// continues, and whether it continues without an action of the user. `background doctor` prints all capabilities.
+/// continues, and whether it continues without an action of the user. The command `background doctor --all` of
+/// the app (module `BackgroundCommands`) prints all capabilities.
 ///
 /// Differs from Apple: iOS has no such type, because every device has the same capabilities.
 public struct BackgroundGuarantees: Sendable, Equatable, Codable {

@@ -26,7 +26,7 @@ struct PresentationDecision: Sendable {
         nonisolated(unsafe) let receiver = delegate
         let notification = UNNotification(date: AppRuntime.shared.now, request: request)
         return await withCheckedContinuation { continuation in
-            let once = FirstAnswer(continuation)
+            let once = FirstDecision(continuation)
             DispatchQueue.global().asyncAfter(deadline: .now() + NoticePresentation.patience) { once.resume(Self.all) }
             DispatchQueue.main.async {
                 receiver.userNotificationCenter(center, willPresent: notification) { once.resume(NoticePresentation($0)) }
@@ -48,7 +48,7 @@ extension NoticePresentation {
 }
 
 /// Accepts only the first response, because some delegates call the handler twice, or after the time limit.
-private final class FirstAnswer: Sendable {
+private final class FirstDecision: Sendable {
     private let waiting: Mutex<CheckedContinuation<NoticePresentation, Never>?>
 
     init(_ waiting: CheckedContinuation<NoticePresentation, Never>) { self.waiting = Mutex(waiting) }

@@ -30,15 +30,15 @@ open class UNNotificationSound: NSObject, @unchecked Sendable {  // because it i
 
     /// Returns the sound of an alert. The volume (0 to 1) is not used, because the desktop sets the volume.
     public static func defaultCriticalSound(withAudioVolume volume: Float) -> UNNotificationSound { defaultCritical }
-    /// Returns a sound of an alert, by its name.
+    /// Returns the sound with this name, as ``init(named:)`` does.
     public static func criticalSoundNamed(_ name: UNNotificationSoundName) -> UNNotificationSound {
         UNNotificationSound(named: name)
     }
-    /// Returns a sound of an alert, by its name. The volume (0 to 1) is not used, because the desktop sets the volume.
+    /// Returns the sound with this name, as ``init(named:)`` does. The volume (0 to 1) is not used, because the desktop sets the volume.
     public static func criticalSoundNamed(_ name: UNNotificationSoundName, withAudioVolume volume: Float) -> UNNotificationSound {
         UNNotificationSound(named: name)
     }
-    /// Returns a sound of a call, by its name.
+    /// Returns the sound with this name, as ``init(named:)`` does.
     public static func ringtoneSoundNamed(_ name: UNNotificationSoundName) -> UNNotificationSound {
         UNNotificationSound(named: name)
     }

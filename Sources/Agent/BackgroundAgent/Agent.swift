@@ -215,7 +215,7 @@ package final class Agent {
             disk.enqueue(proof, .more)
             if !disk.hasThread { disk.catchUp() }
         case .placeFile(let id, let part, let whole, let sight): placeFile(id, part, whole, sight)
-        case .tidyServer(let request, let attempt): ports.transport.start(attempt, request, source: nil, sink: AnswerSink())
+        case .tidyServer(let request, let attempt): ports.transport.start(attempt, request, source: nil, sink: ResponseSink())
         case .removeFile(let file): unlink(file.path)
         case .removeOrphans:
             if !ledger.directories.removeOrphans(knownTo: ledger) {

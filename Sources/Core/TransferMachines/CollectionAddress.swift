@@ -156,7 +156,7 @@ struct NameSearch: Sendable {
             hasWaited = true
             return .waits(head.isPage(inPlaceOf: plan) ? pauses.page(head) : pauses.retry(head, Self.everyAddress))
         }
-        if case .retry(let after, let trouble)? = CommonAnswer(head, pauses)?.outcome {
+        if case .retry(let after, let trouble)? = CommonResponse(head, pauses)?.outcome {
             return .waits(.retry(after: after, trouble))
         }
         defer { (asksByGet, hasWaited) = (false, false) }

@@ -60,11 +60,11 @@ struct DoubtedUpload: UploadProtocol {
             let suspects = pauses.policy.suspicionDelay != nil
             switch outcome {
             case .finished(let url) where head.isUnencrypted ? suspects : head.isRedirect:
-                let place = head.isRedirect ? CommonAnswer.place(head) : nil
+                let place = head.isRedirect ? CommonResponse.place(head) : nil
                 state = .querying(after: .stored(at: url, leading: place))
             // The server may still have received the file, and a form that is sent again is stored twice.
             case .retry where suspects && (300..<400).contains(head.status), .fail where suspects && head.mayLeadToALogIn:
-                state = .querying(after: .led(to: CommonAnswer.place(head)))
+                state = .querying(after: .led(to: CommonResponse.place(head)))
             default: return outcome
             }
             return .continue
@@ -72,13 +72,13 @@ struct DoubtedUpload: UploadProtocol {
             let leadsEverybody = leadsEverybody(head, after: answer)
             if head.isOfAPortalForEveryName || leadsEverybody && head.isUnencrypted {
                 state = .waiting
-                return pauses.suspicion(head, CommonAnswer.everyPage)
+                return pauses.suspicion(head, CommonResponse.everyPage)
             }
             switch answer {
-            case .stored(_, leading: let place?) where leadsEverybody: return .fail(head, -1010, CommonAnswer.ledOn(to: place))
+            case .stored(_, leading: let place?) where leadsEverybody: return .fail(head, -1010, CommonResponse.ledOn(to: place))
             case .stored(let url, leading: _): return .finished(remoteURL: url)
             case .led(let place):
-                let message = plan.order.method.mayBeCut ? CommonAnswer.moved(to: place) : CommonAnswer.ledOn(to: place)
+                let message = plan.order.method.mayBeCut ? CommonResponse.moved(to: place) : CommonResponse.ledOn(to: place)
                 return .fail(TransferTrouble(code: -1010, message: message))
             }
         case .waiting:
@@ -87,7 +87,7 @@ struct DoubtedUpload: UploadProtocol {
                 state = .sending
                 return .continue
             }
-            return pauses.suspicion(head, CommonAnswer.everyPage)
+            return pauses.suspicion(head, CommonResponse.everyPage)
         }
     }
 
@@ -96,7 +96,7 @@ struct DoubtedUpload: UploadProtocol {
     private func leadsEverybody(_ head: ResponseHead, after answer: Answer) -> Bool {
         guard (300..<400).contains(head.status), !head.leadsToEncryption else { return false }
         switch answer {
-        case .led(to: let place), .stored(at: _, leading: let place?): return place == CommonAnswer.place(head)
+        case .led(to: let place), .stored(at: _, leading: let place?): return place == CommonResponse.place(head)
         case .stored(at: _, leading: nil): return false
         }
     }

@@ -307,7 +307,7 @@ extension DownloadMachine {
         case .brokenLength:
             return .retry(after: pause(attempts, jitter), TransferTrouble(.badAnswer("its Content-Length is not valid")))
         case .portal:
-            let message = head.status == 511 ? CommonAnswer.logIn : CommonAnswer.page
+            let message = head.status == 511 ? CommonResponse.logIn : CommonResponse.page
             var trouble = TransferTrouble(head: head, now: now, policy: policy, message: message)
             (trouble.code, trouble.suspicion) = (-1010, .portal)
             return .retry(after: policy.suspicionPause(trouble, jitter: jitter) ?? policy.cap, trouble)

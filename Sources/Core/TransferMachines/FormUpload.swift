@@ -57,7 +57,7 @@ struct FormUpload: UploadProtocol {
         // Many servers respond to a stored form with 302, because browsers accept this status. An expired session also results in
         // 302 or 303.
         case 300..<400 where end.bytesSent >= form.length(around: plan.order.byteCount) && head.status != 304:
-            .fail(head, -1010, CommonAnswer.ledOn(to: CommonAnswer.place(head)))
+            .fail(head, -1010, CommonResponse.ledOn(to: CommonResponse.place(head)))
         default: pauses.afterOther(head)
         }
     }

@@ -158,7 +158,7 @@ extension NameDoubt {
             guard unclearFindings < Self.maximumChecks else { return unseen }
             return .again(pauses.retry(head, "The file could not be read back completely."))
         case .refused:
-            if case .retry(let after, let trouble)? = CommonAnswer(head, pauses)?.outcome {
+            if case .retry(let after, let trouble)? = CommonResponse(head, pauses)?.outcome {
                 return .again(.retry(after: after, trouble))
             }
             return unseen

@@ -48,7 +48,7 @@ extension S3Upload {
         case (.again, 200..<300): found = head.mayBeOfAPortal && head["ETag"] == nil ? nil : true
         // Some credentials permit only photos to be written. The photo is then sent without the result of the probe.
         case (.create, 403), (.again, 403): break
-        case (.create, _), (.again, _): if let common = CommonAnswer(head, pauses)?.outcome { return common }
+        case (.create, _), (.again, _): if let common = CommonResponse(head, pauses)?.outcome { return common }
         }
         state = .probing(index, .remove(lacksConditions: found))
         return .continue

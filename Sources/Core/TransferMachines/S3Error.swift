@@ -8,7 +8,7 @@ struct S3Error {
 
     /// Creates an error; `nil` if the body is not an error of S3.
     init?(_ body: Data) {
-        guard let answer = AnswerXML.read(body), let error = answer.name == "Error" ? answer : answer["Error"],
+        guard let answer = ResponseXML.read(body), let error = answer.name == "Error" ? answer : answer["Error"],
             let code = error["Code"]?.text
         else { return nil }
         self.code = String(ServerText.line(code).prefix(64))

@@ -20,14 +20,14 @@ struct ServerReason: Equatable {
     init?(_ body: Data) {
         let found: (texts: [String], exception: String)
         var retry: String?
-        if let answer = AnswerXML.read(body) {
+        if let answer = ResponseXML.read(body) {
             guard let error = [answer, answer["Error"]].compactMap({ $0 }).first(where: { $0.name.lowercased() == "error" })
             else {
                 return nil
             }
             found = ([(error["message"] ?? error["Message"])?.text ?? ""], error["exception"]?.text ?? "")
             retry = error["retry"]?.text
-        } else if let answer = try? JSONDecoder().decode(JSONAnswer.self, from: body) {
+        } else if let answer = try? JSONDecoder().decode(JSONErrorBody.self, from: body) {
             found = (answer.texts, "")
         } else {
             return nil
@@ -39,7 +39,7 @@ struct ServerReason: Equatable {
         text = line.isEmpty ? exception : line
     }
 
-    private struct JSONAnswer: Decodable {
+    private struct JSONErrorBody: Decodable {
         private enum Key: CodingKey { case message, errors }
 
         let texts: [String]

@@ -185,7 +185,7 @@ package struct UploadMachine: Sendable {
     private mutating func suspecting(_ outcome: UploadOutcome, _ head: ResponseHead, _ pauses: Pauses) -> UploadOutcome {
         guard case .fail(let trouble) = outcome, policy.suspicionDelay != nil else { return outcome }
         if head.isUnprovenSuccess {
-            if head.isPage { return pauses.suspicion(head, "\(CommonAnswer.page) (\(trouble.message))") }
+            if head.isPage { return pauses.suspicion(head, "\(CommonResponse.page) (\(trouble.message))") }
             refusal = .querying(trouble, isTriedAgain: false)
             return .continue
         }
@@ -201,7 +201,7 @@ package struct UploadMachine: Sendable {
     private mutating func answered(_ refusal: Refusal, _ head: ResponseHead, _ pauses: Pauses) -> UploadOutcome {
         if head.isOfAPortalForEveryName || head.mayLeadToALogIn && !head.leadsToEncryption {
             self.refusal = .waiting
-            return pauses.suspicion(head, CommonAnswer.everyPage)
+            return pauses.suspicion(head, CommonResponse.everyPage)
         }
         self.refusal = nil
         switch refusal {

@@ -46,7 +46,7 @@ extension URLSessionConfiguration {
     ///   - longest: the maximum number of seconds for the complete response.
     ///   - mostBytes: the maximum size of a response after decompression, in bytes.
     static func question(
-        patience: Double, longest: Double, mostBytes: Int = ServiceAnswer.maximumBytes
+        patience: Double, longest: Double, mostBytes: Int = ServiceResponse.maximumBytes
     ) -> URLSessionConfiguration {
         let configuration = URLSessionConfiguration.ephemeral
         configuration.timeoutIntervalForRequest = patience

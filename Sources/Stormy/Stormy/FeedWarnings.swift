@@ -172,7 +172,7 @@ struct FeedWarnings: Sendable {
     ///     changes that address, and relative links are relative to the new address.
     /// - Returns: the stored list if the server has nothing newer.
     func list(
-        _ request: WeatherRequest, service: String, for places: [Coordinates?], mostBytes: Int = ServiceAnswer.maximumBytes,
+        _ request: WeatherRequest, service: String, for places: [Coordinates?], mostBytes: Int = ServiceResponse.maximumBytes,
         _ read: @Sendable (Data, _ address: String) throws -> (parts: [WarningFeed.Part], dataTime: Date?)
     ) async throws -> WarningFeed {
         let stored = try store.warningFeed(service, request.url)
@@ -305,7 +305,7 @@ struct FeedWarnings: Sendable {
     /// - Parameter validator: the version that is stored. The server sends a body only if it has another version.
     /// - Returns: `nil` if the stored version is current.
     private func fetch(
-        _ request: WeatherRequest, unless validator: Validator?, mostBytes: Int = ServiceAnswer.maximumBytes
+        _ request: WeatherRequest, unless validator: Validator?, mostBytes: Int = ServiceResponse.maximumBytes
     ) async throws -> (data: Data, validator: Validator?, address: String)? {
         var request = request
         if let validator { request.headers[validator.condition.name] = validator.condition.value }

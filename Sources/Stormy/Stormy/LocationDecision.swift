@@ -38,7 +38,8 @@ package struct LocationDecision: Sendable, Equatable {
         let reason =
             switch source {
             case .option: "because of --\(keeps ? "keep" : "remove")-location."
-            case .destination: "because \(destination) has location = \"\(keeps ? "keep" : "remove")\"."
+            case .destination:
+                "because the destination \(destination) has location = \"\(keeps ? "keep" : "remove")\" in the configuration."
             case .configuration: "because the configuration has keep_location = \(keeps)."
             case .default: "by default. To choose, set \"location\" for \(destination) in the configuration."
             }

@@ -49,11 +49,11 @@ extension FeedWarnings {
             uniqueKeysWithValues: countries.map { country in
                 (country, Set(all.filter { $0.countries.contains(country) }.compactMap { $0.place.coordinates }))
             })
-        let feeds = try await withThrowingTaskGroup(of: (MeteoAlarmCountry, CountryAnswer).self) { group in
+        let feeds = try await withThrowingTaskGroup(of: (MeteoAlarmCountry, CountryResponse).self) { group in
             for (country, places) in spots {
                 group.addTask { (country, try await answer(of: country, at: places, within: limit)) }
             }
-            return try await group.reduce(into: [MeteoAlarmCountry: CountryAnswer]()) { $0[$1.0] = $1.1 }
+            return try await group.reduce(into: [MeteoAlarmCountry: CountryResponse]()) { $0[$1.0] = $1.1 }
         }
         var notRequested = 0
         for (place, countries) in needed {
@@ -70,7 +70,7 @@ extension FeedWarnings {
         return codes.isEmpty ? nil : "official warnings for unknown areas: " + codes.joined(separator: ", ")
     }
 
-    private enum CountryAnswer: Sendable {
+    private enum CountryResponse: Sendable {
         case feed(WarningFeed)
         /// A mirror of the forecasts has no feed.
         case none
@@ -79,7 +79,7 @@ extension FeedWarnings {
 
     private func answer(
         of country: MeteoAlarmCountry, at places: Set<Coordinates>, within limit: Duration
-    ) async throws -> CountryAnswer {
+    ) async throws -> CountryResponse {
         do {
             let request = try MeteoAlarmFeed.request(for: country, baseURL: settings.weatherBaseURL)
             return try await within(limit) {
@@ -114,7 +114,7 @@ extension FeedWarnings {
     /// Stores a country's response for a place. Only that country's warnings are compared with the response.
     ///
     /// - Returns: The number of new documents that were not requested.
-    private func store(_ answer: CountryAnswer, of country: MeteoAlarmCountry, at place: Place) async throws -> Int {
+    private func store(_ answer: CountryResponse, of country: MeteoAlarmCountry, at place: Place) async throws -> Int {
         guard let coordinates = place.coordinates else { return 0 }
         let feed: WarningFeed
         switch answer {

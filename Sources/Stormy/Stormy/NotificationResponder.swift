@@ -206,7 +206,7 @@ final class NotificationResponder: UNUserNotificationCenterDelegate, Sendable {
 
     /// Logs an error on standard error. The agent copies standard error to its log.
     private func logging(_ title: String, _ body: () async throws -> Void) async {
-        do { try await body() } catch { logError("\(title): cannot be shown: \(error)") }
+        do { try await body() } catch { logError("the notification \"\(title)\" cannot be shown: \(error)") }
     }
 }
 

@@ -22,7 +22,8 @@ enum PhotoPrivacy: Equatable {
         // The cleaner proved that the file has no location. This includes films, which are not photos of a known format.
         case (.clean(let removed), _, _): self = .send(removed: removed, note: nil)
         case (.unreadable, .heic, _), (.unreadable, .avif, _), (.unreadable, .jxl, _), (.unreadable, .raw, _):
-            self = .hold("\(format!.rawValue.uppercased()) photos: the location cannot be removed; \(advice)")
+            self = .hold(
+                "Stormy cannot read this \(format!.rawValue.uppercased()) file, so a location in it cannot be removed; \(advice)")
         case (.unreadable(let why), _, true): self = .hold("the file contains a location, and \(why); \(advice)")
         case (.unreadable(let why), .some, false):
             self = .send(removed: [], note: "\(why); if the file contains a location, the location was not removed")

@@ -112,7 +112,7 @@ package struct StormNotifier: Sendable {
     // MARK: The notification
 
     /// Reads the state of a storm's notifications.
-    private func answer(to storm: StormRecord) throws -> StormAnswer {
+    private func answer(to storm: StormRecord) throws -> StormNotificationState {
         let center = UNUserNotificationCenter.current()
         let found = Self.bothIdentifiers(of: storm).map { identifier in
             center.progress(of: identifier).flatMap { Self.isOf(storm, $0.content) ? $0 : nil }
@@ -122,8 +122,8 @@ package struct StormNotifier: Sendable {
         let isSnoozed =
             snoozed != nil && steps[1] >= steps[0] && own?.state != .waiting && own?.state != .visible && own?.state != .left
         let state = (isSnoozed ? snoozed : own)?.state
-        return StormAnswer(
-            isSnoozed && state == .waiting ? .snoozed : state.map(StormAnswer.State.init) ?? .none,
+        return StormNotificationState(
+            isSnoozed && state == .waiting ? .snoozed : state.map(StormNotificationState.State.init) ?? .none,
             memory: found.compactMap { $0.flatMap { Self.memory(in: $0.content) } }.max { $0.step < $1.step },
             hasPhoto: try store.hasPhoto(of: storm))
     }
@@ -243,7 +243,7 @@ package struct StormNotifier: Sendable {
     }
 }
 
-extension StormAnswer.State {
+extension StormNotificationState.State {
     fileprivate init(_ progress: NotificationProgress) {
         self =
             switch progress {

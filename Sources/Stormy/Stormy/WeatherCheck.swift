@@ -76,9 +76,9 @@ package struct WeatherCheck: Sendable {
         _ fetched: FetchedForecast, of place: Place, others: ArraySlice<WeatherSource>, _ reasons: [String]
     ) async throws -> CheckOutcome {
         var (others, reasons) = (others, reasons)
-        let taken: AnswerTaking.AssessedForecast
+        let taken: ForecastJudge.AssessedForecast
         do {
-            taken = try await AnswerTaking(store: store, settings: settings).judge(fetched, of: place) {
+            taken = try await ForecastJudge(store: store, settings: settings).judge(fetched, of: place) {
                 while let other = others.popFirst() {
                     do { return try await fetch(other).content } catch {
                         let why = (error as? WeatherUnavailable)?.description ?? "\(error)"
@@ -87,7 +87,7 @@ package struct WeatherCheck: Sendable {
                 }
                 return nil
             }
-        } catch let error as AnswerTaking.Unusable {
+        } catch let error as ForecastJudge.Unusable {
             throw WeatherUnavailable(description: "the weather service sent a forecast without values: \(error.why)")
         }
         // The response contains the place's time zone.

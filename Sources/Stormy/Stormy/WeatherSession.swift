@@ -16,7 +16,7 @@ package enum WeatherSession {
         let configuration = URLSessionConfiguration.background(withIdentifier: identifier)
         configuration.sessionSendsLaunchEvents = true
         configuration.timeoutIntervalForResource = patience
-        configuration.maximumBodyBytes = Int64(ServiceAnswer.maximumBytes)
+        configuration.maximumBodyBytes = Int64(ServiceResponse.maximumBytes)
         return configuration
     }
 }
@@ -184,7 +184,7 @@ package struct StormQuery {
     ) async throws -> Assessment {
         var others = others
         do {
-            let taken = try await AnswerTaking(store: store, settings: settings).judge(fetched, of: place) {
+            let taken = try await ForecastJudge(store: store, settings: settings).judge(fetched, of: place) {
                 while !Task.isCancelled, let other = others.popFirst() {
                     if case .answer(let answer) = try await request(other, isLast: false) { return answer.content }
                 }
@@ -197,7 +197,7 @@ package struct StormQuery {
                 )
             }
             return taken.assessment
-        } catch let error as AnswerTaking.Unusable {
+        } catch let error as ForecastJudge.Unusable {
             throw try unknown(error.why, at: place)
         }
     }
@@ -207,8 +207,8 @@ package struct StormQuery {
     /// - Throws: ``WeatherUnknown``, or an error of the store.
     func judge(_ fetched: FetchedForecast, beside second: Forecast? = nil, of place: Place) throws -> Assessment {
         do {
-            return try AnswerTaking(store: store, settings: settings).judge(fetched, beside: second, of: place)
-        } catch let error as AnswerTaking.Unusable {
+            return try ForecastJudge(store: store, settings: settings).judge(fetched, beside: second, of: place)
+        } catch let error as ForecastJudge.Unusable {
             throw try unknown(error.why, at: place)
         }
     }

@@ -47,7 +47,7 @@ struct WeatherSource: Sendable {
         let asked = WeatherRequest(
             url: request.url?.absoluteString ?? "",
             headers: request.value(forHTTPHeaderField: "Accept").map { ["Accept": $0] } ?? [:])
-        let answer: WeatherAnswer
+        let answer: WeatherResponse
         do {
             answer = try service.read(data, status: http?.statusCode ?? 200, to: asked, now: now)
         } catch .notModified {

@@ -22,7 +22,7 @@ struct WarningLines {
 
     private let place: Place
     private let coverage: WarningCoverage?
-    private let answers: [WarningAnswer]
+    private let answers: [WarningResult]
     private let now = AppRuntime.shared.now
 
     /// - Throws: the store's errors.
@@ -69,12 +69,13 @@ struct WarningLines {
     private var gap: String {
         switch coverage?.gap {
         case .off: "off, because alert_severity is \"off\""
-        case .noService: "no service that Stormy knows covers this place; you can add feeds of CAP 1.2 to cap_feeds in [alerts]"
+        case .noService:
+            "no service that Stormy knows covers this place; if a weather service has a feed of warnings (CAP 1.2), add its address to cap_feeds under [alerts] in \(Self.configurationFile)"
         case nil: "the coordinates of this place cannot be read"
         }
     }
 
-    private func fact(_ answer: WarningAnswer) -> String {
+    private func fact(_ answer: WarningResult) -> String {
         let name = [answer.source.name, answer.source.region].compactMap { $0 }.joined(separator: ", ")
         switch answer.outcome {
         case .refused(.noContact):
@@ -96,20 +97,20 @@ struct WarningLines {
 
     private static func withoutStop(_ text: String) -> String { text.hasSuffix(".") ? String(text.dropLast()) : text }
 
-    private func data(_ answer: WarningAnswer) -> String {
+    private func data(_ answer: WarningResult) -> String {
         answer.dataTime.map { "; data from \(Output.relative($0, now: now))" } ?? ""
     }
 
     /// Seconds after which the data of a service is old. A feed without warnings may not change for long.
     private static let oldAge: Double = 86_400
 
-    private func hasOldData(_ answer: WarningAnswer) -> Bool {
+    private func hasOldData(_ answer: WarningResult) -> Bool {
         // The time of Bright Sky's data can be old, because it is requested only when a warning disappears.
         guard let date = answer.dataTime, answer.source.service != .brightSky else { return false }
         return now.timeIntervalSince(date) > Self.oldAge
     }
 
-    private func warnings(_ answer: WarningAnswer) -> String {
+    private func warnings(_ answer: WarningResult) -> String {
         switch answer.activeCount {
         case 0: "no warning"
         case 1: "1 warning"
@@ -118,7 +119,7 @@ struct WarningLines {
     }
 
     /// Returns the age of a response. A response that was received while the clock was ahead has no age.
-    private func age(_ answer: WarningAnswer) -> String {
+    private func age(_ answer: WarningResult) -> String {
         guard let date = answer.answeredAt, date <= now else { return "" }
         return ", \(Output.relative(date, now: now))"
     }
@@ -128,7 +129,7 @@ struct WarningLines {
     }
 }
 
-extension WarningAnswer {
+extension WarningResult {
     fileprivate var code: String {
         switch outcome {
         case .refused(let refusal): refusal.rawValue

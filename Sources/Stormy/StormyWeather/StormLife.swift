@@ -63,7 +63,7 @@ package struct StormLife: Sendable, Equatable {
         /// A check read the state of the notification. Only this event contains the current time.
         ///
         /// `mayAlert`: `false` if the forecast has not arrived yet, or if the command only withdraws storms.
-        case checked(StormAnswer, mayAlert: Bool = true, now: Date)
+        case checked(StormNotificationState, mayAlert: Bool = true, now: Date)
     }
 
     /// An effect. A repeated command has no additional effect.
@@ -193,14 +193,14 @@ package struct StormLife: Sendable, Equatable {
 
     // MARK: What is shown
 
-    private mutating func check(_ answer: StormAnswer, _ mayAlert: Bool, _ now: Date) -> [Command] {
+    private mutating func check(_ answer: StormNotificationState, _ mayAlert: Bool, _ now: Date) -> [Command] {
         let late = adopt(answer)
         if outlook == .joined || window.until <= now { return late + close(answer, now) }
         return late + (outlook == .notExpected ? callOff(answer) : show(answer, mayAlert, now))
     }
 
     /// Replaces the memory with the notification's copy, if the copy is newer.
-    private mutating func adopt(_ answer: StormAnswer) -> [Command] {
+    private mutating func adopt(_ answer: StormNotificationState) -> [Command] {
         var commands: [Command] = []
         if let newer = answer.memory, newer.step > memory.step {
             memory = newer
@@ -218,9 +218,9 @@ package struct StormLife: Sendable, Equatable {
         return commands
     }
 
-    private func photoRequest(_ answer: StormAnswer) -> [Command] { answer.hasPhoto ? [] : [.openPhotoRequest] }
+    private func photoRequest(_ answer: StormNotificationState) -> [Command] { answer.hasPhoto ? [] : [.openPhotoRequest] }
 
-    private mutating func close(_ answer: StormAnswer, _ now: Date) -> [Command] {
+    private mutating func close(_ answer: StormNotificationState, _ now: Date) -> [Command] {
         if isClosed { return [] }
         let wasShown = memory.phase != .unshown
         memory = Memory(step: memory.step + 1, phase: .over(memory.phase, at: now))
@@ -229,7 +229,7 @@ package struct StormLife: Sendable, Equatable {
         return (answer.state == .dismissed ? [] : [.withdraw]) + [.closePhotoRequest]
     }
 
-    private mutating func callOff(_ answer: StormAnswer) -> [Command] {
+    private mutating func callOff(_ answer: StormNotificationState) -> [Command] {
         guard case .shown(let shown) = memory.phase else { return [] }
         memory.step += 1
         if !shown.isSeen {
@@ -244,7 +244,7 @@ package struct StormLife: Sendable, Equatable {
         }
     }
 
-    private mutating func show(_ answer: StormAnswer, _ mayAlert: Bool, _ now: Date) -> [Command] {
+    private mutating func show(_ answer: StormNotificationState, _ mayAlert: Bool, _ now: Date) -> [Command] {
         switch memory.phase {
         case .unshown: return mayAlert ? alert(answer) : []
         case .shown(let shown): return show(shown, answer, mayAlert, now)
@@ -262,7 +262,7 @@ package struct StormLife: Sendable, Equatable {
         }
     }
 
-    private mutating func show(_ shown: Shown, _ answer: StormAnswer, _ mayAlert: Bool, _ now: Date) -> [Command] {
+    private mutating func show(_ shown: Shown, _ answer: StormNotificationState, _ mayAlert: Bool, _ now: Date) -> [Command] {
         let isUnseen = answer.state == .unseen && (facts.isHigher(than: shown.seen) || facts.isAnotherHazard(than: shown.seen))
         // The text on the screen can change silently to another hazard. A notification that has left the screen cannot change.
         let isOnScreen = answer.state == .visible || answer.state == .ended
@@ -296,7 +296,7 @@ package struct StormLife: Sendable, Equatable {
     }
 
     /// - Parameter shown: The earlier alerts of the same notification.
-    private mutating func alert(_ answer: StormAnswer, after shown: Shown? = nil) -> [Command] {
+    private mutating func alert(_ answer: StormNotificationState, after shown: Shown? = nil) -> [Command] {
         guard outlook == .expected else { return [] }
         var new = shown ?? Shown(alerted: facts)
         new.alerted = facts.joined(with: shown?.seen)
@@ -304,7 +304,7 @@ package struct StormLife: Sendable, Equatable {
         return [.alert] + photoRequest(answer)
     }
 
-    private mutating func comeBack(_ shown: Shown, _ answer: StormAnswer, _ mayAlert: Bool, _ now: Date) -> [Command] {
+    private mutating func comeBack(_ shown: Shown, _ answer: StormNotificationState, _ mayAlert: Bool, _ now: Date) -> [Command] {
         guard mayAlert, outlook == .expected else { return [] }
         // A return does not count if it happened while the clock was ahead.
         let recent = shown.returns.filter { $0 <= now && now.timeIntervalSince($0) < Self.returnSpan }

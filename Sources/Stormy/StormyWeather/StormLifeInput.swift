@@ -1,7 +1,7 @@
 import Foundation
 
 /// The state of a storm's notification when a check reads it.
-package struct StormAnswer: Sendable, Equatable {
+package struct StormNotificationState: Sendable, Equatable {
     package enum State: Sendable, Equatable {
         /// The storm has no notification.
         case none

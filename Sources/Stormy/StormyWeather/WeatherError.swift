@@ -49,7 +49,7 @@ package enum WeatherError: Error, Equatable, Sendable {
     /// The forecast was made too long ago.
     case old(hours: Int)
     /// The response is larger than the limit.
-    case tooLarge(bytes: Int, most: Int = ServiceAnswer.maximumBytes)
+    case tooLarge(bytes: Int, most: Int = ServiceResponse.maximumBytes)
     /// The response has more XML elements and attributes than the limit.
     case tooManyElements
     /// The response is valid, but contains no usable hour.
@@ -81,7 +81,7 @@ package enum WeatherError: Error, Equatable, Sendable {
         case .old(let hours): "the weather service's newest forecast is \(hours) h old"
         case .tooLarge(let bytes, let most):
             "the response of the weather service is too large (\(bytes) bytes, at most \(most))"
-        case .tooManyElements: "the response of the weather service has more than \(AnswerXML.maximumNodes) XML elements"
+        case .tooManyElements: "the response of the weather service has more than \(ResponseXML.maximumNodes) XML elements"
         case .noData: "the response of the weather service has no usable values"
         }
     }
@@ -106,9 +106,9 @@ package enum WeatherError: Error, Equatable, Sendable {
     }
 
     /// Parses a response with warnings in XML.
-    static func xml(_ data: Data) throws(WeatherError) -> AnswerXML {
+    static func xml(_ data: Data) throws(WeatherError) -> ResponseXML {
         do {
-            return try AnswerXML.parse(data)
+            return try ResponseXML.parse(data)
         } catch {
             switch error {
             case .tooManyElements: throw .tooManyElements

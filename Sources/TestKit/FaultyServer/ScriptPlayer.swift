@@ -33,7 +33,7 @@ final class ScriptPlayer {
     private let clientKeepsAlive: Bool
     private let report: (Event) -> Void
     private var steps: ArraySlice<ResponseScript.Step>
-    private var framing = AnswerFraming()
+    private var framing = ResponseFraming()
     private var emission: Emission?
     private var timer: Scheduled<Void>?
     private var ticket: Int?

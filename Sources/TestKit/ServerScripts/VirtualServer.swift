@@ -100,7 +100,7 @@ package final class VirtualExchange {
     private var received = 0
     private var isRequestDone = false
     private var steps: ArraySlice<ResponseScript.Step>?
-    private var framing = AnswerFraming()
+    private var framing = ResponseFraming()
     private var head: (status: Int, headers: HeaderList)?
     private var isHeadOut = false
     private var body: (payload: Payload, delivery: ResponseScript.Delivery, offset: Int, pieces: Int)?

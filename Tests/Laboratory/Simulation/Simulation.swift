@@ -268,7 +268,7 @@ package final class Simulation {
     }
 }
 
-/// The program of a host. The program has to exist before the host and the app.
+/// The app's program on the simulated host. The program passes each event to the simulated app, which is created after the host.
 private final class LateProgram: VirtualProgram, @unchecked Sendable {  // because the simulation has one thread
     weak var app: SimulatedApp?
     func begin(_ process: VirtualProcess) { app?.begin(process) }

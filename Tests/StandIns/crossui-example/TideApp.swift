@@ -18,9 +18,9 @@ struct TideApp: App {
 enum Tide {
     static func main() {
         BackgroundCommands.runIfAsked()
-        // The actions of the scenes are known from here on; nothing is shown yet.
+        // Registers the actions of the scenes. No window opens.
         _ = TideApp().body
-        // A wake ends in here.
+        // If the agent launched the process, this call does the work and ends the process.
         BackgroundLaunch.run()
         scheduleTide()
         TideApp.main()

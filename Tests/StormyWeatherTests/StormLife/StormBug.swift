@@ -56,7 +56,7 @@ enum StormBug: String, CaseIterable, Sendable {
         }
     }
 
-    func answer(_ answer: StormAnswer, _ life: StormLife, _ subject: StormSubject) -> StormAnswer {
+    func answer(_ answer: StormNotificationState, _ life: StormLife, _ subject: StormSubject) -> StormNotificationState {
         var answer = answer
         switch self {
         case .dismissalIsForgotten: if answer.state == .dismissed { answer.state = .unseen }
@@ -69,7 +69,8 @@ enum StormBug: String, CaseIterable, Sendable {
 
     /// Changes the commands, and the life that is stored.
     func outcome(
-        _ commands: [StormLife.Command], _ before: StormLife, _ after: StormLife, _ answer: StormAnswer, _ subject: StormSubject
+        _ commands: [StormLife.Command], _ before: StormLife, _ after: StormLife, _ answer: StormNotificationState,
+        _ subject: StormSubject
     ) -> ([StormLife.Command], StormLife) {
         let isAlert = commands.contains(.alert)
         let (isNew, wasShown) = (before.shown == nil, before.isShown)

@@ -23,7 +23,7 @@ private func seen(_ windows: [StormWindow], now: Date) -> StormCheckData {
 private func storm(_ id: Int64, _ window: StormWindow, isShown: Bool = true) -> (id: Int64, life: StormLife) {
     let reason = StormReason(kind: .thunderstorm, peak: 95, from: window.from, until: window.until)
     var life = StormLife(window: window, reasons: [reason])
-    if isShown { _ = life.handle(.checked(StormAnswer(.none), now: window.from - 86_400)) }
+    if isShown { _ = life.handle(.checked(StormNotificationState(.none), now: window.from - 86_400)) }
     return (id, life)
 }
 
@@ -78,8 +78,8 @@ private func changes(_ known: [(id: Int64, life: StormLife)], _ look: StormCheck
         #expect(changes(known, seen(window(3, 15))) == ["1 joined", "2 3.0...15.0"])
         var joined = storm(1, window(2, 4)).life
         _ = joined.handle(.joined)
-        #expect(joined.handle(.checked(StormAnswer(.visible), now: noon)) == [.withdraw, .closePhotoRequest])
-        #expect(joined.handle(.checked(StormAnswer(.withdrawn), now: noon)) == [])
+        #expect(joined.handle(.checked(StormNotificationState(.visible), now: noon)) == [.withdraw, .closePhotoRequest])
+        #expect(joined.handle(.checked(StormNotificationState(.withdrawn), now: noon)) == [])
     }
 
     @Test func `following the same look again changes nothing`() {
@@ -104,7 +104,7 @@ private func changes(_ known: [(id: Int64, life: StormLife)], _ look: StormCheck
                     }
                 }
                 #expect(StormLife.follow(known(), look) == [])
-                for id in storms.keys { _ = storms[id]?.handle(.checked(StormAnswer(.visible), now: now)) }
+                for id in storms.keys { _ = storms[id]?.handle(.checked(StormNotificationState(.visible), now: now)) }
                 for shown in look.assessment.windows {
                     let holders = storms.values.filter {
                         $0.isOpen(now: now) && $0.window.from <= shown.from && shown.until <= $0.window.until
@@ -125,7 +125,7 @@ private struct Story {
 
     /// A check with a forecast of 40 hours.
     mutating func check(
-        _ gusts: Double?, _ state: StormAnswer.State = .visible, from: Int = 4, warning: CAPSeverity? = nil,
+        _ gusts: Double?, _ state: StormNotificationState.State = .visible, from: Int = 4, warning: CAPSeverity? = nil,
         cancelled: Bool = false,
         age: Double = 0, hours: Int = 40, hasPhoto: Bool = false
     ) {
@@ -155,7 +155,7 @@ private struct Story {
 
     /// A check with a calm forecast and these official warnings, while others are cancelled.
     mutating func warn(
-        _ state: StormAnswer.State, _ standing: [AlertEvent], cancelled: [String] = [], memory: StormLife.Memory? = nil
+        _ state: StormNotificationState.State, _ standing: [AlertEvent], cancelled: [String] = [], memory: StormLife.Memory? = nil
     ) {
         let calm = Forecast(
             hours: (-1..<40).map {
@@ -177,8 +177,8 @@ private struct Story {
     }
 
     /// A check without a forecast.
-    mutating func answer(_ state: StormAnswer.State, hasPhoto: Bool = false, memory: StormLife.Memory? = nil) {
-        commands = life?.handle(.checked(StormAnswer(state, memory: memory, hasPhoto: hasPhoto), now: now)) ?? []
+    mutating func answer(_ state: StormNotificationState.State, hasPhoto: Bool = false, memory: StormLife.Memory? = nil) {
+        commands = life?.handle(.checked(StormNotificationState(state, memory: memory, hasPhoto: hasPhoto), now: now)) ?? []
     }
 
     static func shown(_ gusts: Double = 90) -> Story {
@@ -406,7 +406,7 @@ private struct Story {
     }
 
     @Test func `an extreme warning that the text on the screen has named does not alert when it is left alone`() {
-        for state in [StormAnswer.State.visible, .snoozed] {
+        for state in [StormNotificationState.State.visible, .snoozed] {
             var story = Story()
             story.warn(.none, [Self.tornado])
             story.warn(state, [Self.tornado, Self.hurricane])
@@ -424,8 +424,10 @@ private struct Story {
         #expect(story.commands == [])
     }
 
-    @Test(arguments: [StormAnswer.State.dismissed, .snoozed, .withdrawn])
-    func `another hazard below the extreme level alerts once after its storm has left the screen`(_ state: StormAnswer.State) {
+    @Test(arguments: [StormNotificationState.State.dismissed, .snoozed, .withdrawn])
+    func `another hazard below the extreme level alerts once after its storm has left the screen`(
+        _ state: StormNotificationState.State
+    ) {
         var story = Self.shownWind
         story.warn(state, [Self.flood], cancelled: ["wind"])
         #expect(story.commands == [.alert, .openPhotoRequest])
@@ -532,12 +534,12 @@ private struct Story {
             return StormCheckData(rule.assess(forecast, now: noon), rule: rule, forecast: forecast, fetchedAt: noon, now: noon)
         }
         guard case .open(var life)? = StormLife.follow([], look(forecast(true))).first else { return #expect(Bool(false)) }
-        _ = life.handle(.checked(StormAnswer(.none), now: noon))
+        _ = life.handle(.checked(StormNotificationState(.none), now: noon))
         #expect(StormLife.follow([(1, life)], look(forecast(false, isKnown: false))) == [], "it knows nothing of \(kind)")
         guard case .change(_, var denied)? = StormLife.follow([(1, life)], look(forecast(false))).first else {
             return #expect(Bool(false))
         }
-        #expect(denied.handle(.checked(StormAnswer(.visible), now: noon)) == [.callOff, .closePhotoRequest])
+        #expect(denied.handle(.checked(StormNotificationState(.visible), now: noon)) == [.callOff, .closePhotoRequest])
     }
 
     @Test func `a storm that an earlier version had shown does not alert`() {
@@ -548,7 +550,7 @@ private struct Story {
                 isCancelled: isCancelled)
             var life = StormLife(
                 window: window(0, 1), reasons: reasons, outlook: isCancelled ? .notExpected : .expected, memory: memory)
-            #expect(!life.handle(.checked(StormAnswer(.dismissed), now: noon)).contains(.alert))
+            #expect(!life.handle(.checked(StormNotificationState(.dismissed), now: noon)).contains(.alert))
         }
     }
 }

@@ -143,7 +143,7 @@ struct StormSubject {
         return StormLife(window: life.window, reasons: life.reasons, outlook: life.outlook, memory: memory)
     }
 
-    private mutating func perform(_ command: StormLife.Command, _ life: StormLife, _ answer: StormAnswer) {
+    private mutating func perform(_ command: StormLife.Command, _ life: StormLife, _ answer: StormNotificationState) {
         let warnings = life.reasons.filter { $0.kind == .alert }.map { ($0.hazard ?? .wind, StormSeverity([$0]).rawValue) }
         let text = StormScreen.Text(
             kind: command == .callOff ? .calledOff : .storm, level: StormSeverity(life.reasons).rawValue,

@@ -193,9 +193,9 @@ struct StormScreen {
         if row?.state == .ended, let until = row?.text.until, until > now { row?.state = .visible }
     }
 
-    var answer: StormAnswer {
-        guard let row else { return StormAnswer(.none, hasPhoto: photo == true) }
-        let state: StormAnswer.State =
+    var answer: StormNotificationState {
+        guard let row else { return StormNotificationState(.none, hasPhoto: photo == true) }
+        let state: StormNotificationState.State =
             switch row.state {
             case .waiting: .waiting
             case .visible: .visible
@@ -203,6 +203,6 @@ struct StormScreen {
             case .ended: .ended
             case .withdrawn: row.wasSeen ? .withdrawn : .unseen
             }
-        return StormAnswer(state, memory: row.memory, hasPhoto: photo == true)
+        return StormNotificationState(state, memory: row.memory, hasPhoto: photo == true)
     }
 }

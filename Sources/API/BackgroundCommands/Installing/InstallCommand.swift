@@ -10,8 +10,12 @@ public struct InstallCommand: BackgroundCommand {
         example: "install --dry-run")
 
     @Flag(help: "Print what would be done, and change nothing.") var dryRun = false
-    @Option(help: ArgumentHelp("For packagers: the folder of shared files.", visibility: .hidden)) var into: String?
-    @Option(help: ArgumentHelp("For packagers: where the program will be.", visibility: .hidden)) var program: String?
+    @Option(
+        help: ArgumentHelp(
+            "For packagers: the share folder into which the files are written, for example DESTDIR/usr/share.",
+            visibility: .hidden)) var into: String?
+    @Option(help: ArgumentHelp("For packagers: the path of the program after the installation.", visibility: .hidden))
+    var program: String?
 
     public init() {}
 

@@ -7,7 +7,7 @@ import FoundationNetworking
 
 /// Waits for the first call of the handler. A second call of the handler has no effect.
 private func firstAnswer<Value>(_ ask: (@escaping @Sendable (Value) -> Void) -> Void) async -> Value {
-    let first = FirstAnswer()
+    let first = FirstDecision()
     return await withCheckedContinuation { answered in
         ask { value in
             nonisolated(unsafe) let value = value

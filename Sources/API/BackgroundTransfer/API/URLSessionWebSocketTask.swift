@@ -134,7 +134,7 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {  // be
 
     /// Waits for a confirmation, or until the awaiting task is cancelled.
     private func answered(_ ask: (@escaping @Sendable ((any Error)?) -> Void) -> Void) async throws {
-        let answer = AwaitedAnswer()
+        let answer = AwaitedResponse()
         ask { answer.resume($0) }
         try await withTaskCancellationHandler {
             try await answer.wait()

@@ -240,10 +240,7 @@ final class BackgroundSession: SessionEngine {
                 for (entry, record) in zip(written, records) { began(entry.task, entry.order, record) }
             } _: { transaction -> [TransferRecord] in
                 if let launch { try transaction.recordTransfer(inLaunch: launch.id) }
-                if !isRepeatable {
-                    try recordDeliveries(&recorded, transaction)
-                    try handled?(transaction)
-                }
+                if !isRepeatable { try recordDeliveries(&recorded, handled, transaction) }
                 do { return try written.map { try submit($0.task, $0.order, $0.meanwhile, transaction) } } catch let error
                     as URLError
                 {

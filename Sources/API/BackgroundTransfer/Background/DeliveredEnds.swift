@@ -85,7 +85,10 @@ extension BackgroundSession {
 
     /// Records the delivered events in the transaction that adds a transfer. Otherwise an app that receives an end again after a
     /// crash would begin the same transfer again.
-    func recordDeliveries(_ recorded: inout Int, _ transaction: LedgerTransaction) throws {
+    func recordDeliveries(
+        _ recorded: inout Int, _ handled: (@Sendable (LedgerTransaction) throws -> Void)?, _ transaction: LedgerTransaction
+    ) throws {
+        try handled?(transaction)
         recorded = try launch?.recordDeliveries(in: transaction) ?? 0
         for event in AppRuntime.shared.part({ SessionRegistry() }).returnedEnds(processNumber) {
             try transaction.eventWasDelivered(event, now: AppRuntime.shared.now)

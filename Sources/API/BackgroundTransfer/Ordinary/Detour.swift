@@ -8,7 +8,7 @@ enum Detour: Sendable {
     case redirect(URLRequest)
     case challenge(AuthenticationDemand)
     /// The cached response is still valid.
-    case notModified(CachedAnswer)
+    case notModified(CachedResponse)
     /// The response is rejected, or only a part of it is accepted.
     case refused(URLError)
 

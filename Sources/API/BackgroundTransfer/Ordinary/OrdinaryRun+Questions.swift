@@ -16,7 +16,7 @@ extension OrdinaryRun {
         guard count <= RedirectRule.limit else {
             return finish(TransferTrouble(.tooManyRedirects).urlError)
         }
-        let first = FirstAnswer()
+        let first = FirstDecision()
         let continueWork: @Sendable (URLRequest?) -> Void = { [self] chosen in
             guard first.isThis else { return }
             state.withLock { $0.waitsForDelegate = false }
@@ -90,7 +90,7 @@ extension OrdinaryRun {
         }
         // The stored credential is tried once, because it may be old.
         let proposed = failures == 0 ? known.flatMap { known in known.user.map { ($0, known.password ?? "") } } : nil
-        let first = FirstAnswer()
+        let first = FirstDecision()
         let answer: @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void = { [self] disposition, credential in
             guard first.isThis else { return }
             state.withLock { $0.waitsForDelegate = false }
@@ -158,7 +158,7 @@ private final class ChallengeSender: NSObject, URLAuthenticationChallengeSender 
 }
 
 /// A guard that accepts only the first answer to one question.
-final class FirstAnswer: Sendable {
+final class FirstDecision: Sendable {
     private let isAnswered = Mutex(false)
 
     /// Returns `true` at the first read, and `false` at each later read.

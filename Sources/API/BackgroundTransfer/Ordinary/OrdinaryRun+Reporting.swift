@@ -22,7 +22,7 @@ extension OrdinaryRun {
         nonisolated(unsafe) let delegate = hearer
         let session = task.session
         let ask: Call = {
-            let first = FirstAnswer()
+            let first = FirstDecision()
             delegate.urlSession(session, dataTask: task, didReceive: response) { disposition in
                 guard first.isThis else { return }
                 switch disposition {
@@ -268,8 +268,8 @@ extension OrdinaryRun {
         let now = ended.runtime.now
         post {
             delegate.urlSession(session, dataTask: task, willCacheResponse: proposal) { chosen in
-                if let chosen = chosen.flatMap({ CachedAnswer($0, for: request) }).flatMap({
-                    CachedAnswer.kept($0.response, $0.data, received: now)
+                if let chosen = chosen.flatMap({ CachedResponse($0, for: request) }).flatMap({
+                    CachedResponse.kept($0.response, $0.data, received: now)
                 }) {
                     cache.store(chosen, for: request)
                 }

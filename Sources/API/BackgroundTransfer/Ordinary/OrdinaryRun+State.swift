@@ -60,7 +60,7 @@ extension OrdinaryRun {
         /// The maximum number of bytes of the copy.
         var copyLimit = 0
         /// The cached response, while the server is asked whether it is still valid.
-        var asksAbout: CachedAnswer?
+        var asksAbout: CachedResponse?
         /// The headers that the current attempt sent to the server.
         var sentHeaders: [HeaderField] = []
         /// `true` if the stream of the request was read.

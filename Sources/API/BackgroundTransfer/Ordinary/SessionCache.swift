@@ -3,7 +3,7 @@ import FoundationNetworking
 import TransferMachines
 
 /// A stored response that can be used for a request.
-struct CachedAnswer: Sendable {
+struct CachedResponse: Sendable {
     var response: HTTPURLResponse
     var data: Data
 
@@ -49,9 +49,9 @@ struct CachedAnswer: Sendable {
 struct SessionCache {
     enum Finding: Sendable {
         case askTheServer(adding: [HeaderField])
-        case use(CachedAnswer)
+        case use(CachedResponse)
         /// The server is asked whether the stored response is still valid.
-        case askWhether(CachedAnswer, [HeaderField])
+        case askWhether(CachedResponse, [HeaderField])
         /// The policy forbids a request to the server, and no response is stored.
         case missing
     }
@@ -74,7 +74,7 @@ struct SessionCache {
     var limit: Int { cache.map { max($0.memoryCapacity, $0.diskCapacity) / Self.largestPart } ?? 0 }
 
     func find(for request: URLRequest, headers: [HeaderField], now: Date) -> Finding {
-        let held = cache?.cachedResponse(for: request).flatMap { CachedAnswer($0, for: request) }
+        let held = cache?.cachedResponse(for: request).flatMap { CachedResponse($0, for: request) }
         // An app that sets its own conditions needs the server's response to these conditions.
         let isConditional = headers.contains { $0.name.lowercased().hasPrefix("if-") || $0.name.lowercased() == "range" }
         switch policy {
@@ -102,7 +102,7 @@ struct SessionCache {
         guard cache != nil, data.count <= limit, CacheRule.mayKeep(head, request: headers) else { return nil }
         // Bytes that only this app can decode cannot be used for other requests.
         guard ContentCoding.isDecoded(inResponseTo: headers) || data.isEmpty else { return nil }
-        return CachedAnswer.kept(response, data, received: received)
+        return CachedResponse.kept(response, data, received: received)
     }
 
     func store(_ cached: CachedURLResponse, for request: URLRequest) { cache?.storeCachedResponse(cached, for: request) }

@@ -168,7 +168,7 @@ final class DataSource: BodySource {
 }
 
 /// Stores the response body of an upload up to a limit. The rest of the body is read and discarded.
-final class AnswerSink: BodySink {
+final class ResponseSink: BodySink {
     private let kept = Mutex(Data())
 
     /// The bytes that have arrived so far.

@@ -98,7 +98,7 @@ struct PreparedAttempt {
                 .init(request: file.begin(), source: source, sink: file))
         case .upload(let machine, let request, let content):
             let source = try content?.open(disk.calls)
-            let answer = AnswerSink()
+            let answer = ResponseSink()
             var attempt = RunningAttempt(self, .upload(machine, source as? UploadFile, .kept(answer)))
             if let file = source as? UploadFile, file.isLastPart { attempt.check = CopyCheck(of: file, id, on: disk, post: post) }
             return .attempt(
@@ -127,7 +127,7 @@ struct RunningAttempt {
 
     /// The handling of the response body of an upload's request.
     enum Answer {
-        case kept(AnswerSink)
+        case kept(ResponseSink)
         case compared(ComparisonSink)
 
         /// Returns the end of the attempt, with the result of the body.

@@ -28,7 +28,7 @@ package enum AlertFeed {
     /// - Parameter base: the feed's address, to which relative links are added.
     /// - Throws: ``WeatherError/notCAP``.
     package static func parse(_ data: Data, base: String) throws(WeatherError) -> Content {
-        guard data.count <= ServiceAnswer.maximumBytes else { throw .tooLarge(bytes: data.count) }
+        guard data.count <= ServiceResponse.maximumBytes else { throw .tooLarge(bytes: data.count) }
         let root = try WeatherError.xml(data)
         switch root.name {
         // The response is a single document instead of a feed.
@@ -48,7 +48,7 @@ package enum AlertFeed {
 
     /// Returns all messages in the feed, and the most severe documents, the newest first. A document without a readable date counts as
     /// newest, and a document without a severity counts as severe.
-    private static func foremost(_ elements: [AnswerXML], _ base: String) -> Content {
+    private static func foremost(_ elements: [ResponseXML], _ base: String) -> Content {
         var (messages, links, unusable): ([Entry], [(entry: Entry, rank: Int, date: Date)], Int) = ([], [], 0)
         for element in elements {
             let severity = CAPSeverity(capName: element["severity"]?.text) ?? .severe
@@ -69,9 +69,9 @@ package enum AlertFeed {
     }
 
     /// Parses a date of Atom or of RSS.
-    static func date(_ text: String) -> Date? { AnswerTime.date(text) ?? HTTPDate.parse(text) }
+    static func date(_ text: String) -> Date? { ServiceTime.date(text) ?? HTTPDate.parse(text) }
 
-    private static func entries(of element: AnswerXML, _ base: String) -> (entries: [Entry], unusable: Int) {
+    private static func entries(of element: ResponseXML, _ base: String) -> (entries: [Entry], unusable: Int) {
         let alerts = element.children.flatMap(alerts(of:))
         var (entries, unread) = messages(in: alerts)
         if alerts.isEmpty { unread = 1 }
@@ -85,26 +85,26 @@ package enum AlertFeed {
     private static let texts: Set<String> = ["content", "encoded", "description", "summary"]
 
     /// Returns the warnings in a part of an entry.
-    private static func alerts(of part: AnswerXML) -> [AnswerXML] {
+    private static func alerts(of part: ResponseXML) -> [ResponseXML] {
         if part.name == "alert" { return [part] }
         guard texts.contains(part.name) else { return [] }
         let elements = part.children.filter { $0.name == "alert" }
         return elements.isEmpty ? [document(in: part.text)].compactMap { $0 } : elements
     }
 
-    private static func document(in text: String) -> AnswerXML? {
+    private static func document(in text: String) -> ResponseXML? {
         guard text.hasPrefix("<"), text.contains("alert") else { return nil }
         // The encoding in the declaration belongs to the original document, not to this text.
         let start = text.hasPrefix("<?xml ") ? text.range(of: "?>")?.upperBound : nil
-        let root = AnswerXML.read(Data(text[(start ?? text.startIndex)...].utf8))
+        let root = ResponseXML.read(Data(text[(start ?? text.startIndex)...].utf8))
         return root?.name == "alert" ? root : nil
     }
 
-    private static func alerts(below element: AnswerXML) -> [AnswerXML] {
+    private static func alerts(below element: ResponseXML) -> [ResponseXML] {
         element.name == "alert" ? [element] : element.children.flatMap(alerts(below:))
     }
 
-    private static func messages(in alerts: [AnswerXML]) -> (entries: [Entry], unread: Int) {
+    private static func messages(in alerts: [ResponseXML]) -> (entries: [Entry], unread: Int) {
         var (entries, unread): ([Entry], Int) = ([], 0)
         for alert in alerts {
             do throws(WeatherError) {
@@ -118,10 +118,10 @@ package enum AlertFeed {
 
     /// Returns the link of an element. Atom gives the type of a link. RSS has one link, often to a page for readers, and gives the type of
     /// an enclosure.
-    static func link(_ element: AnswerXML) -> String? {
+    static func link(_ element: ResponseXML) -> String? {
         let links = element.all("link")
         let enclosures = element.all("enclosure").filter { $0.attributes["url"]?.isEmpty == false }
-        func first(_ type: String, of elements: [AnswerXML]) -> AnswerXML? {
+        func first(_ type: String, of elements: [ResponseXML]) -> ResponseXML? {
             elements.first { $0.attributes["type"]?.lowercased().contains(type) == true }
         }
         let document = first("cap+xml", of: links) ?? first("cap+xml", of: enclosures) ?? first("/xml", of: enclosures)

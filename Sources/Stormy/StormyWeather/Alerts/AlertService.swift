@@ -121,8 +121,8 @@ package enum AlertService: String, Sendable, CaseIterable, Codable {
     ///
     /// - Returns: `nil` if the response has no such time. A record of a forecast is ignored, because its time is in the future.
     package func dataTime(_ data: Data, status: Int) -> Date? {
-        let sources = (try? ServiceAnswer.json(data, status: status))?["sources"]?.elements ?? []
-        return sources.filter { $0["observation_type"]?.text != "forecast" }.compactMap { AnswerTime.date($0["last_record"]) }
+        let sources = (try? ServiceResponse.json(data, status: status))?["sources"]?.elements ?? []
+        return sources.filter { $0["observation_type"]?.text != "forecast" }.compactMap { ServiceTime.date($0["last_record"]) }
             .max()
     }
 
@@ -142,10 +142,10 @@ package enum AlertService: String, Sendable, CaseIterable, Codable {
     /// - Throws: ``WeatherError``
     package func read(_ data: Data, status: Int, now: Date) throws(WeatherError) -> Answer {
         if self == .meteoAlarm { return try Self.document(data, status: status) }
-        let answer = try ServiceAnswer.jsonOfAPlace(data, status: status)
+        let answer = try ServiceResponse.jsonOfAPlace(data, status: status)
         let list = answer[self == .brightSky ? "alerts" : "features"] ?? answer["@graph"]
         guard let elements = list?.elements else { throw .notCAP }
-        var result = Answer(messages: [], unreadable: 0, dataTime: AnswerTime.date(answer["updated"]))
+        var result = Answer(messages: [], unreadable: 0, dataTime: ServiceTime.date(answer["updated"]))
         for element in elements where Self.isActual(element) {
             let message: AlertMessage? =
                 switch self {
@@ -189,10 +189,10 @@ package enum AlertService: String, Sendable, CaseIterable, Codable {
 
     private static func metAlert(_ feature: JSONValue, _ now: Date) -> AlertMessage? {
         guard let properties = feature["properties"], let identifier = properties["id"]?.text,
-            let interval = feature["when"]?["interval"]?.elements, interval.count == 2, let from = AnswerTime.date(interval[0])
+            let interval = feature["when"]?["interval"]?.elements, interval.count == 2, let from = ServiceTime.date(interval[0])
         else { return nil }
         let end = HazardEnd(
-            from: from, ends: AnswerTime.date(properties["eventEndingTime"]), expires: AnswerTime.date(interval[1]))
+            from: from, ends: ServiceTime.date(properties["eventEndingTime"]), expires: ServiceTime.date(interval[1]))
         let evidence = HazardEvidence(
             events: texts(properties, "event", "eventAwarenessName"), headlines: texts(properties, "title"),
             awarenessTypes: texts(properties, "awareness_type"),
@@ -215,12 +215,12 @@ package enum AlertService: String, Sendable, CaseIterable, Codable {
     private static func usAlert(_ feature: JSONValue) -> AlertMessage? {
         let properties = feature["properties"] ?? feature
         guard let identifier = properties["id"]?.text ?? properties["identifier"]?.text,
-            let sent = AnswerTime.date(properties["sent"]),
+            let sent = ServiceTime.date(properties["sent"]),
             let kind = AlertMessage.Kind(rawValue: properties["messageType"]?.text?.lowercased() ?? "")
         else { return nil }
-        let from = AnswerTime.date(properties["onset"]) ?? AnswerTime.date(properties["effective"]) ?? sent
+        let from = ServiceTime.date(properties["onset"]) ?? ServiceTime.date(properties["effective"]) ?? sent
         let end = HazardEnd(
-            from: from, ends: AnswerTime.date(properties["ends"]), expires: AnswerTime.date(properties["expires"]), sent: sent,
+            from: from, ends: ServiceTime.date(properties["ends"]), expires: ServiceTime.date(properties["expires"]), sent: sent,
             eventCodes: (properties["parameters"]?["VTEC"]?.elements ?? []).compactMap(\.text))
         let references = (properties["references"]?.elements ?? []).compactMap { $0["identifier"]?.text }
         let expired = (properties["parameters"]?["expiredReferences"]?.elements ?? []).compactMap(\.text)
@@ -259,10 +259,10 @@ package enum AlertService: String, Sendable, CaseIterable, Codable {
 
     private static func germanAlert(_ alert: JSONValue) -> AlertMessage? {
         guard let identifier = alert["alert_id"]?.text ?? alert["id"]?.finite.flatMap({ Int(exactly: $0) }).map(String.init),
-            let from = AnswerTime.date(alert["onset"]) ?? AnswerTime.date(alert["effective"])
+            let from = ServiceTime.date(alert["onset"]) ?? ServiceTime.date(alert["effective"])
         else { return nil }
         let end = HazardEnd(
-            from: from, ends: nil, expires: AnswerTime.date(alert["expires"]), sent: AnswerTime.date(alert["effective"]))
+            from: from, ends: nil, expires: ServiceTime.date(alert["expires"]), sent: ServiceTime.date(alert["effective"]))
         let code = alert["event_code"]?.finite.flatMap { Int(exactly: $0) }.map {
             HazardEvidence.Code(list: "II", value: "\($0)")
         }
@@ -274,7 +274,7 @@ package enum AlertService: String, Sendable, CaseIterable, Codable {
                 categories: [alert["category"]?.text ?? "Met"])
             var info = AlertInfo(
                 language: language, event: evidence.eventName, hazard: evidence.hazard, severity: nil, from: from,
-                until: end.until, hasOpenEnd: end.isOpen, sent: AnswerTime.date(alert["effective"]),
+                until: end.until, hasOpenEnd: end.isOpen, sent: ServiceTime.date(alert["effective"]),
                 issuer: "Deutscher Wetterdienst", areas: [],
                 texts: AlertTexts(
                     headline: alert["headline_\(language)"]?.text, description: alert["description_\(language)"]?.text,
@@ -282,7 +282,7 @@ package enum AlertService: String, Sendable, CaseIterable, Codable {
             info.add(severity(alert))
             return info
         }
-        return AlertMessage(identifier: identifier, sent: AnswerTime.date(alert["effective"]) ?? from, infos: infos)
+        return AlertMessage(identifier: identifier, sent: ServiceTime.date(alert["effective"]) ?? from, infos: infos)
     }
 
     /// Returns the outer rings of a GeoJSON geometry. Holes are ignored, because warnings are not drawn with holes around towns.

@@ -11,19 +11,19 @@ package enum CAPDocument {
     /// - Returns: `nil` for a test, an exercise, a draft or an acknowledgement, because these are never shown as real warnings.
     /// - Throws: ``WeatherError`` if the document is not CAP, or if its identifier, time, status, type or warning cannot be read.
     package static func parse(_ data: Data) throws(WeatherError) -> AlertMessage? {
-        guard data.count <= ServiceAnswer.maximumBytes else { throw .tooLarge(bytes: data.count) }
+        guard data.count <= ServiceResponse.maximumBytes else { throw .tooLarge(bytes: data.count) }
         let alert = try WeatherError.xml(data)
         guard alert.name == "alert" else { throw .notCAP }
         return try message(alert)
     }
 
-    static func message(_ alert: AnswerXML) throws(WeatherError) -> AlertMessage? {
+    static func message(_ alert: ResponseXML) throws(WeatherError) -> AlertMessage? {
         guard let identifier = alert["identifier"]?.text, !identifier.isEmpty, identifier.utf8.count <= 1000,
             let sentText = alert["sent"]?.text
         else { throw .notCAP }
         let offset = utcOffset(of: alert)
         // Messages are ordered by this time. A time without an offset counts as UTC here.
-        guard let sent = AnswerTime.date(sentText, utcOffset: offset ?? 0), let span = span(of: sentText, offset) else {
+        guard let sent = ServiceTime.date(sentText, utcOffset: offset ?? 0), let span = span(of: sentText, offset) else {
             throw .notCAP
         }
         guard let isActual = isActual(alert["status"]?.text) else { throw .notCAP }
@@ -61,7 +61,7 @@ package enum CAPDocument {
         }
     }
 
-    private static func mostSevere(_ infos: [AnswerXML]) -> [AnswerXML] {
+    private static func mostSevere(_ infos: [ResponseXML]) -> [ResponseXML] {
         if infos.count <= mostInfos { return infos }
         let ranked = infos.enumerated().map { number, info in
             (rank: severity(info).severity?.rank ?? 0, number: number, info: info)
@@ -76,9 +76,9 @@ package enum CAPDocument {
     ///
     /// Services write the time of sending in UTC and the times of the hazard in local time without an offset. For this reason, UTC
     /// in `sent` and in `effective` is not the offset of other times.
-    private static func utcOffset(of alert: AnswerXML) -> Int? {
-        func offsets(_ elements: [AnswerXML], _ names: [String]) -> [Int] {
-            elements.flatMap { element in names.compactMap { element[$0].flatMap { AnswerTime.utcOffset(of: $0.text) } } }
+    private static func utcOffset(of alert: ResponseXML) -> Int? {
+        func offsets(_ elements: [ResponseXML], _ names: [String]) -> [Int] {
+            elements.flatMap { element in names.compactMap { element[$0].flatMap { ServiceTime.utcOffset(of: $0.text) } } }
         }
         let infos = alert.all("info")
         let issued = offsets([alert], ["sent"]) + offsets(infos, ["effective"])
@@ -86,7 +86,7 @@ package enum CAPDocument {
     }
 
     /// Returns whether a time of the document may mean several instants.
-    private static func hasLocalTimes(_ alert: AnswerXML, _ offset: Int?) -> Bool {
+    private static func hasLocalTimes(_ alert: ResponseXML, _ offset: Int?) -> Bool {
         let infos = alert.all("info")
         let times = [alert["sent"]] + infos.flatMap { info in ["onset", "effective", "expires"].map { info[$0] } }
         let texts = times.compactMap { $0?.text } + infos.flatMap { parameters($0, "eventEndingTime") }
@@ -95,12 +95,12 @@ package enum CAPDocument {
 
     /// Returns the instants that a time may mean. The range contains several instants if neither the time nor the document has an offset.
     private static func span(of text: String, _ offset: Int?) -> ClosedRange<Date>? {
-        if let date = AnswerTime.date(text, utcOffset: offset) { return date...date }
-        return AnswerTime.date(text, utcOffset: 0).map { ($0 - longestEast * 3600)...($0 + longestWest * 3600) }
+        if let date = ServiceTime.date(text, utcOffset: offset) { return date...date }
+        return ServiceTime.date(text, utcOffset: 0).map { ($0 - longestEast * 3600)...($0 + longestWest * 3600) }
     }
 
     private static func info(
-        _ info: AnswerXML, _ offset: Int?, sent: ClosedRange<Date>, sender: String, corners left: inout Int
+        _ info: ResponseXML, _ offset: Int?, sent: ClosedRange<Date>, sender: String, corners left: inout Int
     ) -> AlertInfo? {
         if isGreen(info) { return nil }
         let times = ["onset", "effective", "expires"].map { info[$0]?.text ?? "" }
@@ -125,7 +125,7 @@ package enum CAPDocument {
         return result
     }
 
-    private static func severity(_ info: AnswerXML) -> SeverityEvidence {
+    private static func severity(_ info: ResponseXML) -> SeverityEvidence {
         SeverityEvidence(
             name: info["severity"]?.text, urgency: info["urgency"]?.text, certainty: info["certainty"]?.text,
             responses: info.all("responseType").map(\.text), awarenessLevels: parameters(info, "awareness_level"))
@@ -134,7 +134,7 @@ package enum CAPDocument {
     /// The maximum number of codes and areas of an `info` element that are used to find the kind of its hazard.
     private static let mostEvidence = 500
 
-    private static func evidence(_ info: AnswerXML, sender: String) -> HazardEvidence {
+    private static func evidence(_ info: ResponseXML, sender: String) -> HazardEvidence {
         let areas = info.all("area")
         let zones = areas.flatMap { $0.all("geocode") }.filter { $0["valueName"]?.text == "UGC" }.compactMap { $0["value"]?.text }
         func text(_ name: String) -> String { (info[name]?.text ?? "").singleLine(limit: AlertTexts.longestHeadline) }
@@ -152,24 +152,24 @@ package enum CAPDocument {
     }
 
     /// `true` for MeteoAlarm's level 1, "1; green; Minor": no warning is in force.
-    private static func isGreen(_ info: AnswerXML) -> Bool {
+    private static func isGreen(_ info: ResponseXML) -> Bool {
         parameters(info, "awareness_level").contains { $0.prefix { $0 != ";" }.trimmingCharacters(in: .whitespaces) == "1" }
     }
 
-    private static func parameters(_ info: AnswerXML, _ name: String) -> [String] {
+    private static func parameters(_ info: ResponseXML, _ name: String) -> [String] {
         info.all("parameter").filter { $0["valueName"]?.text == name }.compactMap { $0["value"]?.text }
     }
 
     /// - Parameter left: the number of corners that may be read. If the area has more corners, the value is negative after the
     ///   call.
-    private static func areas(_ info: AnswerXML, corners left: inout Int) -> [AlertArea] {
+    private static func areas(_ info: ResponseXML, corners left: inout Int) -> [AlertArea] {
         var areas: [AlertArea] = []
         for element in info.all("area") { areas.append(area(element, corners: &left)) }
         return areas
     }
 
     /// Reads an area of a document or of a feed's entry.
-    static func area(_ area: AnswerXML, corners left: inout Int) -> AlertArea {
+    static func area(_ area: ResponseXML, corners left: inout Int) -> AlertArea {
         var (polygons, circles): ([[Coordinates]], [AlertArea.Circle]) = ([], [])
         var (isUnreadable, isWithoutArea) = (false, false)
         for polygon in area.all("polygon") where left >= 0 && !polygon.text.isEmpty {
@@ -194,7 +194,7 @@ package enum CAPDocument {
     }
 
     /// Returns the codes of an area, without duplicates, of the types that the region table has. A value may list several codes.
-    private static func codes(_ area: AnswerXML) -> [RegionCode] {
+    private static func codes(_ area: ResponseXML) -> [RegionCode] {
         var found: Set<RegionCode> = []
         return area.all("geocode").flatMap { geocode -> [RegionCode] in
             let values = (geocode["value"]?.text ?? "").split { $0.isWhitespace || $0 == "," || $0 == ";" }

@@ -48,7 +48,7 @@ extension CAPDocument {
 
     private static func isUsable(_ reference: Reference) -> Bool { !reference.identifier.isEmpty }
 
-    private static func isTime(_ word: Substring) -> Bool { AnswerTime.date(String(word), utcOffset: 0) != nil }
+    private static func isTime(_ word: Substring) -> Bool { ServiceTime.date(String(word), utcOffset: 0) != nil }
 
     /// Reads references that do not begin with the sender of the document. A time ends a reference.
     private static func loose(_ text: Substring, _ own: String) -> [Reference] {

@@ -45,7 +45,7 @@ package struct MeteoAlarmFeed: Sendable, Equatable {
         var isVague = false
 
         /// Adds the area of an entry.
-        mutating func add(_ entry: AnswerXML, corners: inout Int) {
+        mutating func add(_ entry: ResponseXML, corners: inout Int) {
             let area = CAPDocument.area(entry, corners: &corners)
             if entry["geocode"] == nil, !area.isDrawn || area.hasUnreadableShape { isVague = true }
             if area.isDrawn || entry["geocode"] != nil, !areas.contains(area) { areas.append(area) }
@@ -137,16 +137,16 @@ package struct MeteoAlarmFeed: Sendable, Equatable {
 
     /// Returns `false` for tests and exercises, and for level 1. MeteoAlarm writes the titles, for example "Green Wind Warning issued for
     /// …".
-    private static func isWarning(_ entry: AnswerXML) -> Bool {
+    private static func isWarning(_ entry: ResponseXML) -> Bool {
         let title = entry["title"]?.text.lowercased() ?? ""
         return entry["status"]?.text.lowercased() ?? "actual" == "actual" && !title.hasPrefix("green ")
     }
 
     /// Parses a time. A time without an offset counts as UTC, because the times only order documents.
-    private static func date(_ text: String) -> Date? { AnswerTime.date(text, utcOffset: 0) ?? AlertFeed.date(text) }
+    private static func date(_ text: String) -> Date? { ServiceTime.date(text, utcOffset: 0) ?? AlertFeed.date(text) }
 
     /// Returns the address of an entry's document. `nil` if the address is neither on MeteoAlarm's host nor on its replacement.
-    private static func address(_ entry: AnswerXML, _ baseURL: String?) -> String? {
+    private static func address(_ entry: ResponseXML, _ baseURL: String?) -> String? {
         guard let base = try? ServiceAddress(origin, replacement: baseURL).url(""),
             let link = AlertFeed.link(entry).flatMap({ AlertFeed.resolved($0, base + "/") }),
             let parts = URLComponents(string: link), let host = parts.host?.lowercased()

@@ -27,12 +27,12 @@ package struct BrightSky: WeatherService {
 
     package func read(
         _ data: Data, status: Int, to request: WeatherRequest, now: Date
-    ) throws(WeatherError) -> WeatherAnswer {
-        let answer = try ServiceAnswer.jsonOfAPlace(data, status: status)
+    ) throws(WeatherError) -> WeatherResponse {
+        let answer = try ServiceResponse.jsonOfAPlace(data, status: status)
         var hours: [Date: ForecastHour] = [:]
         var values = StormValues()
         for row in answer["weather"]?.elements ?? [] {
-            guard let start = AnswerTime.date(row["timestamp"]), hours[start] == nil else { continue }
+            guard let start = ServiceTime.date(row["timestamp"]), hours[start] == nil else { continue }
             hours[start] = Self.hour(row, start, &values)
         }
         guard !hours.isEmpty else { throw .noData }

@@ -24,13 +24,13 @@ package struct MetNorway: WeatherService {
 
     package func read(
         _ data: Data, status: Int, to request: WeatherRequest, now: Date
-    ) throws(WeatherError) -> WeatherAnswer {
-        let properties = try ServiceAnswer.json(data, status: status)["properties"]
+    ) throws(WeatherError) -> WeatherResponse {
+        let properties = try ServiceResponse.json(data, status: status)["properties"]
         let units = properties?["meta"]?["units"]
         var hours: [Date: ForecastHour] = [:]
         var values = StormValues()
         for step in properties?["timeseries"]?.elements ?? [] {
-            guard let start = AnswerTime.date(step["time"]), hours[start] == nil else { continue }
+            guard let start = ServiceTime.date(step["time"]), hours[start] == nil else { continue }
             // After the hourly part, each entry gives values for the next six hours, which are used for each of these hours.
             let span = step["data"]?["next_1_hours"] == nil ? 6 : 1
             for index in 0..<span {
@@ -42,7 +42,7 @@ package struct MetNorway: WeatherService {
         return .forecast(
             Forecast(
                 hours: hours.values.sorted { $0.start < $1.start }, source: source,
-                issuedAt: AnswerTime.date(properties?["meta"]?["updated_at"]), unreadable: values.unreadable))
+                issuedAt: ServiceTime.date(properties?["meta"]?["updated_at"]), unreadable: values.unreadable))
     }
 
     private static func hour(

@@ -33,15 +33,15 @@ package struct NationalWeatherService: WeatherService {
 
     package func read(
         _ data: Data, status: Int, to request: WeatherRequest, now: Date
-    ) throws(WeatherError) -> WeatherAnswer {
-        let answer = try ServiceAnswer.jsonOfAPlace(data, status: status)
+    ) throws(WeatherError) -> WeatherResponse {
+        let answer = try ServiceResponse.jsonOfAPlace(data, status: status)
         // In linked data (JSON-LD), the members are at the top level.
         let properties = answer["properties"] ?? answer
         if let place = properties["forecastHourly"]?.text { return .more(try hourly(place)) }
         var values = StormValues()
         let hours = (properties["periods"]?.elements ?? []).compactMap { Self.hour($0, &values) }
         guard !hours.isEmpty else { throw .noData }
-        let issued = AnswerTime.date(properties["updateTime"]) ?? AnswerTime.date(properties["generatedAt"])
+        let issued = ServiceTime.date(properties["updateTime"]) ?? ServiceTime.date(properties["generatedAt"])
         let forecast = Forecast(
             utcOffsetSeconds: 0,
             hours: Dictionary(hours.map { ($0.start, $0) }) { first, _ in first }.values
@@ -63,7 +63,7 @@ package struct NationalWeatherService: WeatherService {
     }
 
     private static func hour(_ period: JSONValue, _ values: inout StormValues) -> ForecastHour? {
-        guard let start = AnswerTime.date(period["startTime"]) else { return nil }
+        guard let start = ServiceTime.date(period["startTime"]) else { return nil }
         let words = period["shortForecast"]?.text?.lowercased()
         let unit = period["temperatureUnit"]?.text
         return ForecastHour(

@@ -32,7 +32,7 @@ package struct OpenMeteo: WeatherService {
 
     package func read(
         _ data: Data, status: Int, to request: WeatherRequest, now: Date
-    ) throws(WeatherError) -> WeatherAnswer {
+    ) throws(WeatherError) -> WeatherResponse {
         .forecast(try Self.parseForecast(data, status: status, around: now))
     }
 

@@ -7,13 +7,13 @@ extension OpenMeteo {
     /// `weathercode` for `weather_code`, other units (converted), a list with one place, missing gusts. Impossible values are
     /// treated as null. A response that is not complete JSON is an error, and never a calm forecast.
     /// - Parameters:
-    ///   - data: the body, decompressed, at most ``ServiceAnswer/maximumBytes``.
+    ///   - data: the body, decompressed, at most ``ServiceResponse/maximumBytes``.
     ///   - status: the HTTP status.
     ///   - now: the time around which hours are kept, if the response has years of hours. `nil` to keep all hours.
     package static func parseForecast(
         _ data: Data, status: Int = 200, around now: Date? = nil
     ) throws(WeatherError) -> Forecast {
-        var answer = try ServiceAnswer.json(data, status: status)
+        var answer = try ServiceResponse.json(data, status: status)
         if let places = answer.elements {
             // A request for several places would return a list. Stormy requests one place.
             guard let only = places.first, places.count == 1 else { throw .noData }
@@ -25,7 +25,7 @@ extension OpenMeteo {
         // Local times without an offset cannot be converted. A guess could move a storm by half a day.
         let localOffset = offset ?? (zone == "GMT" || zone == "UTC" ? 0 : nil)
         let columns = Columns(hourly: hourly, units: answer["hourly_units"])
-        let starts = times.indices.map { AnswerTime.date(times[$0], utcOffset: localOffset) }
+        let starts = times.indices.map { ServiceTime.date(times[$0], utcOffset: localOffset) }
         let window = now.map { Forecast.keptSpan(around: $0) }
         // If no hour is near the present time, all hours are kept, because the error message contains their time.
         let isOfThisTime = window.map { window in starts.contains { $0.map(window.contains) ?? false } } ?? false

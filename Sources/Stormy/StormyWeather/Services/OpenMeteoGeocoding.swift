@@ -31,7 +31,7 @@ extension OpenMeteo {
     /// `results`, the list is empty, because no place was found. A match without usable coordinates is not included.
     /// - Throws: ``WeatherError``
     package static func parseGeocoding(_ data: Data, status: Int = 200) throws(WeatherError) -> [GeocodingMatch] {
-        let answer = try ServiceAnswer.json(data, status: status)
+        let answer = try ServiceResponse.json(data, status: status)
         guard answer.isObject else { throw .noData }
         return (answer["results"]?.elements ?? []).compactMap { match in
             guard let name = match["name"]?.text,

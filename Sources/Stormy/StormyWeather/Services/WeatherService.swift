@@ -10,7 +10,7 @@ package struct WeatherRequest: Sendable, Equatable {
 }
 
 /// The result of reading a response.
-package enum WeatherAnswer: Sendable, Equatable {
+package enum WeatherResponse: Sendable, Equatable {
     case forecast(Forecast)
     /// Another request is necessary: the response contains the address of the forecast, or is too old and is requested again in
     /// another way.
@@ -40,7 +40,7 @@ package protocol WeatherService: Sendable {
     ///   - data: the body, decompressed.
     ///   - status: the HTTP status.
     ///   - request: the request of the response.
-    func read(_ data: Data, status: Int, to request: WeatherRequest, now: Date) throws(WeatherError) -> WeatherAnswer
+    func read(_ data: Data, status: Int, to request: WeatherRequest, now: Date) throws(WeatherError) -> WeatherResponse
 }
 
 /// The address of a service.

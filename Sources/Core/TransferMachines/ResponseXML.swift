@@ -2,9 +2,9 @@ import CLibexpat
 import Foundation
 
 /// The XML of a server's response, as a tree of local names. The size, the depth and the number of elements have limits.
-package final class AnswerXML {
+package final class ResponseXML {
     package let name: String
-    package fileprivate(set) var children: [AnswerXML] = []
+    package fileprivate(set) var children: [ResponseXML] = []
     /// The text of this element, without the text of its child elements and without surrounding blanks.
     package fileprivate(set) var text = ""
 
@@ -26,7 +26,7 @@ package final class AnswerXML {
     ///
     /// - Returns: `nil` if the document is not well-formed, is beyond a limit, or declares entities or attributes. Such
     ///   declarations are not accepted, because one line can expand to gigabytes.
-    package static func read(_ data: Data) -> AnswerXML? { try? parse(data) }
+    package static func read(_ data: Data) -> ResponseXML? { try? parse(data) }
 
     /// The reason why a document is not read.
     package enum Refusal: Error {
@@ -36,7 +36,7 @@ package final class AnswerXML {
     }
 
     /// Reads a document like ``read(_:)``.
-    package static func parse(_ data: Data) throws(Refusal) -> AnswerXML {
+    package static func parse(_ data: Data) throws(Refusal) -> ResponseXML {
         guard !data.isEmpty, data.count <= maximumBytes else { throw .notReadable }
         let encoding = DeclaredEncoding(of: data)
         // The encoding of the parser has priority over the declaration.
@@ -44,15 +44,15 @@ package final class AnswerXML {
             let parser = encoding == nil ? XML_ParserCreate(nil) : XML_ParserCreate("UTF-8")
         else { throw .notReadable }
         defer { XML_ParserFree(parser) }
-        return try AnswerReader(parser).read(document)
+        return try ResponseReader(parser).read(document)
     }
 
-    package subscript(name: String) -> AnswerXML? { children.first { $0.name == name } }
+    package subscript(name: String) -> ResponseXML? { children.first { $0.name == name } }
 
-    package func all(_ name: String) -> [AnswerXML] { children.filter { $0.name == name } }
+    package func all(_ name: String) -> [ResponseXML] { children.filter { $0.name == name } }
 
     /// Returns the first element with this name in document order: this element, or an element below it.
-    package func first(_ name: String) -> AnswerXML? {
+    package func first(_ name: String) -> ResponseXML? {
         if self.name == name { return self }
         for child in children { if let found = child.first(name) { return found } }
         return nil
@@ -60,10 +60,10 @@ package final class AnswerXML {
 }
 
 /// Builds the tree from the events of the parser expat.
-private final class AnswerReader {
+private final class ResponseReader {
     private let parser: XML_Parser
-    private var root: AnswerXML?
-    private var open: [(element: AnswerXML, text: [UInt8])] = []
+    private var root: ResponseXML?
+    private var open: [(element: ResponseXML, text: [UInt8])] = []
     private var nodeCount = 0
     /// `true` after the document was refused. expat may call a handler once more after expat was stopped.
     private var isRefused = false
@@ -71,16 +71,16 @@ private final class AnswerReader {
 
     init(_ parser: XML_Parser) { self.parser = parser }
 
-    func read(_ data: Data) throws(AnswerXML.Refusal) -> AnswerXML {
+    func read(_ data: Data) throws(ResponseXML.Refusal) -> ResponseXML {
         XML_SetUserData(parser, Unmanaged.passUnretained(self).toOpaque())
         XML_SetElementHandler(
-            parser, { reader, name, attributes in AnswerReader.of(reader)?.begin(name, attributes) },
-            { reader, _ in AnswerReader.of(reader)?.end() })
-        XML_SetCharacterDataHandler(parser) { reader, bytes, count in AnswerReader.of(reader)?.append(bytes, Int(count)) }
-        XML_SetEntityDeclHandler(parser) { reader, _, _, _, _, _, _, _, _ in AnswerReader.of(reader)?.refuse() }
-        XML_SetAttlistDeclHandler(parser) { reader, _, _, _, _, _ in AnswerReader.of(reader)?.refuse() }
+            parser, { reader, name, attributes in ResponseReader.of(reader)?.begin(name, attributes) },
+            { reader, _ in ResponseReader.of(reader)?.end() })
+        XML_SetCharacterDataHandler(parser) { reader, bytes, count in ResponseReader.of(reader)?.append(bytes, Int(count)) }
+        XML_SetEntityDeclHandler(parser) { reader, _, _, _, _, _, _, _, _ in ResponseReader.of(reader)?.refuse() }
+        XML_SetAttlistDeclHandler(parser) { reader, _, _, _, _, _ in ResponseReader.of(reader)?.refuse() }
         // An entity that is declared in another file is refused, because the text would have a gap.
-        XML_SetSkippedEntityHandler(parser) { reader, _, _ in AnswerReader.of(reader)?.refuse() }
+        XML_SetSkippedEntityHandler(parser) { reader, _, _ in ResponseReader.of(reader)?.refuse() }
         let status = withExtendedLifetime(self) {
             data.withUnsafeBytes { bytes in
                 // Feeds can begin with an empty line, after which a declaration is not well-formed.
@@ -93,8 +93,8 @@ private final class AnswerReader {
         return root
     }
 
-    private static func of(_ pointer: UnsafeMutableRawPointer?) -> AnswerReader? {
-        pointer.map { Unmanaged<AnswerReader>.fromOpaque($0).takeUnretainedValue() }
+    private static func of(_ pointer: UnsafeMutableRawPointer?) -> ResponseReader? {
+        pointer.map { Unmanaged<ResponseReader>.fromOpaque($0).takeUnretainedValue() }
     }
 
     private func refuse() {
@@ -105,8 +105,8 @@ private final class AnswerReader {
     private func begin(_ name: UnsafePointer<CChar>?, _ list: UnsafeMutablePointer<UnsafePointer<CChar>?>?) {
         let attributeCount = Int(XML_GetSpecifiedAttributeCount(parser)) / 2
         nodeCount += 1 + attributeCount
-        hasTooManyElements = nodeCount > AnswerXML.maximumNodes
-        guard !isRefused, let name, let list, open.count < AnswerXML.maximumDepth, !hasTooManyElements else {
+        hasTooManyElements = nodeCount > ResponseXML.maximumNodes
+        guard !isRefused, let name, let list, open.count < ResponseXML.maximumDepth, !hasTooManyElements else {
             return refuse()
         }
         var attributes: [String: String] = [:]
@@ -116,7 +116,7 @@ private final class AnswerReader {
         }
         let qualified = String(cString: name)
         let local = qualified.split(separator: ":").last.map(String.init) ?? qualified
-        let element = AnswerXML(local, attributes)
+        let element = ResponseXML(local, attributes)
         if let parent = open.last { parent.element.children.append(element) } else { root = element }
         open.append((element, []))
     }

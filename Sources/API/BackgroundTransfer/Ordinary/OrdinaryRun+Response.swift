@@ -66,7 +66,7 @@ extension OrdinaryRun: BodySink {
             for: request, headers: order.headers, now: state.withLock { $0.storesRuntime.now })
     }
 
-    func answerFromCache(_ attempt: AttemptID, _ answer: CachedAnswer) {
+    func answerFromCache(_ attempt: AttemptID, _ answer: CachedResponse) {
         guard isCurrent(attempt) else { return }
         recordTransaction(nil, response: answer.response, from: .localCache)
         answerWith(answer.response, answer.data)
@@ -262,13 +262,13 @@ extension OrdinaryRun: BodySink {
         }
     }
 
-    private func renew(_ held: CachedAnswer) {
+    private func renew(_ held: CachedResponse) {
         let known = state.withLock { state in state.head.flatMap { head in state.request.map { (head, $0, state.runtime.now) } } }
         guard let (head, request, now) = known,
             let response = CacheRule.renewed(held.head, by: head, received: now).response(asked: held.head.url)
         else { return finish(URLError(.badServerResponse)) }
         let cache = SessionCache(configuration, request)
-        if let renewed = CachedAnswer.kept(response, held.data, received: now) { cache.store(renewed, for: request) }
+        if let renewed = CachedResponse.kept(response, held.data, received: now) { cache.store(renewed, for: request) }
         answerWith(response, held.data)
         finish(nil)
     }

@@ -81,7 +81,7 @@ extension S3Upload {
     }
 
     private func other(_ head: ResponseHead, _ end: WireEnd, _ pauses: Pauses) -> UploadOutcome {
-        if let common = CommonAnswer(head, pauses)?.outcome { return common }
+        if let common = CommonResponse(head, pauses)?.outcome { return common }
         let words = S3Error(end.body).map { ": \($0.code)\($0.message.isEmpty ? "" : " (\($0.message))")" } ?? "."
         return .fail(head, -1011, "The server responded with status \(head.status)\(words)")
     }
@@ -254,7 +254,7 @@ extension S3Upload {
         _ head: ResponseHead, _ end: WireEnd, _ index: Int, _ pauses: Pauses
     ) -> UploadOutcome {
         guard (200..<300).contains(head.status) else { return other(head, end, pauses) }
-        guard let made = AnswerXML.read(end.body)?["UploadId"]?.text, !made.isEmpty else {
+        guard let made = ResponseXML.read(end.body)?["UploadId"]?.text, !made.isEmpty else {
             if end.failure != nil { return pauses.retry(head, "The server's response was cut off.") }
             return .fail(head, -1011, "The server started an upload in parts without an UploadId.")
         }
@@ -273,7 +273,7 @@ extension S3Upload {
         if [403, 404, 405, 501].contains(head.status) { return startOver(index) }
         guard (200..<300).contains(head.status) else { return other(head, end, pauses) }
         // Both names are accepted, because the test server moto uses the second name.
-        guard let answer = AnswerXML.read(end.body), ["ListPartsResult", "ListPartsResponse"].contains(answer.name) else {
+        guard let answer = ResponseXML.read(end.body), ["ListPartsResult", "ListPartsResponse"].contains(answer.name) else {
             return pauses.retry(head, "The server does not report which parts of the file it has.")
         }
         for part in answer.all("Part") {

@@ -1,7 +1,7 @@
 import Synchronization
 
 /// A result that one Swift task awaits. Later results are ignored.
-final class AwaitedAnswer: Sendable {
+final class AwaitedResponse: Sendable {
     private enum State {
         case open
         case awaited(CheckedContinuation<Void, any Error>)

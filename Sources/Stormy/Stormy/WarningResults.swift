@@ -3,7 +3,7 @@ import GRDB
 import StormyWeather
 
 /// The last response of one source of official warnings for one place.
-package struct WarningAnswer: Sendable {
+package struct WarningResult: Sendable {
     package enum Outcome: Sendable, Equatable {
         /// The source cannot be requested.
         case refused(WarningCoverage.Refusal)
@@ -42,7 +42,7 @@ extension StormySettings {
 
 extension StormyStore {
     /// Returns the last response of each source in `coverage`, in the same order.
-    package func warningAnswers(_ coverage: WarningCoverage, at place: Place, now: Date) throws -> [WarningAnswer] {
+    package func warningAnswers(_ coverage: WarningCoverage, at place: Place, now: Date) throws -> [WarningResult] {
         let records = try queue.read { try WarningRecord.filter(Column("place") == place.id).fetchReadable($0) }
         return coverage.sources.map { source in
             let record = records.first { $0.service == source.key }
@@ -50,14 +50,14 @@ extension StormyStore {
                 event.state == .standing && event.infos.contains { $0.until > now && $0.noDanger == nil }
             }
             let answeredAt = record.flatMap { $0.askedAt > .distantPast ? $0.askedAt : nil }
-            return WarningAnswer(
+            return WarningResult(
                 source: source, outcome: Self.outcome(of: source, record),
                 remark: record.flatMap { $0.isPartial ? $0.trouble : nil }, activeCount: standing.count,
                 answeredAt: answeredAt, dataTime: record?.dataTime)
         }
     }
 
-    private static func outcome(of source: WarningCoverage.Source, _ record: WarningRecord?) -> WarningAnswer.Outcome {
+    private static func outcome(of source: WarningCoverage.Source, _ record: WarningRecord?) -> WarningResult.Outcome {
         if let refusal = source.refusal { return .refused(refusal) }
         guard let record else { return .notRequested }
         if let trouble = record.trouble, !record.isPartial { return .failed(trouble) }

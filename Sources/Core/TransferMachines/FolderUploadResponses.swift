@@ -45,7 +45,7 @@ extension FolderUpload {
     /// Handles responses that have the same meaning for every request.
     mutating func commonStatus(_ head: ResponseHead, _ pauses: Pauses) -> UploadOutcome? {
         if isWriteOnly(head) { return nil }
-        guard let common = CommonAnswer(head, pauses) else { return nil }
+        guard let common = CommonResponse(head, pauses) else { return nil }
         if case .sendingBody(let index, _) = state, !common.mayHaveActed || Self.refusals.contains(head.status) {
             if plan.order.method == .put { state = .choosingName(index, isStored: false) }
         } else if common.mayHaveActed {

@@ -2,7 +2,7 @@ import Foundation
 import TransferMachines
 
 /// Parses times in the forms that services send.
-enum AnswerTime {
+enum ServiceTime {
     /// The years 1970...2200. Other times are errors.
     private static let range = 0.0...7_258_118_400.0
 

@@ -54,17 +54,17 @@ struct Pauses {
     /// Returns the outcome of a page in response to a request about a file.
     func page(_ head: ResponseHead) -> UploadOutcome {
         let mayBeOfAPortal = head.mayBeOfAPortal && policy.suspicionDelay != nil
-        return mayBeOfAPortal ? suspicion(head, CommonAnswer.page) : retry(head, CommonAnswer.page)
+        return mayBeOfAPortal ? suspicion(head, CommonResponse.page) : retry(head, CommonResponse.page)
     }
 
     /// Returns the outcome of a response that has no special meaning for its request.
     func afterOther(_ head: ResponseHead) -> UploadOutcome {
-        CommonAnswer(head, self)?.outcome ?? .fail(head, -1011, "The server responded with status \(head.status).")
+        CommonResponse(head, self)?.outcome ?? .fail(head, -1011, "The server responded with status \(head.status).")
     }
 }
 
 /// The meaning of responses that is the same for every request of every upload protocol.
-struct CommonAnswer {
+struct CommonResponse {
     let outcome: UploadOutcome
     /// `true` if the server may have carried out the request. The server's state is then checked before the request is sent again.
     let mayHaveActed: Bool
@@ -112,7 +112,7 @@ struct CommonAnswer {
             }
             outcome = .fail(head, -1010, [301, 308].contains(head.status) ? Self.moved(to: place) : Self.detour(to: place))
         case 511:
-            outcome = pauses.suspicion(head, CommonAnswer.logIn)
+            outcome = pauses.suspicion(head, CommonResponse.logIn)
             mayHaveActed = false
         case 401:
             outcome = .fail(head, -1013, pauses.opener.refusal)

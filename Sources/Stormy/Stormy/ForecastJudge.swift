@@ -3,7 +3,7 @@ import Foundation
 import StormyWeather
 
 /// Decides whether responses of weather services contain a storm, and stores the responses.
-struct AnswerTaking {
+struct ForecastJudge {
     /// An error of a response that has no usable hours, for example a forecast of another day. Such a response never counts as calm, and
     /// does not replace the stored forecast.
     struct Unusable: Error {

@@ -3,11 +3,11 @@ import TransferMachines
 import Testing
 
 /// Documents of servers and weather services.
-@Suite struct AnswerXMLTests {
+@Suite struct ResponseXMLTests {
     private let stylesheet = "<?xml-stylesheet type=\"text/xsl\" href=\"/style.xsl\"?>"
 
-    private func read(_ text: String, _ encoding: String.Encoding = .utf8) -> AnswerXML? {
-        text.data(using: encoding).flatMap(AnswerXML.read)
+    private func read(_ text: String, _ encoding: String.Encoding = .utf8) -> ResponseXML? {
+        text.data(using: encoding).flatMap(ResponseXML.read)
     }
 
     @Test(arguments: [
@@ -24,7 +24,7 @@ import Testing
     @Test func `every encoding that a parser must know is read, with and without a byte order mark`() throws {
         let text = "<a b=\"Zürich\">Gewitter über Köln</a>"
         func isRead(_ data: Data?) -> Bool {
-            let root = data.flatMap(AnswerXML.read)
+            let root = data.flatMap(ResponseXML.read)
             return root?.text == "Gewitter über Köln" && root?.attributes["b"] == "Zürich"
         }
         let byteOrderMark = "\u{FEFF}"
@@ -59,14 +59,14 @@ import Testing
         )
     {
         let start = Data("\n<?xml version='1.0' encoding = \"\(name)\" ?><a b=\"x\">y".utf8)
-        #expect(AnswerXML.read(start + bytes + Data("</a>".utf8))?.text == "y\(text)")
-        #expect(AnswerXML.read(start + Data("</a>".utf8))?.attributes == ["b": "x"])
+        #expect(ResponseXML.read(start + bytes + Data("</a>".utf8))?.text == "y\(text)")
+        #expect(ResponseXML.read(start + Data("</a>".utf8))?.attributes == ["b": "x"])
     }
 
     @Test func `bytes that are not of the declared encoding are refused`() {
         for (name, bytes) in [("GB2312", [0xFF, 0xFF]), ("Shift_JIS", [0x81]), ("windows-1252", [0x81])] as [(String, [UInt8])] {
             let start = Data("<?xml version=\"1.0\" encoding=\"\(name)\"?><a>".utf8)
-            #expect(AnswerXML.read(start + bytes + Data("</a>".utf8)) == nil, "\(name)")
+            #expect(ResponseXML.read(start + bytes + Data("</a>".utf8)) == nil, "\(name)")
         }
     }
 
@@ -81,7 +81,7 @@ import Testing
         let overlong: [UInt8] = [0x3C, 0x61, 0x3E, 0xC0, 0xBC, 0x3C, 0x2F, 0x61, 0x3E]
         let latin: [UInt8] = [0x3C, 0x61, 0x3E, 0xFC, 0x3C, 0x2F, 0x61, 0x3E]
         for bytes in [name, overlong, latin, [0x3C, 0x61, 0x3E, 0x00, 0x3C, 0x2F, 0x61, 0x3E]] {
-            #expect(AnswerXML.read(Data(bytes)) == nil, "\(bytes)")
+            #expect(ResponseXML.read(Data(bytes)) == nil, "\(bytes)")
         }
     }
 
@@ -112,7 +112,7 @@ import Testing
 
     @Test func `a document that is cut off is refused`() {
         let whole = "<?xml version=\"1.0\"?><a><b>c</b><d e=\"f\"/></a>"
-        for length in 0..<whole.utf8.count { #expect(AnswerXML.read(Data(whole.utf8.prefix(length))) == nil, "\(length)") }
+        for length in 0..<whole.utf8.count { #expect(ResponseXML.read(Data(whole.utf8.prefix(length))) == nil, "\(length)") }
         #expect(read(whole) != nil)
     }
 
@@ -122,16 +122,16 @@ import Testing
         }
         #expect(read(nested(32)) != nil && read(nested(33)) == nil && read(nested(100_000)) == nil)
         func wide(_ count: Int) -> String { "<a>\(String(repeating: "<b/>", count: count))</a>" }
-        #expect(read(wide(AnswerXML.maximumNodes - 1))?.children.count == AnswerXML.maximumNodes - 1)
-        #expect(read(wide(AnswerXML.maximumNodes)) == nil)
-        let beyond = Data(wide(AnswerXML.maximumNodes).utf8)
-        #expect(throws: AnswerXML.Refusal.tooManyElements) { try AnswerXML.parse(beyond) }
+        #expect(read(wide(ResponseXML.maximumNodes - 1))?.children.count == ResponseXML.maximumNodes - 1)
+        #expect(read(wide(ResponseXML.maximumNodes)) == nil)
+        let beyond = Data(wide(ResponseXML.maximumNodes).utf8)
+        #expect(throws: ResponseXML.Refusal.tooManyElements) { try ResponseXML.parse(beyond) }
         for text in ["<a>", nested(33)] {
-            #expect(throws: AnswerXML.Refusal.notReadable) { try AnswerXML.parse(Data(text.utf8)) }
+            #expect(throws: ResponseXML.Refusal.notReadable) { try ResponseXML.parse(Data(text.utf8)) }
         }
-        let attributes = (0..<AnswerXML.maximumNodes).map { "a\($0)=\"\"" }.joined(separator: " ")
+        let attributes = (0..<ResponseXML.maximumNodes).map { "a\($0)=\"\"" }.joined(separator: " ")
         #expect(read("<a \(attributes)/>") == nil)
-        #expect(read("<a>\(String(repeating: "b", count: AnswerXML.maximumBytes))</a>") == nil)
+        #expect(read("<a>\(String(repeating: "b", count: ResponseXML.maximumBytes))</a>") == nil)
     }
 
     @Test func `names are local, and an element has the text outside its children`() throws {

@@ -33,7 +33,7 @@ extension NextcloudUpload {
         }
         // Other chunks do not help if the name is refused.
         if case .moving = state, ForbiddenCharacters.isRefusal(head, end.body) { return pauses.afterOther(head) }
-        if let common = CommonAnswer(head, pauses) {
+        if let common = CommonResponse(head, pauses) {
             if common.mayHaveActed { handleUncertainty() }
             return common.outcome
         }
@@ -166,7 +166,7 @@ extension NextcloudUpload {
     ) -> UploadOutcome {
         if [404, 410].contains(head.status) { return startOver(head, index, pauses) }
         guard (200..<300).contains(head.status) else { return pauses.afterOther(head) }
-        guard let answer = AnswerXML.read(end.body), answer.name == "multistatus" else {
+        guard let answer = ResponseXML.read(end.body), answer.name == "multistatus" else {
             return pauses.retry(head, "The server does not report which parts of the file it has.")
         }
         var sizes: [Int: Int64] = [:]

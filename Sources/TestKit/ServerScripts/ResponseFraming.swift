@@ -1,5 +1,5 @@
 /// Tracks the length that a script announces for its response, to determine whether the connection can be reused.
-package struct AnswerFraming {
+package struct ResponseFraming {
     private enum Head { case none, open, ended }
 
     package init() {}

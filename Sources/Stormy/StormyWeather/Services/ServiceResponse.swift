@@ -1,7 +1,7 @@
 import Foundation
 
 /// The checks of every response before its weather is read.
-package enum ServiceAnswer {
+package enum ServiceResponse {
     /// The maximum size of a response in bytes. A usual response has about 10 KiB. A response of MET Norway has 100 KiB.
     package static let maximumBytes = 4 * 1024 * 1024
 
