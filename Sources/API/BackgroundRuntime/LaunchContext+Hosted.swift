@@ -21,6 +21,8 @@ extension LaunchContext {
                 await pause(0.0005)
                 // Work that was enqueued on the main actor earlier has run after this call, even if the main thread is slow.
                 await MainActor.run {}
+                // The same holds for work of tasks without an actor.
+                await Task.detached {}.value
             } else {
                 await Task.yield()
             }

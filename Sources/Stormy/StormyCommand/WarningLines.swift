@@ -69,8 +69,7 @@ struct WarningLines {
     private var gap: String {
         switch coverage?.gap {
         case .off: "off, because alert_severity is \"off\""
-        case .noService:
-            "no service that Stormy knows covers this place; if a weather service has a feed of warnings (CAP 1.2), add its address to cap_feeds under [alerts] in \(Self.configurationFile)"
+        case .noService: "no service that Stormy knows covers this place; cap_feeds in the configuration adds feeds of warnings"
         case nil: "the coordinates of this place cannot be read"
         }
     }
