@@ -29,8 +29,11 @@ extension BackgroundSession {
 
     func status(of task: URLSessionTask) -> TaskStatus {
         let facts = task.facts.withLock { $0 }
+        // Swift 6.3.1 with optimization fails for the same expression with `map` and `??`.
         let status =
-            facts.end ?? facts.row.map { self.status(row: $0, of: task, facts) } ?? TaskStatus(state: facts.stateBeforeRow)
+            if let end = facts.end { end } else if let row = facts.row { self.status(row: row, of: task, facts) } else {
+                TaskStatus(state: facts.stateBeforeRow)
+            }
         return facts.completing(status)
     }
 
