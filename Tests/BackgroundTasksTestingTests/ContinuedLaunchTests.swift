@@ -287,4 +287,32 @@ import UserNotifications
             #expect(delegate.calls.withLock { $0 } == (hasKeys ? 2 : 1))
         }
     }
+
+    private final class WaitingDelegate: NSObject, UNUserNotificationCenterDelegate, Sendable {
+        let wait: @Sendable () async throws -> Void
+        let wasCancelled = Mutex(false)
+
+        init(wait: @escaping @Sendable () async throws -> Void) { self.wait = wait }
+
+        func userNotificationCenter(_ center: UNUserNotificationCenter, didReceive response: UNNotificationResponse) async {
+            try? await wait()
+            if Task.isCancelled { wasCancelled.withLock { $0 = true } }
+        }
+    }
+
+    @Test func `the async method of a response is cancelled when the time of the launch ends`() async throws {
+        try await TestDriver.run(permitting: []) { driver in
+            let delegate = WaitingDelegate { try await driver.clock.sleep(for: .seconds(3_600)) }
+            let center = UNUserNotificationCenter.current()
+            center.delegate = delegate
+            let content = UNMutableNotificationContent()
+            content.title = "Storm"
+            try await center.add(UNNotificationRequest(identifier: "n", content: content, trigger: nil))
+            try await driver.advance(by: .seconds(1))
+            #expect(driver.notifications.press(on: "n"))
+            try await driver.advanceToNextLaunch()
+            #expect(try await driver.simulateExpiration().outcome == .expired)
+            #expect(delegate.wasCancelled.withLock { $0 })
+        }
+    }
 }

@@ -397,6 +397,27 @@ extension EndToEnd {
             #expect(try Self.digests(in: nginx.photos) == wanted)
         }
 
+        /// The path leads around in a circle for a moment.
+        @Test func `a chosen photo that cannot be read yet is uploaded later, and the user is notified`() async throws {
+            let desktop = try Desktop()
+            let nginx = try Nginx()
+            let server = try await FaultyServer.start()
+            Weather.serve(.json(Weather.forecast()), on: server)
+            let home = try Home(server: server, desktop: desktop, budget: 2, extra: Self.destination(nginx.url + "photos/"))
+            let source = home.folder.appendingPathComponent("camera")
+            let wanted = try Self.makePhotos(1, in: source)
+            let link = home.folder.appendingPathComponent("link")
+            try FileManager.default.createSymbolicLink(atPath: link.path, withDestinationPath: link.path)
+            try home.installChooser("echo '\(link.path)/\(wanted.keys.first!)'")
+            try home.pressAddPhoto(on: desktop)
+            #expect(desktop.listen(for: 2) == ["Storm expected in Here", "Photo waits"])
+            try FileManager.default.removeItem(at: link)
+            try FileManager.default.createSymbolicLink(atPath: link.path, withDestinationPath: source.path)
+            #expect(desktop.listen(for: 3).last == "Photo uploaded")
+            #expect(try Self.digests(in: nginx.photos) == wanted)
+            #expect(try !home.history().contains("notificationResponse killed"))
+        }
+
         /// Photos of a card that the user removed while the launch copied them.
         @Test func `chosen photos that are missing are named in one notification`() async throws {
             let desktop = try Desktop()

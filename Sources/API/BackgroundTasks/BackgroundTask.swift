@@ -20,7 +20,7 @@ public struct BackgroundTask<Request: Sendable, Response: Sendable>: Sendable {
     func run(_ payload: TaskHandlers.Payload, _ action: @Sendable (Request) async -> Response) async {
         for request in requests(payload) {
             let acknowledge = acknowledgement(request)
-            _ = await HandledDelivery.$current.withValue(acknowledge) { await action(request) }
+            _ = await HandledDelivery.$current.withValue(acknowledge.map(HandledDelivery.init)) { await action(request) }
             if let acknowledge { LaunchContext.current?.acknowledgeAtEnd(acknowledge) }
         }
     }

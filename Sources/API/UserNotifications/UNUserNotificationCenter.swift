@@ -361,7 +361,7 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
                 let once = Once { continuation.resume() }
                 // Called on the main thread, as on iOS, because the delegates of apps are isolated to the main thread.
                 let block = WorkContext().block {
-                    HandledDelivery.$current.withValue(acknowledge) {
+                    HandledDelivery.$current.withValue(HandledDelivery(acknowledge)) {
                         receiver.userNotificationCenter(self, didReceive: response) { once.run() }
                     }
                     hasReturned.finish()

@@ -1,3 +1,4 @@
+import BackgroundRuntime
 import Foundation
 import Synchronization
 
@@ -34,7 +35,8 @@ public protocol UNUserNotificationCenterDelegate: AnyObject {
         _ center: UNUserNotificationCenter, didReceive response: UNNotificationResponse,
         withCompletionHandler completionHandler: @escaping @Sendable () -> Void)
 
-    /// Handles a response (`async` form). The launch ends when this method returns.
+    /// Handles a response (`async` form). The launch ends when this method returns. If the time of the launch ends, the task of this
+    /// method is cancelled.
     func userNotificationCenter(_ center: UNUserNotificationCenter, didReceive response: UNNotificationResponse) async
 
     /// Opens the app's settings. Differs from Apple: never called, because desktops do not offer a link to an app's settings.
@@ -59,10 +61,11 @@ extension UNUserNotificationCenterDelegate {
         withCompletionHandler completionHandler: @escaping @Sendable () -> Void
     ) {
         nonisolated(unsafe) let receiver: any UNUserNotificationCenterDelegate = self
-        Task {
+        let work = Task {
             await receiver.userNotificationCenter(center, didReceive: response)
             completionHandler()
         }
+        LaunchContext.current?.onWarning { _ in work.cancel() }
     }
 
     public func userNotificationCenter(

@@ -18,71 +18,86 @@ final class NotificationResponder: UNUserNotificationCenterDelegate, Sendable {
     }
 
     private func addPhoto(storm: Int64?, from notification: String) async {
-        let settings = StormySettings.current
-        let earlier = (try? StormyStore.open().rememberedChoice(for: notification)) ?? nil
-        let chosen = earlier?.destination.map { settings.destination(for: $0) }
-        guard let destination = chosen ?? settings.destination else {
-            let text =
-                settings.destinationTrouble
-                ?? (chosen != nil
-                    ? "The destination of the chosen photos is not in the configuration any more."
-                    : settings.destinations.isEmpty
-                        ? "Add an upload destination to the configuration first: `stormy upload FILE` shows how."
-                        : "Choose the default upload destination in the configuration first: `stormy upload FILE` shows how.")
-            if LaunchContext.current?.repetitions ?? 0 == 0 {
-                await show(settings.destinationTrouble == nil ? "No upload destination" : "The photo cannot be added now", text)
-            }
-            // The response is delivered again later.
-            if settings.destinationTrouble != nil || earlier != nil { BGTaskScheduler.shared.abandonCurrentLaunch(text) }
-            return
-        }
         do {
             let store = try StormyStore.open()
-            guard var files = try await choice(for: notification, destination, store) else { return }
-            let location = LocationDecision(option: nil, destination: destination, configuration: settings.keepsLocation)
-            let order = PhotoUploads.BatchOptions(to: destination, location: location, storm: storm, tells: true)
-            var report = ChoiceReport()
-            while true {
-                report.waiting = []
-                for (index, file) in files.enumerated() {
-                    add(file, order, store, &report)
-                    let rest = Array(files[(index + 1)...])
-                    // Without the current list, the next launch tries more files again.
-                    let left = report.failed + report.waiting.map(\.file) + rest
-                    try? store.rememberChoice(left, to: destination, for: notification)
-                    if Task.isCancelled, !rest.isEmpty { return }
-                }
-                if report.waiting.isEmpty { break }
-                do {
-                    try await Task.sleep(for: .seconds(1))
-                } catch {
-                    // The next launch continues with the remaining files.
-                    guard LaunchContext.current?.repetitions == 0 else { return }
-                    let (title, sentences) = report.waitingNotification
-                    return await logging(title) { try await ActionNotification.show(title, sentences: sentences) }
-                }
-                files = report.waiting.map(\.file)
+            let earlier = try store.rememberedChoice(for: notification)
+            guard let destination = await destination(of: earlier) else { return }
+            let files: [URL]
+            if let earlier {
+                files = earlier.files
+            } else {
+                guard let chosen = try await choose(for: notification, destination, store) else { return }
+                files = chosen
             }
-            for (title, sentences) in report.notifications {
-                sentences.forEach { logError("\(title): \($0)") }
-                await logging(title) { try await ActionNotification.show(title, sentences: sentences) }
-            }
-            try store.rememberChoice([], to: destination, for: notification)
+            let location = LocationDecision(
+                option: nil, destination: destination, configuration: StormySettings.current.keepsLocation)
+            await add(files, .init(to: destination, location: location, storm: storm, tells: true), notification, store)
         } catch {
-            await giveUpLater("Photo not queued", StormyStoreError.words(for: error))
+            let reason = StormyStoreError.words(for: error)
+            // A fault often passes within seconds.
+            if repetitions == 2 { await show("The photo cannot be added now", reason) }
+            BGTaskScheduler.shared.abandonCurrentLaunch(reason)
         }
     }
 
-    /// The number of launches in a row that a fault may end. The user receives its text in the last launch.
-    private static let patience = 6
-
-    private static var isLastTry: Bool { LaunchContext.current?.repetitions ?? patience >= patience - 1 }
-
-    /// Lets a later launch deliver the response again. Shows the text in the last of these launches.
-    private func giveUpLater(_ title: String, _ text: String) async {
-        if Self.isLastTry { return await show(title, text) }
-        BGTaskScheduler.shared.abandonCurrentLaunch(text)
+    /// Returns the destination of a choice. Shows what is missing if the result is `nil`.
+    private func destination(of choice: RememberedChoice?) async -> PhotoDestination? {
+        let settings = StormySettings.current
+        let chosen = choice?.destination.map { settings.destination(for: $0) }
+        if let destination = chosen ?? settings.destination { return destination }
+        let text =
+            settings.destinationTrouble
+            ?? (chosen != nil
+                ? "The destination of the chosen photos is not in the configuration any more."
+                : settings.destinations.isEmpty
+                    ? "Add an upload destination to the configuration first: `stormy upload FILE` shows how."
+                    : "Choose the default upload destination in the configuration first: `stormy upload FILE` shows how.")
+        if repetitions == 0 {
+            await show(settings.destinationTrouble == nil ? "No upload destination" : "The photo cannot be added now", text)
+        }
+        // The response is delivered again later.
+        if settings.destinationTrouble != nil || choice != nil { BGTaskScheduler.shared.abandonCurrentLaunch(text) }
+        return nil
     }
+
+    /// Queues the chosen files. If a fault can pass, the files are added again until the time of the launch ends, and in later launches.
+    private func add(
+        _ chosen: [URL], _ order: PhotoUploads.BatchOptions, _ notification: String, _ store: StormyStore
+    ) async {
+        var (files, report) = (chosen, ChoiceReport())
+        repeat {
+            report.waiting = []
+            for (index, file) in files.enumerated() {
+                add(file, order, store, &report)
+                let rest = Array(files[(index + 1)...])
+                // Without the current list, the next launch tries more files again.
+                try? store.rememberChoice(
+                    report.failed + report.waiting.map(\.file) + rest, to: order.destination, for: notification)
+                if Task.isCancelled, !rest.isEmpty { return await showWaiting(report) }
+            }
+            files = report.waiting.map(\.file)
+            if !files.isEmpty { try? await Task.sleep(for: .seconds(1)) }
+        } while !files.isEmpty && !Task.isCancelled
+        if !files.isEmpty, repetitions < Self.lastRepetition { return await showWaiting(report) }
+        report.endWaiting()
+        for (title, sentences) in report.notifications {
+            sentences.forEach { logError("\(title): \($0)") }
+            await logging(title) { try await ActionNotification.show(title, sentences: sentences) }
+        }
+        try? store.rememberChoice([], to: order.destination, for: notification)
+    }
+
+    /// Shows the files that wait for another launch, once for each choice.
+    private func showWaiting(_ report: ChoiceReport) async {
+        guard repetitions == 0, !report.waiting.isEmpty else { return }
+        let (title, sentences) = report.waitingNotification
+        await logging(title) { try await ActionNotification.show(title, sentences: sentences) }
+    }
+
+    /// The number of repeated launches after which photos that still wait are reported as not queued.
+    private static let lastRepetition = 11
+
+    private var repetitions: Int { LaunchContext.current?.repetitions ?? Self.lastRepetition }
 
     /// The chosen files that were not queued.
     private struct ChoiceReport {
@@ -93,6 +108,17 @@ final class NotificationResponder: UNUserNotificationCenterDelegate, Sendable {
         private var sentences: [(one: String, many: String, sentence: String)] = []
 
         mutating func add(_ one: String, _ many: String, _ sentence: String) { sentences.append((one, many, sentence)) }
+
+        mutating func fail(_ file: URL, _ reason: String) {
+            failed.append(file)
+            add("Photo not queued", "photos not queued", "\(file.lastPathComponent): \(reason)")
+        }
+
+        /// Counts the files that are still waiting as failed.
+        mutating func endWaiting() {
+            for (file, reason) in waiting { fail(file, reason) }
+            waiting = []
+        }
 
         var waitingNotification: (title: String, sentences: [String]) {
             let title = waiting.count == 1 ? "Photo waits" : "\(waiting.count) photos wait"
@@ -109,12 +135,10 @@ final class NotificationResponder: UNUserNotificationCenterDelegate, Sendable {
         }
     }
 
-    /// Returns the files that the user chose. The choice may be from a launch that ran out of time while copying. `nil` if nothing was
-    /// chosen.
-    private func choice(
+    /// Lets the user choose files. Returns `nil` if nothing was chosen.
+    private func choose(
         for notification: String, _ destination: PhotoDestination, _ store: StormyStore
     ) async throws -> [URL]? {
-        if let earlier = try store.rememberedChoice(for: notification) { return earlier.files }
         // A choice in the window of a process that was killed would be lost.
         if let chooser = try store.openChooser(for: notification), chooser.isAlive { kill(chooser.pid, SIGTERM) }
         defer { try? store.setOpenChooser(nil, for: notification) }
@@ -152,9 +176,7 @@ final class NotificationResponder: UNUserNotificationCenterDelegate, Sendable {
             }
         } catch {
             let reason = StormyStoreError.words(for: error)
-            if !Self.isFinal(error, file), !Self.isLastTry { return report.waiting.append((file, reason)) }
-            report.failed.append(file)
-            report.add("Photo not queued", "photos not queued", "\(name): \(reason)")
+            if Self.isFinal(error, file) { report.fail(file, reason) } else { report.waiting.append((file, reason)) }
         }
     }
 

@@ -64,7 +64,8 @@ extension BackgroundSession {
     func call(for event: SessionEventRecord, isLast: Bool = false, _ body: () -> Void) {
         guard let id = event.id else { return body() }
         state.withLock { $0.calledEnds[id] = CalledEnd(transfer: event.transfer) }
-        HandledDelivery.$current.withValue({ try $0.eventWasDelivered(id, now: AppRuntime.shared.now) }, operation: body)
+        let delivery = HandledDelivery { try $0.eventWasDelivered(id, now: AppRuntime.shared.now) }
+        HandledDelivery.$current.withValue(delivery, operation: body)
         if isLast { state.withLock { $0.calledEnds[id]?.hasReturned = true } }
     }
 
@@ -86,9 +87,9 @@ extension BackgroundSession {
     /// Records the delivered events in the transaction that adds a transfer. Otherwise an app that receives an end again after a
     /// crash would begin the same transfer again.
     func recordDeliveries(
-        _ recorded: inout Int, _ handled: (@Sendable (LedgerTransaction) throws -> Void)?, _ transaction: LedgerTransaction
+        _ recorded: inout Int, _ handled: HandledDelivery?, _ transaction: LedgerTransaction
     ) throws {
-        try handled?(transaction)
+        try handled?.record(transaction)
         recorded = try launch?.recordDeliveries(in: transaction) ?? 0
         for event in AppRuntime.shared.part({ SessionRegistry() }).returnedEnds(processNumber) {
             try transaction.eventWasDelivered(event, now: AppRuntime.shared.now)
