@@ -73,7 +73,7 @@ export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH ?= 32
 PROCESSES_WIDTH ?= 16
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build-folder plain install uninstall deb dist test-package test-reproducible test-tutorial release build check docs test test-build proofs tables test-interop interop-sample interop-packages notification-servers notification-servers-sample compare torture restarts simulate matrix sanitize-thread sanitize-address sanitize-undefined fuzz photos coverage mutate format lint run-packages test-packages benchmark-packages photo-packages compare-packages screenshot benchmark benchmark-transfers benchmark-uploads benchmark-weather benchmark-day benchmark-waiting benchmark-notifications
+.PHONY: help demo build-folder plain install uninstall release-demo deb dist test-package test-reproducible test-tutorial release build check docs test test-build proofs tables test-interop interop-sample interop-packages notification-servers notification-servers-sample compare torture restarts simulate matrix sanitize-thread sanitize-address sanitize-undefined fuzz photos coverage mutate format lint run-packages test-packages benchmark-packages photo-packages compare-packages screenshot benchmark benchmark-transfers benchmark-uploads benchmark-weather benchmark-day benchmark-waiting benchmark-notifications
 
 help: ## Show this list (times on two cores)
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -131,6 +131,9 @@ release: run-packages build-folder ## Build the programs for installation (under
 	        $(SWIFT) build -c release --static-swift-stdlib --scratch-path "$(RELEASE)" -Xcc -ffile-prefix-map=$(CURDIR)/= \
 	        -Xcc "-ffile-prefix-map=$(RELEASE)/=" \
 	        --product $$product || exit 1; done
+
+release-demo: release ## Show the main job with the programs for installation, which the optimizer changed
+	"$(RELEASE)/release/stormy" demo
 
 build: run-packages build-folder ## Build everything
 	$(SWIFT) build $(FLAGS)

@@ -151,13 +151,13 @@ def use(root: Root, package: str, folder: str) -> None:
     clean = root.files()
 
     done = install(root, before)
-    check("it installs without a toolchain", done.returncode == 0, problem(done))
+    check("the package installs without a toolchain", done.returncode == 0, problem(done))
     demo = root.run("stormy", "demo", person=True)
-    check("the demo holds", demo.returncode == 0 and " passed in " in demo.stdout, demo.stdout.strip().splitlines()[-2])
+    check("the demo passes", demo.returncode == 0 and " passed in " in demo.stdout, demo.stdout.strip().splitlines()[-2])
     version = subprocess.check_output(["dpkg-deb", "-f", package, "Version"], text=True)
     check("the program prints the version of its package", root.run("stormy", "--version").stdout == version, version)
     pages = root.run("sh", "-c", "ls /usr/share/man/man1/stormy*.1.gz | wc -l").stdout.strip()
-    check("its pages and its entry are there", int(pages) > 15 and root.run("test", "-e", "/usr/share/applications/stormy.desktop").returncode == 0)
+    check("the manual pages and the menu entry are installed", int(pages) > 15 and root.run("test", "-e", "/usr/share/applications/stormy.desktop").returncode == 0)
 
     with weather_service(folder) as (port, service):
         configuration = os.path.join(root.path, f"home/{PERSON}/.config/stormy")
@@ -170,7 +170,7 @@ def use(root: Root, package: str, folder: str) -> None:
         root.stormy("place", "add", "Here", "1,1", "--no-sync")
         at = time.gmtime(time.time() + 5)
         root.stormy("schedule", "--exact", "--at", time.strftime("%H:%M:%S", at))
-        root.wait("a noon comes, and a storm with it", lambda: len(root.status()["storms"]) == 1)
+        root.wait("the daily check runs and finds a storm", lambda: len(root.status()["storms"]) == 1)
 
         photo = os.path.join(root.path, f"home/{PERSON}/storm.png")
         with open(photo, "wb") as file:
@@ -178,25 +178,25 @@ def use(root: Root, package: str, folder: str) -> None:
                 "89504e470d0a1a0a0000000d4948445200000001000000010806000000" "1f15c4890000000d49444154789c6360606060000000050001a5f645400000000049454e44ae426082"))
         os.chmod(photo, 0o644)
         root.stormy("upload", f"/home/{PERSON}/storm.png")
-        root.wait("a photo waits", lambda: root.status()["transfers"]["waiting"] == 1)
+        root.wait("a photo waits for the server", lambda: root.status()["transfers"]["waiting"] == 1)
         done = install(root, package)
-        check("the next version installs beside the running agent", done.returncode == 0, problem(done))
+        check("the next version is installed while an agent runs", done.returncode == 0, problem(done))
         service.accepts = True
         root.stormy("transfers", "retry", "all")
-        root.wait("the photo arrives", lambda: os.path.exists(os.path.join(folder, "storm.png")))
+        root.wait("the photo is uploaded", lambda: os.path.exists(os.path.join(folder, "storm.png")))
         log = os.path.join(root.path, f"home/{PERSON}/.local/state/stormy/agent.log")
-        check("the old agent made way for the new one", "exits for the program" in open(log).read())
-        check("the check stands", root.status()["schedule"]["enabled"] is True)
+        check("the old agent exited for the new program", "exits for the program" in open(log).read())
+        check("the daily check is still on", root.status()["schedule"]["enabled"] is True)
         root.stormy("quit")
         root.stormy("schedule")
-        root.wait("an agent runs again", lambda: root.status()["agent"]["running"])
+        root.wait("a new agent runs", lambda: root.status()["agent"]["running"])
 
-    check("it goes", root.run("apt-get", "remove", "-y", "-qq", "stormy").returncode == 0)
-    check("and its agent with it", root.run("sh", "-c", "for i in $(seq 50); do pgrep -f [b]ackground-agent || exit 0; sleep 0.1; done; exit 1").returncode == 0)
-    check("it is purged", root.run("dpkg", "--purge", "stormy").returncode == 0)
+    check("the package is removed", root.run("apt-get", "remove", "-y", "-qq", "stormy").returncode == 0)
+    check("the agent ends with the package", root.run("sh", "-c", "for i in $(seq 50); do pgrep -f [b]ackground-agent || exit 0; sleep 0.1; done; exit 1").returncode == 0)
+    check("the package is purged", root.run("dpkg", "--purge", "stormy").returncode == 0)
     left = {path for path in root.files() - clean if not path.startswith(("./etc/ld.so.cache", "./var/lib/systemd", "./usr/share/mime"))}
-    check("nothing is left but what is the person's", not left, ", ".join(sorted(left)[:5]))
-    check("and that is", os.path.exists(os.path.join(root.path, f"home/{PERSON}/.local/share/stormy/stormy.sqlite")))
+    check("only files of the user are left", not left, ", ".join(sorted(left)[:5]))
+    check("the files of the user are kept", os.path.exists(os.path.join(root.path, f"home/{PERSON}/.local/share/stormy/stormy.sqlite")))
 
 
 def try_package(package: str, base: str, version: str) -> None:
