@@ -19,9 +19,9 @@ final class NotificationResponder: UNUserNotificationCenterDelegate, Sendable {
 
     private func addPhoto(storm: Int64?, from notification: String) async {
         do {
-            let store = try StormyStore.open()
+            let (store, settings) = (try StormyStore.open(), StormySettings.current)
             let earlier = try store.rememberedChoice(for: notification)
-            guard let destination = await destination(of: earlier) else { return }
+            guard let destination = await destination(of: earlier, settings) else { return }
             let files: [URL]
             if let earlier {
                 files = earlier.files
@@ -29,8 +29,7 @@ final class NotificationResponder: UNUserNotificationCenterDelegate, Sendable {
                 guard let chosen = try await choose(for: notification, destination, store) else { return }
                 files = chosen
             }
-            let location = LocationDecision(
-                option: nil, destination: destination, configuration: StormySettings.current.keepsLocation)
+            let location = LocationDecision(option: nil, destination: destination, configuration: settings.keepsLocation)
             await add(files, .init(to: destination, location: location, storm: storm, tells: true), notification, store)
         } catch {
             let reason = StormyStoreError.words(for: error)
@@ -41,8 +40,7 @@ final class NotificationResponder: UNUserNotificationCenterDelegate, Sendable {
     }
 
     /// Returns the destination of a choice. Shows what is missing if the result is `nil`.
-    private func destination(of choice: RememberedChoice?) async -> PhotoDestination? {
-        let settings = StormySettings.current
+    private func destination(of choice: RememberedChoice?, _ settings: StormySettings) async -> PhotoDestination? {
         let chosen = choice?.destination.map { settings.destination(for: $0) }
         if let destination = chosen ?? settings.destination { return destination }
         let text =
@@ -64,11 +62,12 @@ final class NotificationResponder: UNUserNotificationCenterDelegate, Sendable {
     private func add(
         _ chosen: [URL], _ order: PhotoUploads.BatchOptions, _ notification: String, _ store: StormyStore
     ) async {
+        let uploads = PhotoUploads(store: store)
         var (files, report) = (chosen, ChoiceReport())
         repeat {
             report.waiting = []
             for (index, file) in files.enumerated() {
-                add(file, order, store, &report)
+                add(file, order, uploads, &report)
                 let rest = Array(files[(index + 1)...])
                 // Without the current list, the next launch tries more files again.
                 try? store.rememberChoice(
@@ -105,13 +104,26 @@ final class NotificationResponder: UNUserNotificationCenterDelegate, Sendable {
         var failed: [URL] = []
         /// The files that are added again, and the reasons.
         var waiting: [(file: URL, reason: String)] = []
-        private var sentences: [(one: String, many: String, sentence: String)] = []
+        private var sentences: [Kind: [String]] = [:]
 
-        mutating func add(_ one: String, _ many: String, _ sentence: String) { sentences.append((one, many, sentence)) }
+        enum Kind: CaseIterable {
+            case notQueued, heldBack, alreadyUploaded, alreadyQueued
+
+            func title(_ count: Int) -> String {
+                switch self {
+                case .notQueued: count == 1 ? "Photo not queued" : "\(count) photos not queued"
+                case .heldBack: count == 1 ? "Photo held back" : "\(count) photos held back"
+                case .alreadyUploaded: count == 1 ? "Photo is already uploaded" : "\(count) photos are already uploaded"
+                case .alreadyQueued: count == 1 ? "Photo is already queued" : "\(count) photos are already queued"
+                }
+            }
+        }
+
+        mutating func add(_ kind: Kind, _ sentence: String) { sentences[kind, default: []].append(sentence) }
 
         mutating func fail(_ file: URL, _ reason: String) {
             failed.append(file)
-            add("Photo not queued", "photos not queued", "\(file.lastPathComponent): \(reason)")
+            add(.notQueued, "\(file.lastPathComponent): \(reason)")
         }
 
         /// Counts the files that are still waiting as failed.
@@ -127,11 +139,7 @@ final class NotificationResponder: UNUserNotificationCenterDelegate, Sendable {
 
         /// One notification for each kind of result: its title and its sentences.
         var notifications: [(title: String, sentences: [String])] {
-            let kinds = sentences.map(\.one).reduce(into: [String]()) { if !$0.contains($1) { $0.append($1) } }
-            return kinds.map { kind in
-                let all = sentences.filter { $0.one == kind }
-                return (all.count == 1 ? kind : "\(all.count) \(all[0].many)", all.map(\.sentence))
-            }
+            Kind.allCases.compactMap { kind in sentences[kind].map { (kind.title($0.count), $0) } }
         }
     }
 
@@ -162,16 +170,16 @@ final class NotificationResponder: UNUserNotificationCenterDelegate, Sendable {
     }
 
     /// Queues a photo. A file that cannot be read does not prevent the other files from being added.
-    private func add(_ file: URL, _ order: PhotoUploads.BatchOptions, _ store: StormyStore, _ report: inout ChoiceReport) {
+    private func add(_ file: URL, _ order: PhotoUploads.BatchOptions, _ uploads: PhotoUploads, _ report: inout ChoiceReport) {
         let name = file.lastPathComponent
         do {
-            switch try PhotoUploads(store: store).add(file, order) {
-            case .held(_, let reason): report.add("Photo held back", "photos held back", "\(name): \(reason)")
-            case .known(_, _, .some): report.add("Photo is already uploaded", "photos are already uploaded", name)
+            switch try uploads.add(file, order) {
+            case .held(_, let reason): report.add(.heldBack, "\(name): \(reason)")
+            case .known(_, _, .some): report.add(.alreadyUploaded, name)
             case .known(_, let transfer, nil):
                 // If the user paused the upload, adding the photo again resumes it.
                 if let transfer { try BackgroundTransfers.unpause([transfer]) }
-                report.add("Photo is already queued", "photos are already queued", name)
+                report.add(.alreadyQueued, name)
             case .queued: break
             }
         } catch {
