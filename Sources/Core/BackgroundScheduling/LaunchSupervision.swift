@@ -120,6 +120,9 @@ package struct LaunchSupervision: Sendable, Equatable {
 
 /// The delay after launches without a result. A launch with a result resets the delay.
 package enum RelaunchBackoff {
+    /// Returns a text such as "1 launch" or "2 launches".
+    package static func launches(_ count: Int) -> String { count == 1 ? "1 launch" : "\(count) launches" }
+
     /// The longest delay in seconds.
     package static let longest: Double = 6 * 3600
 

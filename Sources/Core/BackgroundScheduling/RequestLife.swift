@@ -158,7 +158,7 @@ extension RequestLife {
         let reason =
             isSimulated
             ? "simulated"
-            : generation > 1 ? "relaunch after \(failures) launch\(failures == 1 ? "" : "es") without a result" : "due"
+            : generation > 1 ? "relaunch after \(RelaunchBackoff.launches(failures)) without a result" : "due"
         return [.begin(generation: generation, reason: reason, served: isSimulated ? nil : latestOccurrence(now, zone))]
     }
 

@@ -25,7 +25,7 @@ package struct DeliveryHistory: Sendable {
             switch self {
             case .often(let launches, _): "launched \(launches) times within the hour; the pause grows with each launch"
             case .failed(let launches, _):
-                "\(launches) launch\(launches == 1 ? "" : "es") in a row without success; the pause grows with each launch"
+                "\(RelaunchBackoff.launches(launches)) in a row without success; the pause grows with each launch"
             }
         }
     }

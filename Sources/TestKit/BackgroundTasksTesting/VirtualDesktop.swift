@@ -56,10 +56,12 @@ public final class VirtualNotificationServer: Presenter {
         case isFrozen
     }
 
+    private static let noServer = PresenterFailure.noServer("org.freedesktop.Notifications has no owner")
+
     private struct State {
         var mood = Mood.shows
         /// The failure of calls while the server is gone.
-        var absence = PresenterFailure.noServer("org.freedesktop.Notifications has no owner")
+        var absence = noServer
         var screen: [ShownNotification] = []
         /// All shown notifications, in order.
         var history: [ShownNotification] = []
@@ -155,7 +157,7 @@ public final class VirtualNotificationServer: Presenter {
     // MARK: The server
 
     /// Removes the server from the bus, with all shown notifications.
-    public func vanish() { vanish(because: State().absence) }
+    public func vanish() { vanish(because: Self.noServer) }
 
     /// Removes the server, with all shown notifications.
     ///

@@ -56,7 +56,7 @@ enum Deliveries {
         try pass.begin(
             LaunchRecord(
                 kind: kind, identifier: identifier, generation: count + 1,
-                reason: count == 0 ? reason : "relaunch after \(count) launch\(count == 1 ? "" : "es") without success",
+                reason: count == 0 ? reason : "relaunch after \(RelaunchBackoff.launches(count)) without success",
                 startedAt: pass.now))
         return true
     }

@@ -23,7 +23,7 @@ enum TimeChanges {
             LaunchRecord(
                 kind: .significantTimeChange, identifier: identifier, generation: generation,
                 reason: failures.isEmpty
-                    ? change : "relaunch after \(failures.count) launch\(failures.count == 1 ? "" : "es") without a result",
+                    ? change : "relaunch after \(RelaunchBackoff.launches(failures.count)) without a result",
                 startedAt: pass.now,
                 woke: change))
     }
