@@ -364,6 +364,8 @@ extension EndToEnd {
                 '\(tool)' download '\(server.url)/endless' -o '\(state)/endless'
                 timeout 100 sh -c "until '\(tool)' transfers | grep 'No space left'; do sleep 0.1; done" || echo "the wait for a full disk ended with $?"
                 '\(tool)' transfers cancel 1
+                # The agent deletes the part after the command has ended.
+                timeout 100 sh -c "while ls -A '\(state)' | grep -q endless; do sleep 0.1; done" || echo "the wait for the deletion ended with $?"
                 ls -A '\(state)' | grep -c endless
                 '\(tool)' download '\(server.url)/stuck' -o '\(folder.path)/stuck'
                 timeout 100 sh -c "until ls '\(state)' | grep -q reserve; do sleep 0.1; done" || echo "the wait for a reserve ended with $?"
