@@ -70,7 +70,7 @@ import Testing
         }
         let ids = try ["a", "b"].map(begin)
         func end(_ id: String, as state: PhotoRecord.State = .completed) throws -> (batch: PhotoBatch, left: Int) {
-            _ = try store.endPhoto(id, as: state, message: nil, isInBatch: { _ in true })
+            _ = try store.endPhotos([PhotoEnd(submission: id, state: state)], isInBatch: { _ in true })
             return try StormyStore(folder: folder).photoBatch()
         }
         #expect(try end(ids[0]).left == 1)
@@ -111,18 +111,18 @@ import Testing
         defer { try? FileManager.default.removeItem(at: folder) }
         let told = Mutex(0)
         let delivery = PhotoDelivery(try StormyStore(folder: folder)) { _ in told.withLock { $0 += 1 } }
-        delivery.photoEnded(photo("a.jpg", .completed), 1)
+        delivery.photosEnded([.init(photo: photo("a.jpg", .completed), transfer: 1)])
         #expect(told.withLock { $0 } == 0)
         try await delivery.show()
         #expect(told.withLock { $0 } == 1)
         let late = photo("b.jpg", .completed)
         await withCheckedContinuation { continuation in
             DispatchQueue.global().async {
-                delivery.photoEnded(late, 2)
+                delivery.photosEnded([.init(photo: late, transfer: 2)])
                 continuation.resume()
             }
         }
-        // `noted` returns after the notification was accepted. Before this, the end does not count as reported.
+        // `photosEnded(_:)` returns after the notification was accepted. Before this, the end does not count as reported.
         #expect(told.withLock { $0 } == 2)
     }
 }

@@ -29,7 +29,9 @@ import Testing
     /// Stores how the transfer of a photo ended.
     @discardableResult
     private func end(_ photo: PhotoRecord, as end: PhotoRecord.State = .completed, url: String? = nil) throws -> PhotoRecord? {
-        try store.endPhoto(try #require(photo.submission), as: end, message: end == .completed ? nil : "no", remoteURL: url)
+        let end = PhotoEnd(
+            submission: try #require(photo.submission), state: end, message: end == .completed ? nil : "no", remoteURL: url)
+        return try store.endPhotos([end])[0]
     }
 
     /// Stores the photo request of a storm.
@@ -173,7 +175,7 @@ import Testing
             state: .queued, path: "/z.jpg", submission: "key:zz", digest: "zz", createdAt: Date(), changedAt: Date())
         #expect(try end(unknown) == nil)
         try store.adoptPhotos([unknown, unknown])
-        #expect(try store.endPhoto("key:zz", as: .completed, message: nil)?.id != nil)
+        #expect(try end(unknown)?.id != nil)
         #expect(try store.photos().map(\.state) == [.completed])
     }
 

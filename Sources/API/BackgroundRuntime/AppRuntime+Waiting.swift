@@ -105,3 +105,66 @@ extension AppRuntime {
         }
     }
 }
+
+// Waiting for a change of the ledger.
+extension AppRuntime {
+    /// The time limit of a wait while the ledger cannot be read, because another process may be stopped within its transaction.
+    private static let longestTrouble: Duration = .seconds(60)
+
+    /// Waits until `condition` returns a value. `condition` is called once at the start and again after every commit.
+    ///
+    /// - Parameters:
+    ///   - looked: called after each read, when the ledger is not locked any more. Use this closure for slow work.
+    /// - Throws: the error of `condition`, the error of a ledger that could not be read for a minute, or `CancellationError` when
+    ///   the awaiting task is cancelled.
+    package func wait<Value: Sendable>(
+        looked: @escaping @Sendable () -> Void = {}, until condition: @escaping @Sendable (LedgerTransaction) throws -> Value?
+    ) async throws -> Value {
+        let ledger = try ledger()
+        let (rings, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+        let token = try onCommit { continuation.yield() }
+        defer { token.cancel() }
+        // Watching began before the first read, so a commit in between is not missed.
+        continuation.yield()
+        guard let testHost else {
+            let retry = ReadRetry()
+            var pace = LedgerReadPace()
+            for await _ in rings {
+                try await pace.wait()
+                do throws(StoreError) {
+                    let value = try ledger.readAfterRing(condition)
+                    looked()
+                    if let value { return value }
+                    retry.succeeded()
+                } catch {
+                    // Another ledger has replaced this ledger, so this ledger receives no more changes.
+                    if case .replaced = error { throw error }
+                    guard error.isPassing, retry.failed(again: { continuation.yield() }) < Self.longestTrouble else {
+                        throw error
+                    }
+                }
+            }
+            throw CancellationError()
+        }
+        let wait = waits.begin(launch: LaunchContext.currentNumber)
+        defer {
+            waits.end(wait)
+            testHost.waitsChanged()
+        }
+        return try await withTaskCancellationHandler {
+            for await _ in rings {
+                let commits = ledger.commitCount
+                let value = try ledger.readAfterRing(condition)
+                looked()
+                if let value { return value }
+                waits.looked(wait, at: commits)
+                testHost.waitsChanged()
+            }
+            throw CancellationError()
+        } onCancel: {
+            // The work counts as running before its thread runs, so that virtual time does not pass.
+            waits.wake(wait)
+            testHost.waitsChanged()
+        }
+    }
+}

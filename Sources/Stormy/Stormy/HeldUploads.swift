@@ -63,6 +63,8 @@ package struct HeldUploads: Sendable {
 /// Records photos whose upload ended, and has the list of resumed uploads that are not complete yet.
 private final class ReleasedUploads: PhotoDelivery, @unchecked Sendable {  // because the lock guards what it adds
     private let onTheirWay = Mutex<[Int: URLSessionTask]>([:])
+    /// Tasks whose end is received and not stored yet.
+    private let unrecorded = Mutex<[URLSessionTask]>([])
     private let end = LastEvent()
 
     var left: [URLSessionTask] { onTheirWay.withLock { Array($0.values) } }
@@ -79,7 +81,16 @@ private final class ReleasedUploads: PhotoDelivery, @unchecked Sendable {  // be
 
     override func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
         super.urlSession(session, task: task, didCompleteWithError: error)
-        hasEnded(task)
+        unrecorded.withLock { $0.append(task) }
+    }
+
+    override func recordDeliveredEnds() {
+        let tasks = unrecorded.withLock { tasks in
+            defer { tasks = [] }
+            return tasks
+        }
+        super.recordDeliveredEnds()
+        for task in tasks { hasEnded(task) }
     }
 
     /// Ends of uploads that were not released here are ignored, because the session also has other uploads.

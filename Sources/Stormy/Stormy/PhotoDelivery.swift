@@ -4,12 +4,25 @@ import Foundation
 import Synchronization
 
 /// Records photos whose upload ended.
-package class PhotoDelivery: EventDelivery, @unchecked Sendable {  // because the lock guards what changes
+package class PhotoDelivery: EventDelivery, DeliveredEndsRecorder, @unchecked Sendable {  // because the lock guards what changes
     let store: StormyStore
     package let lastEvent = LastEvent()
     package let trouble = FirstError()
     private let phase = Mutex(Phase.collecting)
+    /// The ends that are not stored yet.
+    private let received = Mutex<[ReceivedEnd]>([])
     private let ended = Mutex<[PhotoRecord]>([])
+
+    private struct ReceivedEnd {
+        let photo: PhotoEnd
+        let transfer: Int64
+    }
+
+    /// A photo whose end is stored, and the number of its transfer.
+    struct EndedPhoto {
+        let photo: PhotoRecord
+        let transfer: Int64
+    }
 
     private enum Phase {
         /// The ends are collected for one notification.
@@ -32,24 +45,36 @@ package class PhotoDelivery: EventDelivery, @unchecked Sendable {  // because th
         guard let upload = task as? URLSessionUploadTask, let number = upload.transferNumber,
             let submission = upload.storedSubmissionKey
         else { return }
+        let end = PhotoEnd(
+            submission: submission, state: Self.state(error), message: error?.localizedDescription,
+            remoteURL: upload.remoteURL?.absoluteString)
+        received.withLock { $0.append(ReceivedEnd(photo: end, transfer: number)) }
+    }
+
+    package func recordDeliveredEnds() {
+        let ends = received.withLock { received in
+            defer { received = [] }
+            return received
+        }
+        if ends.isEmpty { return }
         trouble.recordingErrors {
-            // The store may lack the photo, because it was created again or restored from a backup.
-            if try store.photo(submittedAs: submission) == nil { try PhotoReconciliation(store: store).adoptAll() }
-            let photo = try store.endPhoto(
-                submission, as: Self.state(error), message: error?.localizedDescription,
-                remoteURL: upload.remoteURL?.absoluteString, isInBatch: { !reportsEnds && $0.tells })
-            guard let photo else { return }
-            ended.withLock { $0.append(photo) }
-            photoEnded(photo, number)
+            // The store may lack a photo, because the store was created again or restored from a backup.
+            if try ends.contains(where: { try store.photo(submittedAs: $0.photo.submission) == nil }) {
+                try PhotoReconciliation(store: store).adoptAll()
+            }
+            let photos = try store.endPhotos(ends.map(\.photo), isInBatch: { !reportsEnds && $0.tells })
+            let recorded = zip(ends, photos).compactMap { end, photo in photo.map { EndedPhoto(photo: $0, transfer: end.transfer) } }
+            ended.withLock { $0 += recorded.map(\.photo) }
+            photosEnded(recorded)
         }
     }
 
     /// `true` if ends are reported to the user by other means than a notification.
     var reportsEnds: Bool { false }
 
-    /// Reports the end of a photo and its transfer after the store has recorded it.
-    func photoEnded(_ photo: PhotoRecord, _ transfer: Int64) {
-        if phase.withLock({ $0 }) == .reporting { reportBatch() }
+    /// Reports the ends of photos after the store has recorded them.
+    func photosEnded(_ photos: [EndedPhoto]) {
+        if !photos.isEmpty, phase.withLock({ $0 }) == .reporting { reportBatch() }
     }
 
     private static func state(_ error: (any Error)?) -> PhotoRecord.State {
@@ -59,6 +84,7 @@ package class PhotoDelivery: EventDelivery, @unchecked Sendable {  // because th
 
     /// Shows one notification for all photos of the batch that are not reported by other means.
     func show() async throws {
+        recordDeliveredEnds()
         phase.withLock { $0 = .reporting }
         if let summary = Self.summary(of: ended.withLock { $0 }) { BGTaskScheduler.shared.describeCurrentLaunch(summary) }
         try await report(store)
@@ -113,10 +139,12 @@ package final class FollowedPhotos: PhotoDelivery, @unchecked Sendable {  // bec
 
     override var reportsEnds: Bool { true }
 
-    override func photoEnded(_ photo: PhotoRecord, _ transfer: Int64) {
-        if onEnd(photo, transfer) || !notifies { return }
-        trouble.recordingErrors { try store.addToPhotoBatch(photo) }
-        notifiedTransfers.withLock { _ = $0.insert(transfer) }
+    override func photosEnded(_ photos: [EndedPhoto]) {
+        let unprinted = photos.filter { !onEnd($0.photo, $0.transfer) }
+        guard notifies, !unprinted.isEmpty else { return }
+        // All photos are added before the notification is shown. Otherwise the notification could end the batch after the first photo.
+        trouble.recordingErrors { for end in unprinted { try store.addToPhotoBatch(end.photo) } }
+        notifiedTransfers.withLock { $0.formUnion(unprinted.map(\.transfer)) }
         reportBatch()
     }
 
@@ -136,6 +164,7 @@ package final class FollowedPhotos: PhotoDelivery, @unchecked Sendable {  // bec
     ///
     /// - Throws: the first error of recording an end.
     package func finish() async throws {
+        recordDeliveredEnds()
         try trouble.check()
         // The progress is shown, because a batch with other photos may have waited for the photos that the terminal printed.
         try await PhotoBatch.showProgress(store)

@@ -1,30 +1,37 @@
 import GRDB
 
+/// The end of the upload of a photo.
+struct PhotoEnd {
+    let submission: String
+    let state: PhotoRecord.State
+    var message: String?
+    var remoteURL: String?
+}
+
 // How uploads of photos end.
 extension StormyStore {
-    /// Stores the end of an upload.
+    /// Stores the ends of uploads in one transaction.
     ///
     /// - Parameters:
     ///   - isInBatch: returns `true` if a notification reports the end. The photo is then added to the batch in the same transaction,
     ///     before the end can count as reported.
-    /// - Returns: the photo, or `nil` if there is nothing to report.
-    func endPhoto(
-        _ submission: String, as state: PhotoRecord.State, message: String?, remoteURL: String? = nil,
-        isInBatch: (PhotoRecord) -> Bool = { _ in false }
-    ) throws -> PhotoRecord? {
+    /// - Returns: for each end the photo, or `nil` if there is nothing to report.
+    func endPhotos(_ ends: [PhotoEnd], isInBatch: (PhotoRecord) -> Bool = { _ in false }) throws -> [PhotoRecord?] {
         try queue.write { database in
-            guard var photo = try Self.photo(submittedAs: submission, in: database) else { return nil }
-            switch photo.state {
-            // A completed photo stays completed, because the server has the photo. A ledger from a backup may report another end,
-            // because it contains neither the completion nor the copy.
-            case .completed where state != .completed: return nil
-            case .awaitingPhoto, .held, .lost: return nil
-            case .queued, .completed, .failed, .cancelled: break
+            try ends.map { end in
+                guard var photo = try Self.photo(submittedAs: end.submission, in: database) else { return nil }
+                switch photo.state {
+                // A completed photo stays completed, because the server has the photo. A ledger from a backup may report another end,
+                // because it contains neither the completion nor the copy.
+                case .completed where end.state != .completed: return nil
+                case .awaitingPhoto, .held, .lost: return nil
+                case .queued, .completed, .failed, .cancelled: break
+                }
+                (photo.state, photo.message, photo.remoteURL) = (end.state, end.message, end.remoteURL)
+                try photo.save(database)
+                if isInBatch(photo) { try PhotoBatch.add(photo, in: database) }
+                return photo
             }
-            (photo.state, photo.message, photo.remoteURL) = (state, message, remoteURL)
-            try photo.save(database)
-            if isInBatch(photo) { try PhotoBatch.add(photo, in: database) }
-            return photo
         }
     }
 

@@ -289,13 +289,14 @@ extension BackgroundSession {
             return forget(task, told: event.id, batch)
         }
         nonisolated(unsafe) let delegate = task.receiver(or: self.delegate)
+        let recorder = delegate as? any DeliveredEndsRecorder
         let end: @Sendable () -> Void = { [self] in
             finished(task, transfer.id)
-            call(for: event, isLast: true) {
+            call(for: event, isLast: recorder == nil) {
                 delegate?.urlSession(session, task: task, didFinishCollecting: transfer.metrics)
                 delegate?.urlSession(session, task: task, didCompleteWithError: error)
             }
-            forget(task, told: event.id, batch)
+            forget(task, told: event.id, batch, recorder)
         }
         if transfer.kind == .upload || transfer.taskKind == "data" {
             if let file = answer.file { return hand(file, of: transfer, event, task, session, then: end) }
@@ -321,7 +322,9 @@ extension BackgroundSession {
             if let completion = task.facts.withLock({ $0.completion }) {
                 answer.hand { completion(TransferEnd(file: $0, response: transfer.response, error: answer.error)) }
             } else {
-                task.receiver(or: delegate)?.urlSession(session, task: task, didCompleteWithError: answer.error)
+                let delegate = task.receiver(or: delegate)
+                delegate?.urlSession(session, task: task, didCompleteWithError: answer.error)
+                (delegate as? any DeliveredEndsRecorder)?.recordDeliveredEnds()
             }
         }
     }
@@ -332,12 +335,14 @@ extension BackgroundSession {
     }
 
     /// Removes a task from the list, because the last delegate method for this task returned.
-    private func forget(_ task: URLSessionTask, told event: Int64? = nil, _ batch: DeliveredEnds? = nil) {
+    private func forget(
+        _ task: URLSessionTask, told event: Int64? = nil, _ batch: DeliveredEnds? = nil, _ recorder: (any DeliveredEndsRecorder)? = nil
+    ) {
         state.withLock { state in
             if state.tasks[task.taskIdentifier] === task { state.tasks[task.taskIdentifier] = nil }
             if let event { state.reportedEvents.insert(event) }
         }
-        if let event { batch?.add(event) }
+        if let event { batch?.add(DeliveredEnds.End(event: event, recorder: recorder)) }
     }
 
     /// Ends a task that never became a transfer.
@@ -354,6 +359,7 @@ extension BackgroundSession {
         task.session.onDelegateQueue {
             if let completion { return completion(TransferEnd(error: error)) }
             delegate?.urlSession(task.session, task: task, didCompleteWithError: error)
+            (delegate as? any DeliveredEndsRecorder)?.recordDeliveredEnds()
         }
     }
 

@@ -6,49 +6,63 @@ import Synchronization
 ///
 /// The ends that one read of the ledger found are acknowledged together. An end whose delegate decided late is acknowledged alone.
 final class DeliveredEnds: Sendable {
+    /// The end of one transfer.
+    struct End: Sendable {
+        let event: Int64
+        /// Stores the end before the end is acknowledged. `nil` if the delegate has stored the end, or does not have to.
+        var recorder: (any DeliveredEndsRecorder)?
+    }
+
     private enum State {
         /// `since` is the time at which the first of these ends was delivered.
-        case collecting([Int64], since: ContinuousClock.Instant?)
+        case collecting([End], since: ContinuousClock.Instant?)
         case over
     }
 
     private let state = Mutex(State.collecting([], since: nil))
-    private let write: @Sendable ([Int64]) -> Void
+    private let write: @Sendable ([End]) -> Void
 
-    /// - Parameter write: acknowledges events.
-    init(_ write: @escaping @Sendable ([Int64]) -> Void) { self.write = write }
+    /// - Parameter write: acknowledges ends.
+    init(_ write: @escaping @Sendable ([End]) -> Void) { self.write = write }
 
-    func add(_ event: Int64) {
+    func add(_ end: End) {
         let isLate = state.withLock { state in
-            guard case .collecting(let events, let since) = state else { return true }
-            state = .collecting(events + [event], since: since ?? .now)
+            guard case .collecting(let ends, let since) = state else { return true }
+            state = .collecting(ends + [end], since: since ?? .now)
             return false
         }
-        if isLate { write([event]) }
+        if isLate { write([end]) }
     }
 
     /// Acknowledges the ends so far if the first of these ends has waited for a tenth of a second. So only few ends are delivered
     /// again if a delegate is slow and its process ends.
     func acknowledgeIfDue() {
-        let events = state.withLock { state -> [Int64] in
-            guard case .collecting(let events, let since?) = state, since.duration(to: .now) > .milliseconds(100) else {
+        let ends = state.withLock { state -> [End] in
+            guard case .collecting(let ends, let since?) = state, since.duration(to: .now) > .milliseconds(100) else {
                 return []
             }
             state = .collecting([], since: nil)
-            return events
+            return ends
         }
-        if !events.isEmpty { write(events) }
+        if !ends.isEmpty { write(ends) }
     }
 
     /// Acknowledges the ends so far. Later ends are acknowledged one by one.
     func acknowledge() {
-        let events = state.withLock { state -> [Int64] in
-            guard case .collecting(let events, _) = state else { return [] }
+        let ends = state.withLock { state -> [End] in
+            guard case .collecting(let ends, _) = state else { return [] }
             state = .over
-            return events
+            return ends
         }
-        if !events.isEmpty { write(events) }
+        if !ends.isEmpty { write(ends) }
     }
+}
+
+/// A delegate of tasks that stores several ends together, because each durable commit takes about a millisecond.
+package protocol DeliveredEndsRecorder: URLSessionTaskDelegate, Sendable {
+    /// Stores the ends that the delegate has received since the last call. The session calls this method before these ends count as
+    /// delivered. If the process is killed before this call, the session delivers these ends again in the next process.
+    func recordDeliveredEnds()
 }
 
 // The time at which an end counts as delivered.
@@ -56,11 +70,13 @@ extension BackgroundSession {
     /// An end whose delegate was called.
     struct CalledEnd {
         let transfer: Int64
-        /// `true` if the last delegate method has returned.
+        /// `true` if the last delegate method has returned and the delegate has stored the end.
         var hasReturned = false
     }
 
     /// Calls a delegate method for an end. A transfer that the method begins records the end as delivered.
+    ///
+    /// - Parameter isLast: `true` if no other method is called for this end, and the delegate has stored the end afterwards.
     func call(for event: SessionEventRecord, isLast: Bool = false, _ body: () -> Void) {
         guard let id = event.id else { return body() }
         state.withLock { $0.calledEnds[id] = CalledEnd(transfer: event.transfer) }
@@ -69,10 +85,12 @@ extension BackgroundSession {
         if isLast { state.withLock { $0.calledEnds[id]?.hasReturned = true } }
     }
 
-    /// Acknowledges events. In a launch for this session's events, the events are acknowledged together with the launch's result.
+    /// Stores ends and acknowledges their events. In a launch for this session's events, the events are acknowledged together with the launch's result.
     /// If the process is killed before that, the events are delivered again, unless the app began a transfer. The result of any
     /// other launch is about other work.
-    func acknowledge(_ events: [Int64]) {
+    func acknowledge(_ ends: [DeliveredEnds.End]) {
+        for recorder in ends.compactMap(\.recorder) { recorder.recordDeliveredEnds() }
+        let events = ends.map(\.event)
         let acknowledge: @Sendable (LedgerTransaction) throws -> Void = { transaction in
             for event in events { try transaction.eventWasDelivered(event, now: AppRuntime.shared.now) }
         }

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import BackgroundTransfer
+import BackgroundRuntime
 
 /// The pace at which a session reads the ledger.
 @Suite struct LedgerReadPaceTests {

@@ -1,0 +1,30 @@
+/// The pace of reads of the ledger after change notifications. Each read locks the ledger for a moment, and many consecutive reads
+/// would block the agent. The first reads are not delayed, so that a single short transfer is not slower.
+package struct LedgerReadPace {
+    /// The average time between two reads in seconds, and the number of reads without a pause.
+    private static let (interval, burst) = (Duration.seconds(0.03), 12.0)
+
+    /// The time at which the budget of all reads so far is used up (the "theoretical arrival time" of the generic cell rate
+    /// algorithm).
+    private var paid: ContinuousClock.Instant?
+
+    package init() {}
+
+    /// Records a read.
+    package mutating func add(_ look: ContinuousClock.Instant) { paid = max(paid ?? look, look) + Self.interval }
+
+    /// Returns the number of seconds until the next read.
+    package func pause(before now: ContinuousClock.Instant) -> Double {
+        guard let paid else { return 0 }
+        return max(0, (now.duration(to: paid) - Self.interval * (Self.burst - 1)) / .seconds(1))
+    }
+
+    /// Waits until the next read may begin, and records the read.
+    ///
+    /// - Throws: `CancellationError` if the task is cancelled during the wait.
+    package mutating func wait() async throws {
+        let pause = pause(before: .now)
+        if pause > 0 { try await Task.sleep(for: .seconds(pause)) }
+        add(.now)
+    }
+}
