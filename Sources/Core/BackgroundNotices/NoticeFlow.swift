@@ -3,14 +3,14 @@ import Foundation
 /// Decides which notifications are shown individually and which are combined in a summary, so that the user does not see too many
 /// at once.
 ///
-/// A token bucket limits how many notifications are shown individually. The type is pure: the input is the list of waiting
-/// notifications, and the output is a decision.
+/// A token bucket limits how many notifications are shown individually. The type is pure: it receives the list of waiting
+/// notifications and returns a decision.
 package struct NoticeFlow: Equatable, Sendable {
     /// The maximum number of notifications that are shown at once.
     package static let capacity = 5
     /// The number of seconds after which one more notification can be shown.
     package static let refill: Double = 15
-    /// The maximum number of summaries by thread. All other notifications share one summary.
+    /// The maximum number of threads that have a summary each. Notifications of all other threads share one summary.
     private static let longestList = 3
 
     /// A notification that waits to be shown for the first time.
@@ -18,7 +18,7 @@ package struct NoticeFlow: Equatable, Sendable {
         package var identifier: String
         /// The app's thread identifier. Notifications of one thread share a summary.
         package var thread: String
-        /// `true` if the notification arrived, or was due, in quiet hours that have ended.
+        /// `true` if the notification arrived or became due during quiet hours, and these quiet hours have ended.
         package var wasHeldBack: Bool
 
         package init(identifier: String, thread: String, wasHeldBack: Bool) {
@@ -30,9 +30,10 @@ package struct NoticeFlow: Equatable, Sendable {
     package enum Group: Hashable, Sendable {
         /// The notifications that arrived in quiet hours.
         case quietHours
-        /// The notifications of one thread, if more notifications of the thread arrived than are shown individually.
+        /// The notifications of one thread, if too many notifications of this thread arrived to show each notification
+        /// individually.
         case thread(String)
-        /// The remaining notifications, of any thread.
+        /// The remaining notifications of all threads.
         case many
     }
 
@@ -43,7 +44,7 @@ package struct NoticeFlow: Equatable, Sendable {
         package var pause: Double?
     }
 
-    /// The number of available tokens, and the time at which the tokens were counted, in seconds awake.
+    /// The number of available tokens. `countedAt` is the time of the last count, in seconds for which the machine was awake.
     private var tokens = Double(capacity)
     private var countedAt: Double?
 
@@ -53,9 +54,9 @@ package struct NoticeFlow: Equatable, Sendable {
     ///
     /// - Parameters:
     ///   - waiting: The waiting notifications, in the order in which they will be shown.
-    ///   - gathering: The groups whose summary is on the screen. More notifications of such a group are added to the summary of the
-    ///     group.
-    ///   - awake: The number of seconds that the machine has been awake, from a clock that cannot be set.
+    /// - gathering: The groups whose summary is on the screen. If more notifications of such a group arrive, they are added to
+    ///   its summary.
+    /// - awake: The number of seconds for which the machine was awake. The user cannot set the clock that counts these seconds.
     package mutating func decide(_ waiting: [Waiting], gathering: Set<Group>, awake: Double) -> Decision {
         refill(awake)
         var decision = Decision()
@@ -71,7 +72,7 @@ package struct NoticeFlow: Equatable, Sendable {
         return decision
     }
 
-    /// Makes the token of a notification available again, because the decision allowed the notification but it was not shown.
+    /// Returns a token for a notification that the decision allowed but that was not shown.
     package mutating func revert() { tokens = min(tokens + 1, Double(Self.capacity)) }
 
     private mutating func refill(_ awake: Double) {
@@ -80,7 +81,7 @@ package struct NoticeFlow: Equatable, Sendable {
     }
 
     /// Combines the remaining notifications in summaries. A single remaining notification waits for a token, because a summary of
-    /// one notification shows less than the notification itself.
+    /// one notification shows less than the notification.
     private func gatherRest(_ rest: [Waiting], _ gathering: Set<Group>, _ decision: inout Decision) {
         let threads = Dictionary(grouping: rest.filter { !$0.thread.isEmpty }, by: \.thread)
         let many = threads.filter { $0.value.count > 1 || gathering.contains(.thread($0.key)) }

@@ -2,109 +2,110 @@ import Foundation
 
 /// The states of one notification, and the number by which the notification server identifies the notification.
 ///
-/// Only this type has rules about this state. The type is pure: the input is an event, and the output is a list of commands. The
-/// ledger stores the state in the columns of the notification's row. The app, the commands and the agent report events to the
-/// ledger. Only this type changes the state.
+/// Only this type changes the state of a notification. The app, the commands and the agent report events to the ledger. The type
+/// is pure: it receives an event and returns a list of commands. The ledger stores the state in the columns of the notification's
+/// row.
 package struct NoticeLife: Equatable, Sendable {
     /// The phases of a notification. The raw values are stored in the ledger.
     package enum Phase: String, Codable, Sendable {
         /// The notification waits for its time, or for a notification server.
         case pending
-        /// The notification was passed to the presenter, which has not responded.
+        /// The agent passed the notification to the presenter, and the presenter has not responded.
         case presenting
         case delivered
-        /// The notification is combined with others in a summary. The summary is on the screen instead of the notification.
+        /// A summary combines the notification with other notifications. The summary is on the screen instead of the
+        /// notification.
         case gathered
-        /// The server removed the notification from the screen because the user did not press it. Possibly the user has not seen
+        /// The server removed the notification from the screen because the user did not press it. The user possibly did not see
         /// the notification.
         case expired
         /// The user removed the notification from the screen.
         case closed
         /// The expiration date of the notification has passed, and the agent removed the notification from the screen.
         case over
-        /// The notification was withdrawn, but the agent has not yet removed it from the screen.
+        /// The app withdrew the notification, but the agent has not yet removed the notification from the screen.
         case withdrawing
         case withdrawn
     }
 
     package enum Event: Equatable, Sendable {
-        /// The app added the notification, or added it again. If an earlier version is on the screen, it is replaced, and the user
-        /// is alerted.
+        /// The app added the notification, possibly not for the first time. If an earlier version is on the screen, the new
+        /// version replaces it, and the user is alerted.
         case added
         /// The app changed the content of the notification. The user is not alerted.
         case changed
-        /// The presenter was asked to show the notification.
+        /// The agent asked the presenter to show the notification.
         case handedOver
         /// The server accepted the notification. `hiddenBy` is the reason why the server does not show the notification, or `nil`
         /// if the server shows the notification.
         case presented(serverID: UInt32, now: Date, hiddenBy: String? = nil)
-        /// The do-not-disturb mode ended. The server shows new notifications again, but not the notifications that this mode has
-        /// hidden.
+        /// The do-not-disturb mode ended. The server shows new notifications again. The server does not show the notifications
+        /// that the mode has hidden.
         case doNotDisturbEnded
         /// The notification could not be shown. `isAnswerOpen` is `true` if the server received the notification but did not
-        /// respond. In this case the server may still show the notification.
+        /// respond. Such a server may still show the notification.
         case failed(why: String, isAnswerOpen: Bool)
-        /// The server responds to other calls, but has lost this notification.
+        /// The server lost this notification, but responds to other calls.
         case answerLost
         case closed(serverID: UInt32, now: Date)
         /// The server removed the notification from the screen because the user had not pressed it for some time.
         case expired(serverID: UInt32, now: Date)
-        /// A summary combines the notification with others.
+        /// A summary combines the notification with other notifications.
         case gathered(into: String, now: Date)
-        /// The user pressed the summary, so the notification is shown alone.
+        /// The user pressed the summary, so the notification is shown individually.
         case released
         /// The summary that included the notification was removed from the screen.
         case summaryLeft(isSeen: Bool, now: Date)
         /// The expiration date of the notification has passed.
         case timeIsOver(now: Date)
-        /// The notification was removed too early, because the clock was wrong. The expiration date has not passed.
+        /// The notification was removed too early because the clock was wrong. Its expiration date has not passed.
         case timeIsNotOver
-        /// The user pressed the notification, or one of its buttons. The notification is removed from the screen, also on servers
-        /// that keep pressed notifications.
+        /// The user pressed the notification, or one of its buttons. The notification is then removed from the screen. The agent
+        /// also removes it from servers that keep pressed notifications.
         case pressed(serverID: UInt32, now: Date)
-        /// No process receives the presses of the notification's buttons any more. The notification is shown again, in place of the
+        /// No process receives the button presses of the notification any more. The notification is shown again and replaces the
         /// notification on the screen.
         case buttonsLost(serverID: UInt32)
-        /// The app withdrew the notification, or all background work was ended.
+        /// The app withdrew the notification, or the user ended all background work.
         case takenBack(now: Date)
         /// The agent removes the notification if it is on the screen. `isAnswerOpen` is `true` if a server received the
-        /// notification but does not respond. In this case the server may still show the notification.
+        /// notification but did not respond. Such a server may still show the notification.
         case takenOff(now: Date, isAnswerOpen: Bool = false)
         /// The app's delegate decided that this notification is not shown.
         case notWanted(now: Date)
         /// The server received the request to remove the notification from the screen.
         case withdrawn(serverID: UInt32)
-        /// The server ended, so the notifications of this server are not on the screen any more. The numbers of this server are not
-        /// valid on the next server. The next server shows the notification again.
+        /// The server ended, so its notifications are not on the screen any more. The numbers of this server are not valid on the
+        /// next server. The next server shows the notification again.
         case serverLost(isAnswerOpen: Bool)
-        /// The earlier agent was killed before it recorded whether the notification was shown. The notification is shown again. On
-        /// servers that support identifiers, the new showing replaces the earlier showing.
+        /// The earlier agent was killed before it recorded whether the notification was shown. The agent shows the notification
+        /// again. On servers that support identifiers, the repeated notification replaces the earlier notification.
         case agentDied
     }
 
     package enum Command: Equatable, Sendable {
-        /// Removes the notification from the screen. With ``unknownNumber``, only the identifier is used, on servers that support
-        /// identifiers.
+        /// Removes the notification from the screen. If the number is ``unknownNumber``, the server finds the notification by its
+        /// identifier. Only some servers support identifiers.
         case withdraw(serverID: UInt32)
     }
 
-    /// A number that servers never assign.
+    /// The number that means "unknown". Servers never assign this number.
     package static let unknownNumber: UInt32 = 0
 
     package private(set) var phase: Phase
-    /// The server's number for the notification. The number is set while a version of the notification may be on the screen.
+    /// The server's number for the notification. The number is set if a version of the notification may be on the screen.
     package private(set) var serverID: UInt32?
-    /// The server's number of a notification that the agent removes from the screen. The number is stored until the server has
-    /// received the request to remove the notification, because the agent may be killed before that.
+    /// The server's number of a notification that the agent is removing from the screen. The number is stored until the server
+    /// has received the request to remove the notification, because the agent may be killed earlier.
     package private(set) var leavingID: UInt32?
-    /// `true` if the notification may be on the screen under a number that was not recorded, because the agent was killed before it
-    /// could record the number.
+    /// `true` if the notification may be on the screen with an unknown number, because an agent was killed before it recorded the
+    /// number.
     package private(set) var mayStand: Bool
     /// The summary that includes the notification.
     package private(set) var summary: String?
     /// The reason why the notification could not be shown yet, or why the server hides it.
     package private(set) var trouble: String?
-    /// The date at which the current content was first shown to the user. `nil` if the content was not shown yet.
+    /// The date at which the current content was first shown to the user. `nil` if the content has not been shown.
     package private(set) var deliveredAt: Date?
     package private(set) var endedAt: Date?
 
@@ -123,8 +124,8 @@ package struct NoticeLife: Equatable, Sendable {
     /// `true` if the app withdrew the notification.
     package var isWithdrawn: Bool { phase == .withdrawing || phase == .withdrawn }
 
-    /// `true` if the notification was shown to the user, or if the server hides it. The notification may wait for a server that
-    /// shows the notification again.
+    /// `true` if the notification was shown to the user, or if the server hides it. The value is also `true` while such a
+    /// notification waits for the next server to show it again.
     package var wasReported: Bool {
         switch phase {
         case .delivered, .gathered, .expired, .closed: true
@@ -134,39 +135,39 @@ package struct NoticeLife: Equatable, Sendable {
         }
     }
 
-    /// `true` if the notification is being shown for the second time. The user is not alerted again.
+    /// `true` if the notification was shown before and is being shown again. The user is not alerted again.
     package var isShownAgain: Bool { (phase == .pending || phase == .presenting) && deliveredAt != nil }
 
-    /// `true` if the notification waits to be shown for the first time.
+    /// `true` if the notification waits for its first display.
     package var isUnreported: Bool { (phase == .pending || phase == .presenting) && deliveredAt == nil }
 
-    /// `true` if the notification waits to be shown for the first time, and was not passed to a presenter.
+    /// `true` if the notification waits for its first display and was not yet passed to a presenter.
     package var isWaiting: Bool { phase == .pending && deliveredAt == nil }
 
     /// `true` if the server received the notification but did not show it.
     package var isHidden: Bool { phase == .delivered && deliveredAt == nil }
 
-    /// `true` if the app can still change the content. The old content is shown, waits, was removed before the user responded, or
-    /// has expired.
+    /// `true` if the app can still change the content. This is the case if the notification is shown, waits, has expired, or was
+    /// removed before the user responded.
     package var isChangeable: Bool { isUnanswered || isUnreported || phase == .over }
 
-    /// Returns whether a press with this server number belongs to the notification. A press on a server that has ended may arrive
-    /// late.
+    /// Returns whether a press with this server number belongs to the notification. A press can arrive late, after its server has
+    /// ended.
     package func isPressable(as id: UInt32) -> Bool { serverID == id || serverID == nil && isShownAgain }
 
-    /// `true` if the notification has to be removed from the screen but its number is unknown. The notification is then shown once
-    /// more, because the server reports the number of each notification that it shows. The new showing replaces the earlier
-    /// showing.
+    /// `true` if the notification has to be removed from the screen but its number is unknown. The agent then shows the
+    /// notification once more, because the server reports the number of each notification that it shows. The repeated
+    /// notification replaces the earlier notification.
     package var needsNumber: Bool { phase == .withdrawing && serverID == nil && mayStand }
 
-    /// `true` if the notification is on the screen or will be shown again, alone or in a summary.
+    /// `true` if the notification is on the screen or will be shown again, individually or in a summary.
     package var isStillShown: Bool { phase == .delivered || phase == .gathered || isShownAgain }
 
     /// `true` if the notification was shown and the user has not responded. The notification is on the screen, or the server
-    /// removed the notification from the screen.
+    /// removed it from the screen.
     package var isUnanswered: Bool { isStillShown || phase == .expired }
 
-    /// Applies an event. An event without a meaning in this phase changes nothing and returns no commands.
+    /// Applies an event. If the event has no effect in the current phase, nothing changes and the result is empty.
     package mutating func handle(_ event: Event) -> [Command] {
         switch event {
         case .added: add()
@@ -175,7 +176,7 @@ package struct NoticeLife: Equatable, Sendable {
         case .presented(let id, let now, let why): return present(id, now, hiddenBy: why)
         case .doNotDisturbEnded: if isHidden { (phase, trouble) = (.pending, nil) }
         case .failed(let why, let isAnswerOpen):
-            // No server shows the notification, so no version of the notification is on the screen.
+            // No server is available, so no version of the notification can be on the screen.
             if phase != .presenting, !isAnswerOpen { mayStand = false }
             guard phase == .presenting else { break }
             trouble = why
@@ -209,10 +210,11 @@ package struct NoticeLife: Equatable, Sendable {
     }
 
     private mutating func add() {
-        // The number may belong to another notification by now.
+        // The server may have assigned the number to another notification since then.
         switch phase {
         case .closed, .expired, .over, .withdrawn: serverID = nil
-        // The server has the notification and has not reported its number. The agent may be killed before the response arrives.
+        // The server received the notification but has not reported its number. The agent may be killed before the server
+        // responds.
         case .presenting, .withdrawing: if serverID == nil { mayStand = true }
         case .pending, .delivered, .gathered: break
         }
@@ -225,10 +227,10 @@ package struct NoticeLife: Equatable, Sendable {
         case .presenting:
             (phase, serverID, deliveredAt) = (.delivered, id, deliveredAt ?? (why == nil ? now : nil))
             if isHidden { trouble = why }
-        // The number belongs to the earlier content. The app's new content replaces the earlier content on the screen.
+        // The number belongs to the earlier content on the screen. The app's new content will replace the earlier content.
         case .pending, .withdrawing: serverID = id
-        // This response is late. The app withdrew the notification before the presenter responded, or a summary includes the
-        // notification by now.
+        // This response is late: since the request, the app withdrew the notification, or a summary combined it with other
+        // notifications.
         case .gathered, .closed, .withdrawn, .over: return withdraw(id)
         case .delivered, .expired: break
         }
@@ -245,20 +247,20 @@ package struct NoticeLife: Equatable, Sendable {
     private mutating func press(_ id: UInt32, _ now: Date) -> [Command] {
         guard isPressable(as: id) else { return [] }
         switch phase {
-        // The user pressed the notification on a server that has ended. When the next server confirms that it shows the
-        // notification, the notification is removed from the screen.
+        // The user pressed the notification on a server that has ended. The notification is removed from the next server after
+        // this server confirms that it shows the notification.
         case .pending where serverID == nil, .presenting where serverID == nil:
             end(.closed, now)
             return []
         case .presenting where isShownAgain: end(.closed, now)
-        // The number belongs to newer content by now. The newer content stays on the screen.
+        // The number now belongs to newer content. The newer content stays on the screen.
         case .presenting: return []
         default: leftScreen(.closed, now)
         }
         return withdraw(id)
     }
 
-    /// Records that the notification was removed from the screen. New content that was not shown yet stays pending.
+    /// Records that the notification was removed from the screen. New content that was not yet shown stays pending.
     private mutating func leftScreen(_ last: Phase, _ now: Date) {
         switch phase {
         case .delivered: end(last, now)
@@ -271,7 +273,7 @@ package struct NoticeLife: Equatable, Sendable {
 
     private mutating func retract(_ now: Date) {
         switch phase {
-        // Changed content may wait while the old content is on the screen.
+        // The changed content waits while the old content may be on the screen.
         case .pending: phase = serverID == nil && !mayStand ? .withdrawn : .withdrawing
         case .presenting, .delivered: phase = .withdrawing
         // If the app adds the notification again, the user is alerted again.
@@ -289,8 +291,8 @@ package struct NoticeLife: Equatable, Sendable {
         return commands
     }
 
-    /// Cancels a showing, because the app's delegate decided that the notification is not shown. An earlier version of the
-    /// notification stays on the screen.
+    /// Cancels a display because the app's delegate decided that the notification is not shown. If an earlier version is on the
+    /// screen, it stays there.
     private mutating func cancelShowing(_ now: Date) {
         guard isWaiting else { return }
         if serverID == nil { retract(now) } else { (phase, deliveredAt) = (.delivered, now) }
@@ -307,8 +309,8 @@ package struct NoticeLife: Equatable, Sendable {
         }
     }
 
-    /// Records that a summary includes the notification. If an earlier version may be on the screen, the new content replaces the
-    /// earlier version, and no summary includes the notification.
+    /// Records that a summary combines the notification with other notifications. This event has no effect if an earlier version
+    /// may be on the screen: the new content then replaces the earlier version.
     private mutating func gather(_ summary: String, _ now: Date) {
         guard isWaiting && serverID == nil && !mayStand || phase == .gathered else { return }
         (phase, self.summary, deliveredAt, trouble) = (.gathered, summary, deliveredAt ?? now, nil)

@@ -1,6 +1,8 @@
-// The port of notifications: the agent's requests to a desktop, and the desktop's events. Requests and events are values.
+// This file declares the port of notifications: the agent's requests to a desktop, and the desktop's events. Requests and events
+// are values.
 
-/// A button. `key` is reported when the user presses the button. The key `default` is a click on the body of the notification.
+/// A button of a notification. If the user presses the button, `key` is reported. The key `default` is a click on the body of the
+/// notification.
 package struct NoticeAction: Sendable, Equatable, Codable {
     package var key: String
     package var label: String
@@ -22,7 +24,7 @@ package struct NoticeAction: Sendable, Equatable, Codable {
     }
 }
 
-/// The freedesktop urgency of a notification.
+/// The urgency of a notification, as the freedesktop specification defines it.
 package enum NoticeUrgency: Int, Sendable, Codable {
     case low = 0
     case normal = 1
@@ -32,7 +34,8 @@ package enum NoticeUrgency: Int, Sendable, Codable {
 /// A desktop notification to show. The text contains no markup. A presenter escapes characters that the server would interpret as
 /// markup.
 package struct Notice: Sendable, Equatable, Codable {
-    /// The app's identifier of the notification. The identifier is also passed to servers that replace notifications by a tag.
+    /// The app's identifier of the notification. Some servers replace notifications by a tag. The identifier is the tag for such
+    /// servers.
     package var identifier: String
     package var appName: String
     /// The name of the app's desktop entry, without ".desktop".
@@ -49,15 +52,15 @@ package struct Notice: Sendable, Equatable, Codable {
     package var soundFile: String?
     /// `true` if the notification is kept on the screen until the user acts (expire timeout 0).
     package var isPersistent: Bool
-    /// The progress in percent. Some servers show the progress.
+    /// The progress in percent, which only some servers show.
     package var percent: Int?
-    /// `true` if the notification was shown before and is shown again. The user is not alerted.
+    /// `true` if the notification was shown before and is shown again. The user is not alerted again.
     package var isQuiet = false
-    /// `true` if the user is alerted, also if the replaced notification is not on the screen any more.
+    /// `true` if the user is alerted even if the replaced notification is not on the screen any more.
     package var alerts = false
     /// A text that is shown if the server has no buttons.
     package var withoutButtons: String?
-    /// The labels of servers whose buttons users do not find, although the servers advertise buttons.
+    /// The labels of servers that advertise buttons but whose users do not find the buttons.
     package var serversWithoutButtons: [String] = []
     /// The path of a picture. The file may be untrusted, so a separate process reads it.
     package var picture: String?
@@ -91,15 +94,16 @@ package struct Notice: Sendable, Equatable, Codable {
 package enum PresenterFailure: Error, Sendable, Equatable {
     /// No session bus address is known.
     case noSessionBus(String)
-    /// No bus responds at the known addresses at this moment.
+    /// The address of the bus is known, but no bus responds at this moment.
     case busUnreachable(String)
-    /// The bus is available, but no process owns (or can be started for) org.freedesktop.Notifications.
+    /// The bus is available, but no process owns the name org.freedesktop.Notifications, and no process can be started for this
+    /// name.
     case noServer(String)
     case refused(String)
-    /// A server is available but did not respond in time. No notification was passed to the server yet.
+    /// A server is available but did not respond in time. The notification was not yet passed to the server.
     case unresponsive(String)
-    /// A server received the notification and did not respond in time. The server may still show the notification. In this case the
-    /// presenter reports `presented` late.
+    /// A server received the notification and did not respond in time. The server may still show the notification. If the server
+    /// responds later, the presenter reports `presented`.
     case unanswered(String)
 }
 
@@ -111,35 +115,35 @@ package enum NoticeCloseReason: Int, Sendable, Equatable {
     case undefined = 4
 }
 
-/// An event that a presenter reports, always on the presenter's thread.
+/// An event that a presenter reports. The presenter reports all events on its own thread.
 package enum PresenterEvent: Sendable, Equatable {
     case presented(identifier: String, serverID: UInt32)
     case failed(identifier: String, PresenterFailure)
-    /// The user pressed a button or the body. An app can raise its window with `activationToken`, which is often missing.
+    /// The user pressed a button or the body. An app can raise its window with `activationToken`. Many servers send no token.
     case activated(identifier: String, serverID: UInt32, action: String, activationToken: String?)
     /// The user typed text into the field of a button and sent it.
     case replied(identifier: String, serverID: UInt32, text: String)
     case closed(identifier: String, serverID: UInt32, NoticeCloseReason)
     /// The server received the request to remove the notification from the screen, or no server is available.
     case withdrawn(identifier: String, serverID: UInt32)
-    /// The notification may be on the screen, but this server reports presses of its buttons only to the process that showed it
-    /// last.
+    /// The notification may be on the screen, but this process does not receive its button presses. The server reports presses
+    /// only to the process that last showed the notification.
     case unheard(identifier: String, serverID: UInt32)
-    /// The server to which the following ids belong. This event is reported before the first id and before `serverAppeared`. Ids of
-    /// another server are not valid.
+    /// Identifies the server that assigned the following ids. This event is reported before the first id and before
+    /// `serverAppeared`. Ids of another server are not valid.
     case serverIs(String)
-    /// `true` if the server of the last `serverIs` advertises buttons. This event is reported before the server's first
+    /// Reports whether the server of the last `serverIs` advertises buttons. This event is reported before the server's first
     /// notification.
     case serverHasButtons(Bool, label: String)
     /// The user switched do-not-disturb on or off.
     case doNotDisturb(Bool)
-    /// The server responded to ``Presenter/ask()``.
+    /// The server responded to ``Presenter/query()``.
     case serverAnswers
-    /// A notification server is now available on the bus, so notifications that could not be shown are tried again.
+    /// A notification server became available on the bus, so notifications that could not be shown are tried again.
     case serverAppeared
-    /// The server left the bus. The ids that it assigned are not valid any more.
+    /// The server left the bus, so the ids that this server assigned are not valid any more.
     case serverVanished
-    /// The session bus itself closed the connection.
+    /// The session bus closed the connection.
     case busLost
 }
 
@@ -148,24 +152,24 @@ package protocol Presenter: Sendable {
     /// Shows a notification. The presenter then reports `presented` or `failed`.
     ///
     /// - Parameters:
-    ///   - serverID: The number of an earlier notification, which is replaced.
-    ///   - server: The server that assigned this number, as `serverIs` reported it. Another server may have assigned the same
-    ///     number to another app.
+    /// - serverID: The number of an earlier notification that the new notification replaces.
+    /// - server: The server that assigned `serverID`, as `serverIs` reported it. Another server may have assigned the same number
+    ///   to a notification of another app.
     func present(_ notice: Notice, replacing serverID: UInt32?, of server: String?)
-    /// Removes a notification from the screen. If the number is ``NoticeLife/unknownNumber``, only the identifier is used, on
-    /// servers that support identifiers.
+    /// Removes a notification from the screen. If the number is ``NoticeLife/unknownNumber``, the server finds the notification
+    /// by its identifier. Only some servers support identifiers.
     ///
-    /// Unknown ids and ids of another server are ignored. The presenter reports `withdrawn`. If a server is available but cannot be
-    /// reached, the presenter reports nothing. Call this method again after `serverAppeared`.
+    /// Unknown ids and ids of another server are ignored. The presenter reports `withdrawn`. If a server is available but cannot
+    /// be reached, the presenter reports nothing, and the caller repeats the call after `serverAppeared`.
     func withdraw(identifier: String, serverID: UInt32, of server: String?)
-    /// Receives the button presses of a notification that an earlier process showed, if the notification is still on the screen.
+    /// Requests the button presses of a notification that an earlier process showed, if the notification is still on the screen.
     ///
-    /// If the server reports presses only to that earlier process, the presenter reports `unheard`. Otherwise the presenter reports
-    /// nothing: the presenter now receives the presses, or the server is not the server that showed the notification.
+    /// If the server reports presses only to the earlier process, the presenter reports `unheard`. In all other cases the
+    /// presenter reports nothing. The presenter then receives the presses, or another server showed the notification.
     func adoptNotification(identifier: String, serverID: UInt32, of server: String?)
     /// Shows a number on the app's icon, if a dock or a panel supports this. The value 0 removes the number.
     func showBadge(_ count: Int, desktopEntry: String)
-    /// Sends a request without a visible effect to the server. The presenter reports `serverAnswers` when the server responds.
+    /// Sends a request without a visible effect to the server. If the server responds, the presenter reports `serverAnswers`.
     func query()
 }
 

@@ -1,4 +1,4 @@
-/// The parts of a notification that are shown. The app's delegate chose these parts while the user ran the app.
+/// The parts of a notification that are shown. The app's delegate chose these parts while the app was running.
 package struct NoticePresentation: OptionSet, Codable, Sendable, Equatable {
     package let rawValue: Int
 
@@ -12,6 +12,6 @@ package struct NoticePresentation: OptionSet, Codable, Sendable, Equatable {
     /// `true` if no part is visible on the screen.
     package var isNothing: Bool { isDisjoint(with: [.banner, .list]) }
 
-    /// The number of seconds in which a delegate has to respond. After this time, all parts are shown.
+    /// The number of seconds in which a delegate has to respond. If the delegate does not respond in time, all parts are shown.
     package static let patience = 5.0
 }

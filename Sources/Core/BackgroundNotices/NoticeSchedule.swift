@@ -1,10 +1,12 @@
 import Foundation
 
-/// The trigger of a notification: the rule for its dates.
+/// The trigger of a notification: a rule that determines the fire dates.
 package enum NoticeTrigger: Codable, Equatable, Sendable {
-    /// A number of seconds after the notification was added. If `repeats` is `true`, again after each interval of this length.
+    /// Fires this number of seconds after the notification was added. If `repeats` is `true`, fires again after each interval of
+    /// this length.
     case interval(Double, repeats: Bool)
-    /// The first date at which the wall clock matches these components. If `repeats` is `true`, each such date.
+    /// Fires at the first date at which the wall clock matches these components. If `repeats` is `true`, fires at every such
+    /// date.
     case calendar(DateComponents, repeats: Bool)
 
     package var repeats: Bool {
@@ -15,7 +17,7 @@ package enum NoticeTrigger: Codable, Equatable, Sendable {
 
     /// Returns the first fire date after a date, or `nil` if no fire date follows.
     ///
-    /// If a clock change skips a time, the fire date is at the end of the gap. If a time occurs twice, the fire date is at the
+    /// If a clock change skips the time, the fire date is the end of the gap. If the time occurs twice, the fire date is the
     /// first occurrence.
     ///
     /// - Parameters:
@@ -23,8 +25,8 @@ package enum NoticeTrigger: Codable, Equatable, Sendable {
     ///   - zone: The time zone for components without a time zone.
     package func next(after date: Date, zone: TimeZone) -> Date? {
         switch self {
-        // A stored repeat step may be shorter than a minute. Such a step is raised to one minute, so that the user is not alerted
-        // endlessly.
+        // A stored interval may be shorter than a minute. A repeated interval is at least one minute long, so that the user is
+        // not alerted endlessly.
         case .interval(let seconds, let repeats):
             seconds.isFinite && seconds > 0 ? date.addingTimeInterval(max(seconds, repeats ? Self.shortestStep : 0)) : nil
         case .calendar(let components, _): Self.next(components, after: date, zone)
@@ -40,8 +42,8 @@ package enum NoticeTrigger: Codable, Equatable, Sendable {
         var wanted = components
         (wanted.calendar, wanted.timeZone) = (nil, nil)
         guard hasValue(wanted), isPossible(wanted) else { return nil }
-        // Components without a single time of day are left to Foundation, for example a minute of any hour. For a time of day that
-        // a clock change skips, Foundation's results are not consistent.
+        // Some components do not define a single time of day, for example a minute of any hour. Foundation computes dates for
+        // such components. For a time of day that a clock change skips, Foundation's results are not consistent.
         guard let time = timeOfDay(&wanted) else {
             return calendar.nextDate(after: date, matching: wanted, matchingPolicy: .strict)
         }
@@ -49,7 +51,8 @@ package enum NoticeTrigger: Codable, Equatable, Sendable {
         noon.hour = 12
         let zone = calendar.timeZone
         var last = date.addingTimeInterval(-2 * 86_400)
-        // Several days are tried, because the search begins two days early. The fire date on the first days may be before `date`.
+        // The loop tries several days, because the search begins two days early. The fire dates on the first days may be before
+        // `date`.
         for _ in 0..<5 {
             guard let day = calendar.nextDate(after: last, matching: noon, matchingPolicy: .strict) else { return nil }
             let found = instant(of: time, onTheDayOf: day, zone)
@@ -59,8 +62,8 @@ package enum NoticeTrigger: Codable, Equatable, Sendable {
         return nil
     }
 
-    /// Removes the time of day from the components and returns this time in seconds. Returns `nil` if the components do not name a
-    /// single time of day.
+    /// Removes the time of day from the components and returns the time in seconds. Returns `nil` if the components do not define
+    /// a single time of day.
     private static func timeOfDay(_ components: inout DateComponents) -> Double? {
         let isOfADay = components.hour == nil && components.minute == nil && components.second == nil
         guard components.hour != nil || isOfADay else { return nil }
@@ -69,7 +72,8 @@ package enum NoticeTrigger: Codable, Equatable, Sendable {
         return Double(seconds)
     }
 
-    /// Returns the first instant at which clocks show the time. If clocks skip the time, returns the instant of the clock change.
+    /// Returns the first instant at which clocks show the time. If a clock change skips the time, returns the instant of the
+    /// clock change.
     private static func instant(of time: Double, onTheDayOf day: Date, _ zone: TimeZone) -> Date {
         func offset(_ instant: Double) -> Double { Double(zone.secondsFromGMT(for: Date(timeIntervalSince1970: instant))) }
         let seconds = day.timeIntervalSince1970
@@ -95,7 +99,7 @@ package enum NoticeTrigger: Codable, Equatable, Sendable {
 
     private static func hasValue(_ components: DateComponents) -> Bool { fields.contains { components[keyPath: $0] != nil } }
 
-    /// Returns `false` for dates that never occur. Foundation would search through thousands of years for such dates.
+    /// Returns `false` for dates that never occur. Foundation would search thousands of years for such dates.
     private static func isPossible(_ components: DateComponents) -> Bool {
         let ranges: [(KeyPath<DateComponents, Int?>, ClosedRange<Int>)] = [
             (\.month, 1...13), (\.day, 1...31), (\.hour, 0...23), (\.minute, 0...59), (\.second, 0...59), (\.weekday, 1...7),
@@ -110,11 +114,12 @@ package enum NoticeTrigger: Codable, Equatable, Sendable {
 
 /// The fire dates of a waiting notification.
 ///
-/// The type is pure. The content of the schedule is stored with the notification. A calendar trigger follows the wall clock, and is
-/// evaluated again after the clock was changed.
+/// The type is pure. The ledger stores the schedule with the notification. A calendar trigger follows the wall clock, so it is
+/// evaluated again after the clock is set.
 package struct NoticeSchedule: Codable, Equatable, Sendable {
     package let trigger: NoticeTrigger
-    /// The date after which fire dates are computed: the date at which the notification was added, or the last consumed fire date.
+    /// The date after which fire dates are computed. This date is the date at which the notification was added, or the last
+    /// consumed fire date.
     package private(set) var anchor: Date
     /// The time zone in which `next` was computed.
     package private(set) var zone: String
@@ -123,7 +128,7 @@ package struct NoticeSchedule: Codable, Equatable, Sendable {
     /// The last consumed fire date.
     package private(set) var served: Date?
 
-    /// The maximum number of seconds by which a clock is set back without repeating a fire date that was already consumed.
+    /// The maximum number of seconds by which the clock can be set back without a second notification for a consumed fire date.
     private static let longestStepBack: Double = 86_400
 
     /// Creates a schedule. Returns `nil` if the notification would never be shown.
@@ -132,12 +137,12 @@ package struct NoticeSchedule: Codable, Equatable, Sendable {
         (self.trigger, anchor, self.zone, self.next) = (trigger, now, zone.identifier, next)
     }
 
-    /// Returns the schedule, evaluated with this clock and this time zone.
+    /// Returns the schedule after an evaluation with this clock and this time zone.
     ///
-    /// An anchor in the future was recorded by a clock that was ahead. Such an anchor is corrected, because otherwise every fire
-    /// date would be late by the difference.
+    /// An anchor in the future was recorded while the clock was ahead. Such an anchor is corrected. Otherwise every fire date
+    /// would be late by the error of the clock.
     package func read(now: Date, zone: TimeZone) -> NoticeSchedule {
-        // If the clock was set back a little, a consumed fire date would be reached a second time.
+        // If the clock is set back a little, the clock reaches a consumed fire date a second time.
         let isServed = isOfACalendar && served != nil && anchor.timeIntervalSince(now) <= Self.longestStepBack
         guard next != nil, anchor > now && !isServed || zone.identifier != self.zone else { return self }
         var schedule = self
@@ -147,15 +152,15 @@ package struct NoticeSchedule: Codable, Equatable, Sendable {
         return schedule
     }
 
-    /// Consumes the due fire date. The next fire date is later than the consumed fire date and later than now. Several missed fire
-    /// dates are consumed together.
+    /// Consumes the due fire date. The next fire date is after the consumed fire date and after now. Several missed fire dates
+    /// are consumed together.
     package mutating func consume(now: Date, zone: TimeZone) {
         guard let due = next else { return }
         guard trigger.repeats else { return next = nil }
         anchor = max(due, now)
         served = due
         if case .interval(let seconds, _) = trigger, seconds >= NoticeTrigger.shortestStep {
-            // The fire dates of a repeating interval do not depend on the time at which the notification was shown.
+            // The fire dates of a repeated interval do not depend on the time at which the notification was shown.
             anchor = due.addingTimeInterval((max(0, now.timeIntervalSince(due)) / seconds).rounded(.down) * seconds)
         }
         (self.zone, next) = (zone.identifier, trigger.next(after: anchor, zone: zone))

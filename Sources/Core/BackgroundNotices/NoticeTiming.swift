@@ -35,8 +35,8 @@ package struct QuietHours: Sendable, Equatable {
         guard isInside else { return nil }
         let rest = Double(end) - second
         let plain = instant.addingTimeInterval(rest > 0 ? rest : rest + 86_400)
-        // A night in which the clocks change is longer or shorter. If the clock change skips the end of the quiet hours, the end is
-        // moved a little later.
+        // A night in which the clocks change is longer or shorter than usual. If the clock change skips the end of the quiet
+        // hours, the quiet hours end a little later.
         let shift = zone.secondsFromGMT(for: plain) - zone.secondsFromGMT(for: instant)
         let exact = plain.addingTimeInterval(-Double(shift))
         return zone.secondsFromGMT(for: exact) == zone.secondsFromGMT(for: plain) ? exact : plain
@@ -48,7 +48,7 @@ package struct NoticeRules: Sendable, Equatable {
     /// `false` if no notification is shown.
     package var isEnabled = true
     package var quietHours: QuietHours?
-    /// The lowest interruption level that is also shown in quiet hours. `nil` if no level is shown.
+    /// The lowest interruption level that is shown even in quiet hours. `nil` if quiet hours apply to all levels.
     package var loudLevel: Int?
     /// The categories that are switched off.
     package var silencedCategories: Set<String> = []
@@ -56,16 +56,16 @@ package struct NoticeRules: Sendable, Equatable {
     package init() {}
 }
 
-/// Decides when a notification that was added is shown.
+/// Decides when an added notification is shown.
 package enum NoticeTiming {
     package enum Verdict: Sendable, Equatable {
         case show
         case wait(until: Date)
-        /// The user switched the notification off, so it is not shown.
+        /// The user switched off notifications of this kind, so the notification is not shown.
         case silenced
     }
 
-    /// The number of seconds for which a switched-off notification is kept. If the user switches the notification on again within
+    /// The number of seconds for which a switched-off notification is kept. If the user switches notifications on again within
     /// this time, the notification is shown.
     package static let longestSilence: Double = 86_400
 

@@ -1,4 +1,5 @@
-/// A report about the notification server of a desktop, made by a helper program and passed to another process as JSON.
+/// A report about the notification server of a desktop. A helper program makes the report and passes it to another process as
+/// JSON.
 package struct NotificationServerReport: Codable, Sendable, Equatable {
     /// The reason why no server shows notifications.
     package enum Trouble: String, Codable, Sendable {
@@ -16,7 +17,7 @@ package struct NotificationServerReport: Codable, Sendable, Equatable {
     package var version: String
     /// The server's capabilities, with the names of the Desktop Notifications specification, for example "actions".
     package var capabilities: [String]
-    /// The process id of the server, or `nil` if the bus does not report it.
+    /// The process id of the server. `nil` if the bus does not report the process id.
     package var pid: Int32?
 
     package init(

@@ -1,16 +1,17 @@
 import Foundation
 
-/// The port through which another program, for example a user manager, starts the agent again after its exit.
+/// The port through which another program starts the agent again after the agent's exit. An example of such a program is
+/// systemd's user manager.
 package protocol AgentActivator: Sendable {
-    /// Requests the next start of an agent: at `instant` at the latest, at a change notification of an app, and when the clock or
-    /// the time zone is set. Blocks.
+    /// Requests the next start of an agent. The agent starts at `instant` at the latest. It also starts at a change notification
+    /// of an app, and when the clock or the time zone is set. This call blocks.
     ///
-    /// - Parameter instant: The latest start, or `nil` if no work becomes due at a known time.
-    /// - Throws: An error with the reason why no start can be requested. The agent then keeps running.
+    /// - Parameter instant: The latest start, or `nil` if no work has a known due date.
+    /// - Throws: An error with the reason why the start cannot be requested. The agent then keeps running.
     func arm(at instant: Date?) throws(ActivationFailure)
 }
 
-/// The failure of a request for the next start of the agent.
+/// The reason why the next start of the agent could not be requested.
 package struct ActivationFailure: Error, Equatable, CustomStringConvertible, Sendable {
     package let description: String
 

@@ -1,12 +1,12 @@
-// The port of conditions: the state of the desktop's network and power, if it is known.
+// This file declares the port of conditions: the state of the desktop's network and power, as far as it is known.
 
 /// The current values of the conditions that requests can require.
 package struct DesktopConditions: Sendable, Equatable, Codable {
-    /// `true` if the machine has a route to other machines (any route except loopback). A host may still not respond.
+    /// `true` if the machine has a route to other machines, not only the loopback route. A single host may still not respond.
     package var isNetworkAvailable: Bool
-    /// `true` if the connection costs money per byte. `false` if this is not known.
+    /// `true` if the connection costs money per byte. `false` if the cost is unknown.
     package var isNetworkMetered: Bool
-    /// `true` if the user marked the connection as metered, which Apple calls a constrained network (Low Data Mode).
+    /// `true` if the user marked the connection as metered. Apple calls such a connection a constrained network (Low Data Mode).
     package var isNetworkConstrained: Bool
     /// `true` if the connection is a mobile-phone network.
     package var isNetworkCellular: Bool
@@ -14,12 +14,12 @@ package struct DesktopConditions: Sendable, Equatable, Codable {
     package var isNetworkWiFi: Bool
     /// `true` if the machine is on mains power or has no battery.
     package var isOnExternalPower: Bool
-    /// `true` if the user chose the power-saver profile. `false` if no service provides profiles.
+    /// `true` if the user chose the power-saver profile. `false` if no service of the desktop provides profiles.
     package var isLowPowerMode: Bool
     /// The conditions that this desktop reports. `nil` if the desktop was not examined.
     package var knowledge: Knowledge?
 
-    /// The conditions that this desktop reports. Conditions that the desktop does not report have assumed values.
+    /// The conditions that this desktop reports. All other conditions have assumed values.
     package struct Knowledge: Sendable, Equatable, Codable {
         package var network: Bool
         package var metered: Bool
@@ -48,7 +48,7 @@ package struct DesktopConditions: Sendable, Equatable, Codable {
     /// `true` if the machine runs on battery in the power-saver profile.
     package var isSavingPower: Bool { isLowPowerMode && !isOnExternalPower }
 
-    /// Reads conditions, also if an earlier version wrote them. Missing fields have their default values.
+    /// Reads stored conditions. Fields that an earlier version did not write have default values.
     package init(from decoder: any Decoder) throws {
         let values = try decoder.container(keyedBy: CodingKeys.self)
         isNetworkAvailable = try values.decode(Bool.self, forKey: .isNetworkAvailable)
@@ -62,16 +62,16 @@ package struct DesktopConditions: Sendable, Equatable, Codable {
     }
 }
 
-/// A report about the desktop's conditions, made by a helper program and passed to another process as JSON.
+/// A report about the desktop's conditions. A helper program makes the report and passes it to another process as JSON.
 package struct ConditionsReport: Sendable, Equatable, Codable {
     package var conditions: DesktopConditions
-    /// `true` if a service reports when the machine wakes. Without such a service, a wake is detected by a comparison of two
-    /// clocks.
+    /// `true` if a service reports when the machine wakes. Without such a service, a comparison of two clocks detects that the
+    /// machine woke.
     package var hearsOfSleep: Bool
-    /// The facts on which a wake depends. `nil` if no service manages sleep, or if a program of an earlier version made the report.
+    /// The facts on which a wake depends. `nil` if no service manages sleep, or if the report is from an earlier version.
     package var machine: MachineState?
-    /// `true` if the system bus exists but does not respond, so that the state of its services is unknown. `nil` if a program of an
-    /// earlier version made the report.
+    /// `true` if the system bus exists but does not respond. The state of its services is then unknown. `nil` if the report is
+    /// from an earlier version.
     package var isSystemBusSilent: Bool?
 
     package init(
@@ -82,8 +82,8 @@ package struct ConditionsReport: Sendable, Equatable, Codable {
     }
 }
 
-/// A source of the desktop's conditions. The source calls the handler of the initializer once at the start and after each change,
-/// on a separate thread.
+/// A source of the desktop's conditions. The source calls the handler of its initializer once at the start and after each change.
+/// The handler runs on a separate thread.
 package protocol ConditionsSource: Sendable {
     var current: DesktopConditions { get }
 }

@@ -2,7 +2,7 @@ import Foundation
 
 /// The states of one launch: the process, the reason and the time of a stop, and the outcome.
 ///
-/// Only this type has rules about this state. The type is pure: the input is an event, and the output is a list of commands. The
+/// Only this type changes the state of a launch. The type is pure: it receives an event and returns a list of commands. The
 /// ledger stores the state in the columns of the launch's row. The agent keeps the timer in memory.
 package struct LaunchLife: Equatable, Sendable {
     package let kind: LaunchKind
@@ -10,9 +10,9 @@ package struct LaunchLife: Equatable, Sendable {
     package private(set) var phase: Phase
     /// The first result that the app process recorded before it exited.
     package private(set) var result: LaunchOutcome?
-    /// The text about the end of the launch in the history.
+    /// The text that the history shows about the end of the launch.
     package private(set) var detail: String?
-    /// The timer of the launch. `nil` until this agent supervises the launch.
+    /// The timer of the launch. `nil` if this agent does not supervise the launch yet.
     package private(set) var timer: LaunchSupervision?
 
     /// Creates a state from the values that the ledger and the agent store.
@@ -24,7 +24,7 @@ package struct LaunchLife: Equatable, Sendable {
         (self.result, self.detail, self.timer) = (result, detail, timer)
     }
 
-    /// The date at which a process that has to stop is killed. `nil` if the process does not have to stop, or was killed.
+    /// The date at which a process that has to stop is killed. `nil` if the process does not have to stop, or was already killed.
     package var killAt: Date? { stopReason == nil ? nil : timer?.deadline }
 
     /// `true` if the user started the process. The agent does not send signals to such a process.
@@ -51,7 +51,7 @@ package struct LaunchLife: Equatable, Sendable {
     /// - Returns: the commands to carry out, in this order.
     package mutating func handle(_ event: Event) -> [Command] {
         if case .ended = phase { return [] }
-        // The timer has warned the process while the ledger could not be written, so the reason is recorded now.
+        // The timer warned the process while the ledger could not be written, so the reason is recorded now.
         if let timer, timer.isStopping, !isContinued { setStop(.expired) }
         switch event {
         case .notStarted(let reason), .abandoned(let reason):
@@ -71,7 +71,7 @@ package struct LaunchLife: Equatable, Sendable {
             setStop(reason)
             return []
         case .processEnded(let end, let wasInterrupted, let note, let now):
-            // If the process ended while a delegate received an event, the recorded result is ignored.
+            // If the process ended while it delivered an event of a transfer, the recorded result is ignored.
             let outcome = wasInterrupted ? outcomeWithoutResult(end) : result ?? outcomeWithoutResult(end)
             detail = detail ?? describe(outcome, end, note)
             phase = .ended(outcome, at: now, after: stopReason)
@@ -90,10 +90,10 @@ package struct LaunchLife: Equatable, Sendable {
 extension LaunchLife {
     private mutating func supervise(_ limits: Limits, _ isPersonChoosing: Bool, _ hasMoved: Bool, _ now: Date) -> [Command] {
         let commands = startTimer(limits, now)
-        // The date of the progress in the launch's row is not used, because the clock may have been set since then.
+        // The date of the progress in the launch's row is not used, because the clock may have been set since that date.
         if hasMoved { timer?.moved(at: now) }
-        // The process itself normally ends the continuation. The grace time is added, so that the agent does not end the
-        // continuation first.
+        // The process normally ends its continuation itself. The agent waits for the additional grace time, so that it does not
+        // end the continuation first.
         if result == .completed, !isContinued, limits.continuation > 0 {
             timer?.continues(for: limits.continuation + limits.grace, from: now)
         }
@@ -104,15 +104,16 @@ extension LaunchLife {
         startTimer(limits, now) + apply(timer?.stop(reason, now: now), detail)
     }
 
-    /// Starts the timer at the first check by this agent. The budget counts from the start of the launch, also if an earlier agent
-    /// was killed in between.
+    /// Starts the timer when this agent checks the launch for the first time. The budget counts from the start of the launch,
+    /// even if an earlier agent was killed since then.
     private mutating func startTimer(_ limits: Limits, _ now: Date) -> [Command] {
         guard timer == nil else { return [] }
-        // A start in the future means that the clock was set back. In this case the launch has the complete budget from now.
+        // A start in the future means that the clock was set back. The launch then has its complete budget from now.
         var fresh = LaunchSupervision(startedAt: min(startedAt, now), budget: limits.budget, grace: limits.grace)
         defer { timer = fresh }
         guard stopReason != nil else { return [] }
-        // The agent that committed the reason may have been killed before it sent the signal. A second signal does no harm.
+        // The earlier agent may have been killed after it committed the reason and before it sent the signal. A second signal
+        // does no harm.
         fresh.adoptWarned(now: now)
         return isContinued ? [] : [.warn]
     }
@@ -124,7 +125,7 @@ extension LaunchLife {
             let reason = isContinued && given == .expired ? .noProgress : given
             setStop(reason)
             self.detail = self.detail ?? detail
-            // A process of continued processing receives no signal, because the process reads the reason in the ledger.
+            // A process of continued processing receives no signal, because the process reads the reason from the ledger.
             return [.logStop(reason)] + (isContinued ? [] : [.warn])
         case .kill: return [isContinued ? .end : .kill]
         }
@@ -135,7 +136,7 @@ extension LaunchLife {
 
 extension LaunchLife {
     private func outcomeWithoutResult(_ end: ProcessEnd) -> LaunchOutcome {
-        // If the ledger contains a reason why no process was started, the app caused the failure.
+        // If the ledger contains the reason why no process was started, the failure counts against the app.
         if !hasProcess, end == .unknown, detail == nil { return .neverBegan }
         guard stopReason != nil else { return .crashed }
         return isContinued ? .failed : .killed

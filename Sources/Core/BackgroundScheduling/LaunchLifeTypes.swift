@@ -1,6 +1,6 @@
 import Foundation
 
-/// The kind of work for which a process is launched. The raw values are what `history` prints.
+/// The kind of work for which a process is launched. The command `history` prints the raw values.
 public enum LaunchKind: String, Sendable, Codable, CaseIterable {
     case appRefresh
     case processing
@@ -10,9 +10,9 @@ public enum LaunchKind: String, Sendable, Codable, CaseIterable {
     case significantTimeChange
 }
 
-/// How a launch ended. The raw values are what `history` prints.
+/// The outcome of a launch. The command `history` prints the raw values.
 public enum LaunchOutcome: String, Sendable, Codable {
-    /// The handler returned (or completed its task with success) in time.
+    /// The handler returned in time, or completed its task with success in time.
     case completed
     /// The handler completed its task without success, or no handler was registered.
     case failed
@@ -22,12 +22,12 @@ public enum LaunchOutcome: String, Sendable, Codable {
     case killed
     /// The process ended without a result.
     case crashed
-    /// The agent ended before it had started the process. This failure does not count against the app.
+    /// The agent ended before the process was started. This failure does not count against the app.
     case neverBegan
     /// An occurrence was missed and is not run late, because the request has the policy ``MissedPolicy/skip``.
     case skipped
 
-    /// `true` if the app ended its work with success or failure, so that the request is consumed.
+    /// `true` if the app ended its work with or without success. The request is then consumed.
     public var isResult: Bool {
         switch self {
         case .completed, .failed, .expired: true
@@ -35,7 +35,7 @@ public enum LaunchOutcome: String, Sendable, Codable {
         }
     }
 
-    /// `true` if the app was launched and recorded no result, which delays the next launch.
+    /// `true` if the app was launched and recorded no result. The next launch is then delayed.
     public var isBlamedOnApp: Bool {
         switch self {
         case .killed, .crashed: true
@@ -52,17 +52,17 @@ public enum StopReason: String, Sendable, Codable {
     case simulated
     /// The user pressed Cancel in the progress notification.
     case cancelled
-    /// A continued-processing task made no progress for too long.
+    /// A continued-processing task made no progress for too many seconds.
     case noProgress
 }
 
 extension LaunchLife {
     /// The phases of a launch.
     package enum Phase: Equatable, Sendable {
-        /// No process has recorded its identity.
+        /// The launch has no process yet, or its process has not recorded an identity.
         case starting
         case running
-        /// The reason is in the ledger. The process is killed at ``LaunchLife/killAt``.
+        /// The reason to stop is in the ledger. The process is killed at ``LaunchLife/killAt``.
         case stopping(StopReason, hasProcess: Bool)
         case ended(LaunchOutcome, at: Date, after: StopReason?)
     }
@@ -73,18 +73,18 @@ extension LaunchLife {
         case notStarted(because: String)
         /// The app process recorded the result of its work.
         case resultRecorded(LaunchOutcome, detail: String?)
-        /// The app process ends without a result, and records the reason.
+        /// The app process is about to end without a result, and recorded the reason.
         case abandoned(because: String)
-        /// The agent checked the launch. `hasMoved` is `true` if progress was recorded after the last check. The history shows the
-        /// lost condition.
+        /// The agent checked the launch. `hasMoved` is `true` if the launch recorded progress since the last check.
+        /// `lostCondition` is the text about a lost condition for the history.
         case supervised(Limits, isPersonChoosing: Bool = false, hasMoved: Bool = false, lostCondition: String? = nil, now: Date)
-        /// The launch has to stop. Later reasons are ignored.
+        /// The launch has to stop. If the launch already has a reason to stop, a later reason is ignored.
         case stopWanted(StopReason, Limits, now: Date)
         /// A command has recorded in the ledger that the launch has to stop. If no agent is running, the process of the launch
         /// reads this record.
         case stopRecorded(StopReason)
-        /// The process ended. `wasInterrupted` is `true` if the process ended while it delivered an event of a transfer. The note
-        /// is for the history.
+        /// The process ended. `wasInterrupted` is `true` if the process ended while it delivered an event of a transfer. `note`
+        /// is a text for the history.
         case processEnded(ProcessEnd, wasInterrupted: Bool = false, note: String? = nil, now: Date)
     }
 
@@ -102,12 +102,12 @@ extension LaunchLife {
 
     /// An action that an event requires.
     package enum Command: Equatable, Sendable {
-        /// Log the reason to stop, because the reason is new.
+        /// Log the reason to stop. This command is returned only for a new reason.
         case logStop(StopReason)
         /// Send SIGTERM.
         case warn
         case kill
-        /// End the launch without a signal to its process, because continued processing did not stop.
+        /// End the launch without a signal to its process, because a continued-processing task did not stop.
         case end
     }
 }

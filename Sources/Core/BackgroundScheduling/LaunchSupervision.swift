@@ -1,6 +1,7 @@
 import Foundation
 
-/// The timer of a ``LaunchLife``: the launch is warned when its budget is used up, and killed after the grace time.
+/// The timer of a ``LaunchLife``. The timer warns the launch when the budget is used up, and kills the launch after the grace
+/// time.
 package struct LaunchSupervision: Sendable, Equatable {
     private enum State: Sendable, Equatable {
         case running
@@ -17,10 +18,10 @@ package struct LaunchSupervision: Sendable, Equatable {
     private var startedAt: Date
     /// The date at which the user began to choose a file. `nil` if the user is not choosing a file.
     private var choosingSince: Date?
-    /// The number of seconds that the user's earlier choices of files took.
+    /// The number of seconds for which the user chose files earlier in this launch.
     private var chosenFor: Double = 0
     private var wasChecked = false
-    /// The end of the time in which the launch is allowed to continue after its handlers returned.
+    /// The date until which the launch is allowed to continue after its handlers returned.
     private var continuesUntil: Date?
     private let budget: Double
     private let grace: Double
@@ -35,7 +36,7 @@ package struct LaunchSupervision: Sendable, Equatable {
     /// `true` if the launch was warned or killed.
     package var isStopping: Bool { state != .running }
 
-    /// The maximum number of seconds that the user's choice of a file extends the budget.
+    /// The maximum number of seconds by which the user's choice of files extends the budget.
     package static let choosingCeiling: Double = 600
 
     /// The next date at which the timer has to be checked.
@@ -53,10 +54,11 @@ package struct LaunchSupervision: Sendable, Equatable {
         return max(end, choosingSince.addingTimeInterval(Self.choosingCeiling - chosenFor))
     }
 
-    /// Updates the timer to the current time. The time in which the user chose a file is added to the budget.
+    /// Updates the timer to the current time. The time that the user needs to choose a file is added to the budget.
     package mutating func tick(now: Date, isPersonChoosing: Bool) -> Command? {
         switch (isPersonChoosing, choosingSince) {
-        // If an earlier agent started the launch, it is unknown when the choice began. The start of the launch is used instead.
+        // If an earlier agent started the launch, the beginning of the choice is unknown. The start of the launch is used
+        // instead.
         case (true, nil): choosingSince = wasChecked ? now : startedAt
         case (false, let since?):
             let span = min(max(now.timeIntervalSince(since), 0), Self.choosingCeiling - chosenFor)
@@ -79,7 +81,7 @@ package struct LaunchSupervision: Sendable, Equatable {
         }
     }
 
-    /// Stops the launch for another reason than its time limit (quit, simulation, a lost condition).
+    /// Stops the launch for a reason other than its time limit, for example because a condition was lost.
     package mutating func stop(_ reason: StopReason, now: Date) -> Command? {
         switch state {
         case .running:
@@ -90,18 +92,18 @@ package struct LaunchSupervision: Sendable, Equatable {
         }
     }
 
-    /// Restarts the budget because the launch made progress.
+    /// Restarts the budget after the launch made progress.
     package mutating func moved(at moment: Date) {
         if case .running = state { startedAt = max(startedAt, moment) }
     }
 
-    /// Lets the launch continue for this number of seconds after its handlers returned, also beyond its budget. Later calls have no
-    /// effect.
+    /// Allows the launch to continue for this number of seconds after its handlers returned, even beyond its budget. Later calls
+    /// have no effect.
     package mutating func continues(for seconds: Double, from moment: Date) {
         if case .running = state { continuesUntil = continuesUntil ?? moment.addingTimeInterval(seconds) }
     }
 
-    /// Moves all dates by the seconds by which the clock was set, so that the remaining time does not change.
+    /// Moves all dates by the number of seconds by which the clock was set. So the remaining time does not change.
     package mutating func shift(by seconds: Double) {
         startedAt.addTimeInterval(seconds)
         choosingSince?.addTimeInterval(seconds)
@@ -112,13 +114,13 @@ package struct LaunchSupervision: Sendable, Equatable {
         }
     }
 
-    /// Restarts the grace time, because an earlier agent was killed after it had warned the launch.
+    /// Restarts the grace time after an earlier agent warned the launch and was then killed.
     package mutating func adoptWarned(now: Date) {
         state = .warned(killAt: now.addingTimeInterval(grace))
     }
 }
 
-/// The delay after launches without a result. A launch with a result resets the delay.
+/// The delay after consecutive launches without a result. A launch with a result resets the delay.
 package enum RelaunchBackoff {
     /// Returns a text such as "1 launch" or "2 launches".
     package static func launches(_ count: Int) -> String { count == 1 ? "1 launch" : "\(count) launches" }

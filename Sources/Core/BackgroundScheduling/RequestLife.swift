@@ -2,15 +2,16 @@ import Foundation
 
 /// The states of one request: the date, the delay, the occurrence of the rule, and the effect of the end of each launch.
 ///
-/// Only this type has rules about this state. The type is pure: the input is an event, and the output is a list of commands. The
+/// Only this type changes the state of a request. The type is pure: it receives an event and returns a list of commands. The
 /// ledger stores the state in the columns of the request's row, and the phase in the row of the launch for the request.
 package struct RequestLife: Equatable, Sendable {
     package let terms: Terms
     package let submittedAt: Date
     package private(set) var phase: Phase
-    /// A value that is new for every submit. The token shows whether the request was replaced after a launch for the request began.
+    /// A value that is new for every submit. If the token changed, the request was replaced after the launch for the request
+    /// began.
     package private(set) var token: String
-    /// The date that the app set, or the date of the occurrence. `nil` if the request can begin at once.
+    /// The earliest date of the request, from the app or from the occurrence. `nil` if the request can begin at once.
     package private(set) var earliestBegin: Date?
     /// The occurrence of the rule that the request waits for.
     package private(set) var occurrence: Date?
@@ -19,8 +20,8 @@ package struct RequestLife: Equatable, Sendable {
     package private(set) var failures: Int
     /// The date at which the last launch without a result ended.
     package private(set) var lastFailureAt: Date?
-    /// The date of this request, if a handler submitted it and then ended without a result. The launch without a result is repeated
-    /// first.
+    /// The date of this request, if a handler submitted the request and its launch ended without a result. The launch is repeated
+    /// before this date counts.
     package private(set) var beginAfterRetry: Date?
 
     /// Creates a state from the values in the ledger.
@@ -33,17 +34,17 @@ package struct RequestLife: Equatable, Sendable {
         (self.failures, self.lastFailureAt, self.beginAfterRetry) = (failures, lastFailureAt, beginAfterRetry)
     }
 
-    /// The earliest date at which the request can begin. If the request has no date, this date is far in the past.
+    /// The earliest date at which the request can begin. If the request has no date, this value is far in the past.
     package var dueAt: Date {
         let never = Date(timeIntervalSince1970: 0)
         return max(earliestBegin ?? never, delay?.until ?? never)
     }
 
-    /// The number of seconds of lateness after which `missed = "skip"` skips an occurrence. The value is not 0, because a machine
-    /// may be busy or may have just woken.
+    /// The minimum lateness of a skipped occurrence in seconds, for the setting `missed = "skip"`. The value is not 0, because a
+    /// machine may be busy or may have just woken.
     package static let lateness: Double = 600
 
-    /// Applies an event. An event without a meaning in this phase changes nothing and returns no commands.
+    /// Applies an event. If the event has no effect in the current phase, nothing changes and the result is empty.
     ///
     /// - Returns: the commands to carry out, in this order.
     package mutating func handle(_ event: Event, now: Date, in zone: TimeZone) -> [Command] {
@@ -62,8 +63,8 @@ package struct RequestLife: Equatable, Sendable {
             guard let occurrence, occurrence > now else { return [] }
             return plan(after: history.lastServed, now, zone)
         case .unwatched(let moment):
-            // An occurrence was missed only if no agent was running. A request that waits for a network while an agent runs is
-            // late, and is not skipped.
+            // An occurrence counts as missed only if no agent was running. If an agent runs and the request waits for a network,
+            // the request is late and is not skipped.
             guard terms.missed == .skip, phase == .pending, failures == 0, let occurrence,
                 dueAt < min(now, moment).addingTimeInterval(-Self.lateness)
             else { return [] }
@@ -78,7 +79,8 @@ package struct RequestLife: Equatable, Sendable {
 // MARK: - The next occurrence
 
 extension RequestLife {
-    /// Plans the next occurrence, which is after now and after the served occurrence. If the request has no rule, nothing changes.
+    /// Plans the next occurrence, which is after now and after the occurrence `served`. Nothing changes if the request has no
+    /// rule.
     private mutating func plan(after served: Date?, _ now: Date, _ zone: TimeZone) -> [Command] {
         guard let rule = terms.recurrence else { return [] }
         wait(for: rule.next(after: now, served: served, in: zone))
@@ -94,7 +96,8 @@ extension RequestLife {
         _ replaced: RequestLife?, _ served: Date?, _ lastServed: Date?, _ now: Date, _ zone: TimeZone
     ) -> [Command] {
         let latest = [served, lastServed].compactMap { $0 }.filter { WallClockRule.counts(served: $0, now: now) }.max()
-        // If the replaced request has the same rule and a due occurrence without a launch, this occurrence is kept.
+        // The replaced request may have the same rule and a due occurrence that was not launched. The new request keeps this
+        // occurrence.
         if let replaced, replaced.terms.recurrence == terms.recurrence, let due = replaced.occurrence, due <= now,
             latest ?? .distantPast < due, phase == .pending
         {
@@ -102,15 +105,15 @@ extension RequestLife {
             (failures, delay) = (replaced.failures, replaced.delay)
             return []
         }
-        // Only the occurrence of the submitting launch is excluded. If the clock was wrong at an earlier launch, a user who submits
-        // the request again does not have to wait for the end of that error.
+        // Only the occurrence of the launch that submits the request is excluded. The clock may have been ahead at an earlier
+        // launch. The user can then submit the request again and does not wait until the clock reaches that date.
         return plan(after: served ?? .distantPast, now, zone)
     }
 
     /// Returns the last occurrence that is due. One launch serves this occurrence and all earlier occurrences.
     private func latestOccurrence(_ now: Date, _ zone: TimeZone) -> Date? {
         guard var occurrence, let rule = terms.recurrence else { return occurrence }
-        // The number of steps has a limit, because a wrong clock may be ahead by any time.
+        // The number of steps is limited, because a wrong clock may be ahead by any amount of time.
         for _ in 0..<10_000 {
             let next = rule.next(after: occurrence, in: zone)
             guard next <= now else { break }
@@ -119,22 +122,22 @@ extension RequestLife {
         return occurrence
     }
 
-    /// Makes a repeated launch due at once. The stored begin date is the date at which the failed launch ended. If the clock was
-    /// set back, this date is in the future and would delay the repeated launch.
+    /// Makes a repeated launch due at once after the clock was set back. The stored begin date is the date at which the failed
+    /// launch ended. This date is then in the future and would delay the repeated launch.
     private mutating func makeRetryDue(_ now: Date) {
         let isRetry = terms.recurrence == nil ? beginAfterRetry != nil : occurrence == nil
         if isRetry, let begin = earliestBegin { earliestBegin = min(begin, now) }
     }
 
-    /// Shortens the delay if the clock was set back. The delay is stored as the date of its end, so the delay would otherwise
-    /// become longer.
+    /// Shortens the delay if the clock was set back. The ledger stores the end of the delay as a date, so the delay would
+    /// otherwise become longer.
     private mutating func shortenDelay(_ history: History, _ now: Date) {
         guard let current = delay else { return }
         let longest: Double
         switch current.reason {
         case .failures:
             longest = RelaunchBackoff.delay(afterFailures: max(1, history.failedInARow), base: history.backoffBase)
-        // The original length of this pause is not stored, so the longest delay is the limit.
+        // The original length of this pause is not stored, so the longest possible delay is the limit.
         case .discretion: longest = RelaunchBackoff.longest
         }
         let latest = now.addingTimeInterval(longest)
@@ -169,18 +172,19 @@ extension RequestLife {
             retry(ending, generation, now)
             return []
         }
-        // The handler submitted this request during the launch, so the request is for the next time. If the clock was set back
-        // since then, the next time is planned again.
+        // The handler submitted this request during the launch, so the request is for the next occurrence. If the clock was set
+        // back during the launch, the next occurrence is planned again.
         guard token == ending.token else {
             guard let occurrence, let served = ending.served, occurrence <= served else { return [] }
             return plan(after: served, now, zone)
         }
         (failures, delay) = (0, nil)
         if terms.recurrence != nil { return plan(after: ending.served ?? ending.history.lastServed, now, zone) }
-        // If the launch was stopped because a condition was lost, the request waits for the condition and runs again.
+        // If the launch was stopped because a condition was lost, the request waits for the condition and is then launched again.
         if ending.stopReason == .conditionLost, ending.outcome == .expired { return [] }
         if let begin = beginAfterRetry {
-            // The launch without a result was repeated. The request now waits for the date that the handler submitted.
+            // The launch without a result was repeated with success. The request now waits for the date that the handler
+            // submitted.
             (token, earliestBegin, beginAfterRetry) = (ending.newToken, begin, nil)
             return []
         }
@@ -188,20 +192,21 @@ extension RequestLife {
         return [.remove]
     }
 
-    /// Returns whether a launch without a result consumes the request. As on iOS, this is the case if the launch began transfers
-    /// and then exited with 0 or used up its time. Another launch would begin the same transfers again. The end of a transfer
-    /// launches the app.
+    /// Returns whether a launch without a result consumes the request. As on iOS, the request is consumed if the launch began
+    /// transfers and then exited with 0 or used up its time. Another launch would begin these transfers a second time. When the
+    /// transfers end, the agent launches the app.
     private func consumes(_ ending: Ending) -> Bool {
-        // A request with a rule is not consumed before a launch with a result served the occurrence.
+        // A request with a rule is consumed only by a launch that has a result.
         guard ending.hasTransfers, terms.recurrence == nil else { return false }
         return ending.outcome == .crashed && ending.end == .exited(0)
             || ending.outcome == .killed && ending.stopReason == .expired
     }
 
-    /// A launch without a result is repeated, also if its handler had already submitted the next request.
+    /// Plans to repeat a launch without a result. The launch is repeated even if its handler submitted the next request.
     private mutating func retry(_ ending: Ending, _ generation: Int, _ now: Date) {
         (failures, lastFailureAt) = (generation, now)
-        // If the agent was killed before it started the process, no delay follows, and the delay after a later crash is not longer.
+        // If the agent was killed before the process was started, no delay follows. This failure also does not lengthen the delay
+        // after a later crash.
         let count = ending.outcome == .neverBegan ? 0 : ending.history.failedInARow
         let seconds = RelaunchBackoff.delay(afterFailures: count, base: ending.history.backoffBase)
         delay = seconds > 0 ? Delay(until: now.addingTimeInterval(seconds), reason: .failures) : nil

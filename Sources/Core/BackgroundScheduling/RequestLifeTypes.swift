@@ -1,12 +1,13 @@
 import Foundation
 
 extension RequestLife {
-    /// The content of the request. Only a new submit changes the content.
+    /// The content of the request. The content changes only if the app submits the request again.
     package struct Terms: Equatable, Sendable {
         package let kind: LaunchKind
         package let needs: RequestNeeds
         package let recurrence: WallClockRule?
-        /// The delay in seconds between an occurrence of the rule and the beginning of the request on this installation.
+        /// The number of seconds between an occurrence of the rule and the beginning of the request. The value belongs to this
+        /// installation.
         package let spread: Double
         package let missed: MissedPolicy
 
@@ -23,18 +24,18 @@ extension RequestLife {
     package enum Phase: Equatable, Sendable {
         /// The request waits for its date, for the end of its delay and for its conditions.
         case pending
-        /// A launch for this request is running, or a launch for the request that this request replaced.
+        /// A launch for this request is running, or a launch for an earlier request that this request replaced.
         case serving(generation: Int)
         /// The request is consumed.
         case removed
     }
 
-    /// An additional date before which the request does not begin.
+    /// A date before which the request does not begin, in addition to the date of the request.
     package struct Delay: Equatable, Sendable {
         package enum Reason: Equatable, Sendable {
             /// Earlier launches ended without a result.
             case failures
-            /// A launch submitted the request without a date. See ``SystemDiscretion``.
+            /// The request was submitted in a launch and has no date. See ``SystemDiscretion``.
             case discretion
         }
 
@@ -55,19 +56,19 @@ extension RequestLife {
         case ended(Ending)
         /// The clock or the time zone was set, or a new agent started.
         case clockChanged(History)
-        /// No agent was running to start the request before this date.
+        /// No agent was running until this date, so no agent could start the request.
         case unwatched(until: Date)
-        /// The app's files changed, so a launch that failed may succeed now.
+        /// The app's files changed, so the next launch may succeed after earlier launches failed.
         case appChanged
     }
 
-    /// The facts about earlier launches of the identifier on which the next launch depends.
+    /// The facts about earlier launches of the identifier. The next launch depends on these facts.
     package struct History: Equatable, Sendable {
         /// The latest occurrence whose launch ended with a result.
         package let lastServed: Date?
         /// The number of consecutive launches that ended without a result because of the app.
         package let failedInARow: Int
-        /// The first delay in seconds, or 0 for no delay.
+        /// The first delay after a failure in seconds. If the value is 0, failures cause no delay.
         package let backoffBase: Double
 
         package init(lastServed: Date?, failedInARow: Int = 0, backoffBase: Double = 0) {
@@ -77,17 +78,17 @@ extension RequestLife {
 
     /// The end of a launch for a request.
     package struct Ending: Equatable, Sendable {
-        /// The ``RequestLife/token`` of the request when the launch began.
+        /// The ``RequestLife/token`` of the request at the beginning of the launch.
         package let token: String
         package let outcome: LaunchOutcome
         package let stopReason: StopReason?
         package let end: ProcessEnd
         /// `true` if the app began background transfers in the launch.
         package let hasTransfers: Bool
-        /// The occurrence that the launch was for.
+        /// The occurrence for which the launch began.
         package let served: Date?
         package let history: History
-        /// A token that no other request has.
+        /// A new token, which no other request has.
         package let newToken: String
 
         package init(
@@ -106,7 +107,7 @@ extension RequestLife {
         case begin(generation: Int, reason: String, served: Date?)
         /// Record in the history that an occurrence was skipped.
         case skip(Date)
-        /// Record that the occurrence was planned in the time zone of the event.
+        /// Record that the occurrence was planned in the time zone that was passed with the event.
         case planned
         case remove
     }

@@ -1,6 +1,6 @@
 import Foundation
 
-/// The verdict on one condition of a request. The command `why` prints `name`.
+/// The verdict on one condition of a request: whether the condition is met, and the details. The command `why` prints `name`.
 package struct ConditionVerdict: Sendable, Equatable, Codable {
     package enum Name: String, Sendable, Codable {
         case earliestBeginDate
@@ -12,14 +12,14 @@ package struct ConditionVerdict: Sendable, Equatable, Codable {
         case notRunning
         case turn
         case room
-        /// The machine is woken for the request. This condition never delays the request.
+        /// The machine is woken from sleep for the request. This condition never delays the request.
         case systemWake
     }
 
     package var name: Name
     package var met: Bool
     package var detail: String
-    /// The date at which the condition will be met without another event.
+    /// The date at which the condition is met if no other event occurs first.
     package var metAt: Date?
 
     package init(name: Name, met: Bool, detail: String, metAt: Date?) {
@@ -27,12 +27,12 @@ package struct ConditionVerdict: Sendable, Equatable, Codable {
     }
 }
 
-/// The facts outside the request on which the verdicts depend.
+/// The facts outside the request. The verdicts depend on these facts.
 package struct PlanningWorld: Sendable, Equatable {
     package var conditions: DesktopConditions
     /// The date at which the machine last woke from sleep.
     package var resumedAt: Date?
-    /// The date at which the last launch of a request began. Due requests begin one after the other.
+    /// The date at which the last launch for a request began. Launches of due requests begin one after the other.
     package var lastStart: Date?
     /// The minimum number of seconds between two launches.
     package var spacing: Double
@@ -42,7 +42,7 @@ package struct PlanningWorld: Sendable, Equatable {
         (self.lastStart, self.spacing) = (lastStart, spacing)
     }
 
-    /// The classes of requests that can be launched.
+    /// The classes whose requests can be launched now.
     package func openClasses(now: Date) -> [RequestNeeds] {
         let settling = NetworkWakeDelay.until(resumedAt: resumedAt, conditions: conditions, now: now)
         return RequestNeeds(metBy: conditions, isSettling: settling != nil).openClasses
@@ -52,17 +52,17 @@ package struct PlanningWorld: Sendable, Equatable {
 }
 
 extension RequestLife {
-    /// Returns the date at which the request becomes due without another event, or `nil` if an event is necessary.
+    /// Returns the date at which the request can begin if no event occurs first. Returns `nil` if the request waits for an event.
     package func nextAttempt(in world: PlanningWorld, now: Date) -> Date? {
         let unmet = verdicts(in: world, now: now).filter { !$0.met }
-        // The latest of the dates counts, because at an earlier date another condition is unmet.
+        // The latest date is used, because another condition is unmet at each earlier date.
         return unmet.allSatisfy { $0.metAt != nil } ? unmet.compactMap(\.metAt).max() : nil
     }
 
-    /// Returns every condition of the request, in the order in which a user would search for the cause.
+    /// Returns the verdicts on all conditions of the request, in the order in which a user would search for the cause.
     ///
-    /// The agent finds the first due request with an index of the ledger. A test compares the result of that search with these
-    /// verdicts.
+    /// The agent does not use this method to find the first due request: it uses an index of the ledger. A test compares the
+    /// result of that search with these verdicts.
     package func verdicts(in world: PlanningWorld, now: Date) -> [ConditionVerdict] {
         guard terms.kind != .continuedProcessing else {
             let detail = "\(ContinuedProcessing.room) tasks run already, or a task with the same identifier runs"
@@ -82,11 +82,12 @@ extension RequestLife {
         if terms.needs.contains(.externalPower) {
             add(.externalPower, met: conditions.isOnExternalPower, "running on battery", "on external power")
         } else if terms.needs.contains(.normalPower) {
-            // On external power, the power-saver profile delays no request. So a request that needs external power waits only for
-            // external power.
+            // On external power, the power-saver profile does not delay requests. So only the condition for external power is
+            // listed.
             add(.lowPowerMode, met: !conditions.isSavingPower, "the power-saver profile is on", "not saving power")
         }
-        // A request that needs a network already waits for the network, so the wait for a network after a sleep is not listed.
+        // A request that needs a network already waits for the network. So the additional wait for a network after a sleep is not
+        // listed.
         if terms.needs.contains(.settledNetwork), !terms.needs.contains(.network),
             let until = NetworkWakeDelay.until(resumedAt: world.resumedAt, conditions: conditions, now: now)
         {

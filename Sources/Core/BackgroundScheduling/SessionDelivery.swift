@@ -2,24 +2,24 @@ import Foundation
 
 /// Decides when the finished transfers of a session are delivered to the app.
 ///
-/// Differs from Apple's platforms: the end of each task is delivered without waiting for the other tasks of the session. So a
-/// stalled transfer does not delay other transfers. Transfers that finish close together share one launch.
+/// Each ended transfer is delivered without a wait for the other transfers of the session. So a stalled transfer does not delay
+/// other transfers. This behavior differs from Apple's platforms. Transfers that end close together share one launch.
 package enum SessionDelivery {
     /// The maximum number of seconds for which the oldest undelivered event waits for more events.
     package static let batchWindow: Double = 5
 
-    /// The number of seconds for which a launch of the session is counted for the pause.
+    /// The number of seconds for which a launch of the session counts toward the pause.
     package static let memory: Double = 3_600
-    /// The number of launches within ``memory`` seconds that are followed by another launch without a pause.
+    /// The number of launches within ``memory`` seconds that are allowed without a pause.
     private static let free = 20
     /// The longest pause in seconds.
     private static let longestPause: Double = 300
 
-    /// Returns the pause in seconds before the next launch. The first launches have no pause. Then the pause doubles with each
-    /// launch.
+    /// Returns the pause in seconds before the next launch. The first launches have no pause. Each later launch doubles the
+    /// pause.
     ///
-    /// An app may start a new transfer each time a transfer ends. Without a pause, such an app would be launched again and again.
-    /// Apple also delays such tasks.
+    /// An app may start a new transfer each time a transfer ends. Without a pause, such an app would be launched endlessly.
+    /// Apple's systems also delay such tasks.
     ///
     /// - Parameter count: The number of launches of the session within ``memory``.
     package static func pause(afterLaunches count: Int) -> Double {
@@ -36,10 +36,11 @@ package enum SessionDelivery {
     ///
     /// - Parameters:
     ///   - oldest: The date at which the oldest undelivered event of the session was committed.
-    ///   - hasMoreRunning: `true` if another transfer of the session is running and may end within the window.
+    /// - hasMoreRunning: `true` if another transfer of the session is running and may end within the window.
     package static func verdict(oldest: Date, hasMoreRunning: Bool, now: Date) -> Verdict {
         let ready = oldest.addingTimeInterval(batchWindow)
-        // A clock that was set back must not delay a delivery endlessly.
+        // If the clock was set back, the oldest event is in the future. The event is delivered now, so that the delivery is not
+        // delayed endlessly.
         if !hasMoreRunning || now >= ready || now < oldest { return .deliverNow }
         return .wait(until: ready)
     }

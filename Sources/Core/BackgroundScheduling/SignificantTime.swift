@@ -1,9 +1,9 @@
 import Foundation
 
-/// The parts of the time whose change a user would notice: the day, and the time zone with its offset.
+/// The parts of the time whose change a user would notice: the day, the time zone and the offset of the time zone.
 package struct SignificantTime: Sendable, Equatable, Codable {
     package var zone: String
-    /// The offset from UTC in seconds, positive to the east. Daylight saving time changes the offset.
+    /// The offset from UTC in seconds. Offsets to the east are positive. Daylight saving time changes the offset.
     package var offset: Int
     /// The number of days since 1970-01-01 in the user's time zone.
     package var day: Int
@@ -22,7 +22,8 @@ package struct SignificantTime: Sendable, Equatable, Codable {
         return nil
     }
 
-    /// Returns the date of the next regular change: the next midnight, or the next daylight saving change of the time zone.
+    /// Returns the date of the next regular change. This date is the next midnight or the next daylight saving change of the time
+    /// zone, whichever is earlier.
     package static func nextChange(after now: Date, in zone: TimeZone) -> Date {
         let midnight = WallClockRule.daily(.midnight).next(after: now, in: zone)
         guard let change = zone.nextDaylightSavingTimeTransition(after: now), change > now else { return midnight }

@@ -1,10 +1,10 @@
 import Foundation
 
-// The ports of sleep: an alarm that ends a sleep, and the service that manages sleep.
+// This file declares the ports of sleep: an alarm that ends a sleep, and the service that manages sleep.
 
 /// An alarm that wakes the machine.
 package protocol WakeClock: Sendable {
-    /// Sets the alarm, which replaces the previous alarm. The alarm is removed when this process ends.
+    /// Sets the alarm and replaces the previous alarm. The alarm is removed when this process ends.
     ///
     /// - Parameter instant: A date on the current wall clock, or `nil` to remove the alarm.
     /// - Throws: An error with the reason why no alarm is set.
@@ -18,13 +18,14 @@ package struct WakeRefusal: Error, Equatable, CustomStringConvertible, Sendable 
     package init(_ description: String) { self.description = description }
 }
 
-/// The service that suspends the machine, for example logind. The calls do not block. Responses arrive as ``SleepEvent`` values.
+/// The service that suspends the machine, for example logind. The calls return without waiting. Responses arrive as
+/// ``SleepEvent`` values.
 package protocol SleepManager: Sendable {
     /// Requests the state of the machine. The response is ``SleepEvent/machineState(_:)``.
     func query()
     /// Takes the lock that delays a sleep. The response is ``SleepEvent/delayed`` or ``SleepEvent/notDelayed(isUnderWay:)``.
     func delaySleep()
-    /// Releases the lock that delays a sleep, also if the response to ``delaySleep()`` has not arrived yet.
+    /// Releases the lock that delays a sleep, even if the response to ``delaySleep()`` has not arrived yet.
     func allowSleep()
     /// Requests sleep. The response is ``SleepEvent/falling``, or ``SleepEvent/notSuspended(_:)``.
     func suspend()
@@ -32,18 +33,18 @@ package protocol SleepManager: Sendable {
 
 /// An event that a ``SleepManager`` reports.
 package enum SleepEvent: Sendable, Equatable {
-    /// The machine is about to sleep. The sleep begins when every lock is released, and at the latest some seconds later.
+    /// The machine is about to sleep. The sleep begins when every lock is released, or after a limit of some seconds.
     case falling
     /// The state of the machine. `nil` if no service of this machine manages sleep.
     case machineState(MachineState?)
-    /// The lock is held.
+    /// This process now holds the lock that delays a sleep.
     case delayed
-    /// - isUnderWay: `true` if a sleep has not ended yet. The lock is available after the sleep.
+    /// The lock was not taken. `isUnderWay` is `true` if a sleep has not ended yet. The lock is then available after this sleep.
     case notDelayed(isUnderWay: Bool)
     case notSuspended(String)
 }
 
-/// The facts on which a wake depends: power, and whether a user is present.
+/// The facts on which a wake depends: the power supply, and whether a user is present.
 package struct MachineState: Sendable, Equatable, Codable {
     /// `true` if the lid is closed and the machine is not docked, so that no user can see the screen.
     package var isLidClosed: Bool
@@ -62,13 +63,13 @@ package struct MachineState: Sendable, Equatable, Codable {
         (self.isOnBattery, self.batteryPercent) = (isOnBattery, batteryPercent)
     }
 
-    /// The battery level below which no machine is woken or kept awake, in percent.
+    /// The minimum battery level in percent. Below this level, no machine is woken or kept awake.
     package static let leastBattery: Double = 30
 
     package var isBatteryLow: Bool { isOnBattery && batteryPercent.map { $0 < Self.leastBattery } ?? false }
 
-    /// Returns whether a user began to use the machine after `before`. If this is not certain, the result is `true`, because a
-    /// machine that stays awake does less harm than a machine that sleeps while it is used.
+    /// Returns whether a user began to use the machine after `before`. If this is not certain, the result is `true`. A machine
+    /// that stays awake does less harm than a machine that is suspended while a user works.
     package func showsSomebody(since before: MachineState?) -> Bool {
         if isLidClosed { return false }
         if let before {
@@ -82,7 +83,7 @@ package struct MachineState: Sendable, Equatable, Codable {
 package enum WakeObstacle: Sendable, Equatable, Codable {
     /// The system refused to set the alarm.
     case noAlarm(String)
-    /// No service is available that could suspend the machine again.
+    /// No service can suspend the machine again.
     case noSleepManager
     case lowBattery
 

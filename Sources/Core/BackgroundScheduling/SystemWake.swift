@@ -1,18 +1,19 @@
 import Foundation
 
 /// Wakes the machine for due work, and suspends the machine again when the work is complete and no user is present. The type is
-/// pure: the input is an event, and the output is a list of commands.
+/// pure: it receives an event and returns a list of commands.
 ///
-/// The lock that delays a sleep is held while an alarm is set. So the battery level is checked again before each sleep, and the
-/// alarm is removed if the level is too low. The lock is released as soon as the result is known. A sleep that the user requests is
-/// delayed by two queries, and not by the service's limit of 5 s.
+/// The agent holds the lock that delays a sleep while an alarm is set. So the agent checks the battery level again before each
+/// sleep, and removes the alarm if the level is too low. The agent then releases the lock at once. So a sleep that the user
+/// requests is delayed only by two queries, and not by the service's limit of 5 s.
 ///
-/// While a sleep has not ended, the lock is not available (systemd#14045), and another sleep cannot begin. Work waits for the end
-/// of the sleep, and the lock is taken before the work begins.
+/// While a sleep has not ended, the lock is not available (systemd#14045), and another sleep cannot begin. Work waits until the
+/// sleep ends and the lock is taken.
 package struct SystemWake: Sendable, Equatable {
     /// The maximum number of seconds that a woken machine stays awake if no user is present.
     package static let patience: Double = 20
-    /// The maximum number of seconds after the alarm's instant at which a wake counts as caused by the alarm.
+    /// The maximum number of seconds between the alarm's instant and a wake that the alarm caused. A later wake has another
+    /// cause.
     static let lateness: Double = 15
     /// The maximum number of seconds in which a service has to respond.
     static let answerTime: Double = 5
@@ -22,16 +23,16 @@ package struct SystemWake: Sendable, Equatable {
         case look
         case delaySleep
         case allowSleep
-        /// The machine was woken for this instant. Store the instant before any work begins, so that the machine is never woken for
-        /// it again.
+        /// The machine was woken for this instant. Store the instant before any work begins, so that the machine is not woken for
+        /// this instant again.
         case serve(Date)
-        /// - isWorkDone: `false` if the time limit was reached. Unfinished work continues at the next wake.
+        /// `isWorkDone` is `false` if the time limit was reached. Unfinished work then continues at the next wake.
         case suspend(isWorkDone: Bool)
-        /// A user is present, or this is not known, so the machine stays awake.
+        /// The machine stays awake, because a user is present or because the presence of a user is unknown.
         case stay
     }
 
-    /// A moment on both clocks: the wall clock, and the clock that counts seconds awake.
+    /// A point in time on two clocks: the wall clock, and the clock that counts the seconds awake.
     package struct ClockReading: Sendable, Equatable {
         package var now: Date
         /// The number of seconds that the machine has been awake.
@@ -42,36 +43,37 @@ package struct SystemWake: Sendable, Equatable {
 
     private enum State: Sendable, Equatable {
         case awake
-        /// The machine is about to sleep, and its state is checked for the last time.
+        /// The machine is about to sleep. The state of the machine is checked for the last time.
         case falling
-        /// The machine sleeps, according to the sleep service. The state before the sleep later shows whether a user came.
+        /// The machine sleeps, according to the sleep service. `before` is the state of the machine before the sleep. After the
+        /// sleep it shows whether a user came.
         case asleep(before: MachineState?)
         case woken(Wake)
-        /// The machine was asked to sleep, at this number of seconds awake.
+        /// The machine was asked to sleep. `since` is the number of seconds awake at that time.
         case suspending(since: Double)
     }
 
     private struct Wake: Sendable, Equatable {
         let instant: Date
-        /// The number of seconds awake when the wake began.
+        /// The number of seconds awake at the beginning of the wake.
         let since: Double
         var before: MachineState?
         var step = Step.preparing
-        /// `true` if another program suspends the machine and waits for the lock.
+        /// `true` if another program suspends the machine. The sleep then waits until the lock is released.
         var isSleepAwaited = false
     }
 
     private enum Step: Sendable, Equatable {
-        /// No work has begun. The lock and the state of the machine are awaited.
+        /// No work has begun, because the lock or the state of the machine is not available yet.
         case preparing
         case working
-        /// The state of the machine is requested, to see whether a user came.
+        /// The work ended, and the state of the machine is requested. The state shows whether a user came.
         case deciding(since: Double, isWorkDone: Bool)
     }
 
     private enum Lock: Sendable, Equatable {
         case none, requested, held, refused
-        /// The lock is available when the current sleep has ended.
+        /// The lock becomes available when the current sleep has ended.
         case awaited
 
         var isAnswered: Bool { self == .held || self == .refused }
@@ -88,7 +90,7 @@ package struct SystemWake: Sendable, Equatable {
     private var lock = Lock.none
     private var look = MachineReading.none
     private var refusal: String?
-    /// The instant of the alarm that is set.
+    /// The instant for which the alarm is set.
     private var armed: Date?
     /// The first future instant for which the machine has to be woken.
     private var wanted: Date?
@@ -97,7 +99,7 @@ package struct SystemWake: Sendable, Equatable {
 
     // MARK: State for the agent
 
-    /// The reason why no alarm is set although an alarm is needed. `nil` if no problem exists.
+    /// The reason why no alarm is set although the app needs an alarm. `nil` if no problem exists.
     package var obstacle: WakeObstacle? {
         guard wanted != nil else { return nil }
         if let refusal { return .noAlarm(refusal) }
@@ -117,11 +119,11 @@ package struct SystemWake: Sendable, Equatable {
         }
     }
 
-    /// `true` if the machine was woken and is suspended again when its work is done.
+    /// `true` if the machine was woken for work. The machine is suspended again when the work is complete.
     package var isAtWork: Bool { if case .woken = state { true } else { false } }
 
-    /// `true` if the agent has to keep running. The alarm is removed when its process ends, and only a running agent detects that a
-    /// battery was charged.
+    /// `true` if the agent has to keep running. The alarm is removed when the agent's process ends. In addition, only a running
+    /// agent detects that a battery was charged.
     package var needsAgent: Bool {
         switch state {
         case .woken, .suspending: return true
@@ -178,15 +180,15 @@ package struct SystemWake: Sendable, Equatable {
     /// Discards the known state of the machine, because power was connected or disconnected.
     package mutating func handlePowerChange() { if state == .awake, case .known = look { look = .none } }
 
-    /// Returns the commands after the wall clock was set. The alarm is set again, because the alarm counts the time since boot.
+    /// Returns the commands after the wall clock was set. The alarm counts the time since boot, so it has to be set again.
     package func setAgain(at moment: ClockReading) -> [Command] { armed.map { $0 > moment.now ? [.arm($0)] : [] } ?? [] }
 
-    /// Applies the end of a sleep. A service and the clocks may both report the same end, one after the other.
+    /// Applies the end of a sleep. A service and the clocks may both report the end of the same sleep.
     package mutating func wake(at moment: ClockReading) -> [Command] {
         switch state {
         case .awake:
             if lock == .refused { lock = .none }
-            // In this state the machine slept although no sleep was announced.
+            // The machine slept, although no service announced the sleep.
             let commands = ring(before: look.machine, moment)
             if commands.isEmpty { look = .none }
             return commands
@@ -202,7 +204,7 @@ package struct SystemWake: Sendable, Equatable {
                 lock = .requested
                 return [.delaySleep]
             }
-            // If another program waited for the sleep, that program suspended the machine.
+            // If another program waited to suspend the machine, the sleep that ended is the sleep of that program.
             if wake.isSleepAwaited { (state, look) = (.awake, .none) }
             return []
         case .suspending:
@@ -211,7 +213,8 @@ package struct SystemWake: Sendable, Equatable {
         }
     }
 
-    /// Checks whether the alarm's instant has come, or a response is overdue. This method is called before any work begins.
+    /// Checks whether the alarm's instant was reached, and whether a response is overdue. Call this method before any work
+    /// begins.
     package mutating func tick(at moment: ClockReading) -> [Command] {
         switch state {
         case .awake, .falling: return []
@@ -227,7 +230,7 @@ package struct SystemWake: Sendable, Equatable {
         }
     }
 
-    /// Applies the needed alarm and the state of the work. This method is called after all other decisions of a pass.
+    /// Applies the alarm that is needed and the state of the work. Call this method after all other decisions of a pass.
     ///
     /// - Parameter wanted: The first future instant for which the machine has to be woken.
     package mutating func plan(_ wanted: Date?, isWorkDone: Bool, at moment: ClockReading) -> [Command] {
@@ -235,7 +238,7 @@ package struct SystemWake: Sendable, Equatable {
         switch state {
         case .awake: return prepare()
         case .falling: return []
-        // The request was submitted just before the sleep, so the alarm is set now.
+        // The app submitted the request just before the sleep, so the alarm is set now.
         case .asleep, .suspending: return setAlarm()
         case .woken(let wake):
             switch wake.step {
@@ -322,7 +325,7 @@ package struct SystemWake: Sendable, Equatable {
 
     // MARK: Woken
 
-    /// Handles an alarm whose instant came during a sleep. If this instant is long past, the alarm did not wake the machine.
+    /// Handles an alarm whose instant was reached during a sleep. If the instant is long past, another cause woke the machine.
     private mutating func ring(before: MachineState?, _ moment: ClockReading) -> [Command] {
         guard let instant = armed, moment.now >= instant else { return [] }
         armed = nil
@@ -341,7 +344,7 @@ package struct SystemWake: Sendable, Equatable {
         guard case .woken(var wake) = state, wake.step == .preparing, lock.isAnswered, case .known(let machine) = look else {
             return []
         }
-        // No work begins if too little battery is left.
+        // No work begins if the battery level is too low.
         let isSpent = machine?.isBatteryLow ?? false
         wake.step = isSpent ? .deciding(since: wake.since, isWorkDone: false) : .working
         state = .woken(wake)
@@ -363,12 +366,12 @@ package struct SystemWake: Sendable, Equatable {
     }
 
     private mutating func decide(_ wake: Wake, _ machine: MachineState?, isWorkDone: Bool, at moment: ClockReading) -> [Command] {
-        // A sleep that the user requested does not wait.
+        // The user requested a sleep, so the sleep begins at once.
         if wake.isSleepAwaited {
             state = .asleep(before: machine)
             return setAlarm() + releaseHold()
         }
-        // Without a response it is unknown whether a user is present.
+        // Without the state of the machine, it is unknown whether a user is present.
         guard let machine, !machine.showsSomebody(since: wake.before) else {
             state = .awake
             return [.stay]

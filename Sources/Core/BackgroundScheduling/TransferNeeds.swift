@@ -1,15 +1,16 @@
 /// The needs that the desktop has to meet before a transfer is allowed to move bytes. Transfers with equal needs form a class.
-/// Either every transfer of a class can run, or no transfer of the class. So the next transfer is found without a check of every
-/// transfer.
+/// Either all transfers of a class can run, or no transfer of the class. So the agent finds the next transfer without a check of
+/// every transfer.
 ///
-/// The network itself is not a need, because hosts of the local network can be reached without a default route. If a transfer
-/// cannot reach its host, the transfer waits, and the attempt is not counted.
+/// The network is not a need, because hosts of the local network can be reached without a default route. If a transfer cannot
+/// reach its host, the transfer waits, and the attempt is not counted.
 package struct TransferNeeds: OptionSet, Sendable, Hashable, Codable {
     package let rawValue: Int
 
     package init(rawValue: Int) { self.rawValue = rawValue }
 
-    /// The transfer does not use a connection that costs money per byte, if the desktop reports this.
+    /// The transfer does not use a connection that costs money per byte. If the desktop does not report the cost, the need is
+    /// met.
     package static let unmetered = TransferNeeds(rawValue: 1)
     /// The transfer does not use a connection that the user marked as metered.
     package static let unconstrained = TransferNeeds(rawValue: 2)
@@ -26,7 +27,7 @@ package struct TransferNeeds: OptionSet, Sendable, Hashable, Codable {
         if conditions.isOnExternalPower { insert(.externalPower) }
     }
 
-    /// All classes that can run if these needs are met: the subsets of these needs.
+    /// All classes whose transfers can run if these needs are met. These classes are the subsets of these needs.
     package var openClasses: [TransferNeeds] {
         (0..<16).map(TransferNeeds.init(rawValue:)).filter { isSuperset(of: $0) }
     }
@@ -41,16 +42,16 @@ package struct TransferNeeds: OptionSet, Sendable, Hashable, Codable {
     }
 }
 
-/// The number of transfers that can run at once, in total and per host.
+/// The number of transfers that can run at once, for all hosts together and per host.
 package struct TransferRoom: Sendable, Equatable {
     /// The maximum number of attempts at once, for all hosts together.
     package static let limit = 16
-    /// The number of these attempts that are reserved for hosts without a running attempt, so that a few slow servers do not delay
-    /// other servers.
+    /// The number of attempts, of the ``limit``, that are reserved for hosts without a running attempt. So a few slow servers do
+    /// not delay other servers.
     private static let keptForOtherHosts = 4
 
     private var hosts: [String: Int] = [:]
-    /// The maximum number of attempts at once at hosts that could not be reached.
+    /// The maximum number of simultaneous attempts for each host that could not be reached.
     private var restricted: [String: Int] = [:]
     private var count = 0
 
@@ -59,7 +60,7 @@ package struct TransferRoom: Sendable, Equatable {
         for host in running { insert(host) }
     }
 
-    /// The number of additional attempts that can begin.
+    /// The number of attempts that can begin in addition to the running attempts.
     package var left: Int { max(0, Self.limit - count) }
 
     package func has(_ host: String, limit: Int) -> Bool {
@@ -68,7 +69,7 @@ package struct TransferRoom: Sendable, Equatable {
         return running < min(max(1, limit), restricted[host, default: .max])
     }
 
-    /// Limits the number of attempts at a host, also if the transfers allow more. The value 0 allows no attempts.
+    /// Limits the number of attempts at a host, even if the transfers allow more attempts. The value 0 allows no attempts.
     package mutating func restrict(_ host: String, to limit: Int) { restricted[host] = limit }
 
     package mutating func insert(_ host: String) {

@@ -1,6 +1,6 @@
 import Foundation
 
-/// The condition that was met last before a request began. The history shows this cause in addition to the request.
+/// The condition that was met last before a request began. The history shows this cause next to the request.
 package enum WakeCause: String, Sendable, Codable, CaseIterable {
     case time = "its time came"
     case network = "a network came up"
@@ -10,7 +10,7 @@ package enum WakeCause: String, Sendable, Codable, CaseIterable {
     case agentStarted = "the agent started"
     case simulated = "simulated by hand"
 
-    /// The date at which each condition that can delay a request was last met again. `nil` if the date is unknown.
+    /// The dates at which each condition was last met again. A date is `nil` if it is unknown.
     package struct ConditionDates: Sendable, Equatable {
         package var network: Date?
         package var power: Date?
@@ -39,7 +39,7 @@ package enum WakeCause: String, Sendable, Codable, CaseIterable {
     package static func of(_ request: RequestLife, _ moments: ConditionDates, now: Date) -> WakeCause {
         let ready = max(request.dueAt, request.submittedAt)
         var candidates: [(Date?, WakeCause)] = [(moments.resumed, .resumed)]
-        // An agent that the submit itself started did not delay the request.
+        // If the submit itself started the agent, the start of the agent did not delay the request.
         if let started = moments.agentStarted, started > ready.addingTimeInterval(5) {
             candidates.insert((started, .agentStarted), at: 0)
         }

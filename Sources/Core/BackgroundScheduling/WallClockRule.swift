@@ -1,14 +1,14 @@
 import Foundation
 
-/// The handling of an occurrence that was missed.
+/// The policy for an occurrence that was missed.
 public enum MissedPolicy: String, Codable, Sendable {
-    /// The request is launched once as soon as possible, for any number of missed occurrences.
+    /// The request is launched once as soon as possible. A single launch stands for all missed occurrences.
     case once
     /// The occurrence is skipped, and the request waits for the next occurrence. The history shows the skipped occurrence.
     case skip
 }
 
-/// A rule on the user's wall clock. Requests with a rule are planned again when the time zone or the clock changes.
+/// A rule on the user's wall clock. Requests with a rule are planned again when the time zone or the clock is set.
 public enum WallClockRule: Hashable, Sendable, Codable {
     /// Every day at this time of day.
     case daily(WallClockTime)
@@ -21,12 +21,12 @@ public enum WallClockRule: Hashable, Sendable, Codable {
 
     /// Returns the first occurrence after `instant` in the time zone `zone`.
     ///
-    /// - A day on which the time is skipped (clocks go 12:00 → 13:00) has its occurrence at the first instant after the gap.
-    /// - A day on which the time occurs twice has a single occurrence, at the first time.
+    /// - If the clocks skip the time on a day (12:00 → 13:00), the occurrence is the first instant after the gap.
+    /// - If the time occurs twice on a day, the day has a single occurrence, at the first of the two times.
     /// - A day that does not exist (Apia, 2011-12-30) has no occurrence.
     ///
-    /// `Calendar.nextDate` is not used, because this method drops a complete day around gaps that are not one hour long. Cost: a
-    /// few look-ups in the zone's table. A result always exists, because no zone has ever skipped two days.
+    /// `Calendar.nextDate` is not used, because this method drops a complete day around gaps that are not one hour long. The
+    /// search needs a few look-ups in the zone's table. A result always exists, because no time zone has ever skipped two days.
     public func next(after instant: Date, in zone: TimeZone) -> Date {
         var day = CivilDay(of: instant, in: zone).adding(days: -1)
         while true {
@@ -35,42 +35,44 @@ public enum WallClockRule: Hashable, Sendable, Codable {
         }
     }
 
-    /// Returns the next occurrence after the launch of an occurrence. The result is later than now and later than the served
-    /// occurrence. So a clock that was set back does not repeat the same noon.
+    /// Returns the next occurrence after the occurrence `served`, which was already launched. The result is later than now and
+    /// later than `served`. So a clock that was set back does not repeat an occurrence.
     ///
-    /// If the served occurrence is further ahead of now than ``servedAhead``, a wrong clock caused its launch, and the served
-    /// occurrence is ignored.
+    /// If `served` is ahead of now by more than ``servedAhead``, a wrong clock caused its launch, and `served` is ignored.
     public func next(after now: Date, served: Date?, in zone: TimeZone) -> Date {
         guard let served, Self.counts(served: served, now: now) else { return next(after: now, in: zone) }
         return next(after: max(now, served), in: zone)
     }
 
-    /// Returns whether a served occurrence is used, because a correct clock can have caused its launch.
+    /// Returns whether a served occurrence is taken into account. The occurrence is ignored if only a wrong clock can have caused
+    /// its launch.
     package static func counts(served: Date, now: Date) -> Bool { served <= now.addingTimeInterval(servedAhead) }
 
-    /// The maximum number of seconds by which a served occurrence is accepted as ahead of now: half the period of a daily rule. If
-    /// a clock is set back by less, no occurrence runs twice. If a clock was ahead by a day or a year, no occurrence is missed.
+    /// The maximum number of seconds by which a served occurrence may be ahead of now. The value is half the period of a daily
+    /// rule. If a clock is set back by less, no occurrence runs twice. If a clock was ahead by a day or a year, no occurrence is
+    /// missed.
     public static let servedAhead: Double = 43_200
 
     private func occurrence(on day: CivilDay, in zone: TimeZone) -> Date? {
         let wanted = Double(day.daysSince1970) * 86_400 + Double(time.secondsIntoDay)
-        // The offsets one day before that moment, at that moment, and one day after that moment. No time zone has a fourth offset
-        // within these two days.
+        // The offsets of the time zone one day before the wanted time, at the wanted time, and one day after it. No time zone has
+        // a fourth offset within these two days.
         let offsets = Set([-86_400.0, 0, 86_400].map { offset(of: zone, at: wanted + $0) })
         let exact = offsets.map { wanted - $0 }.filter { $0 + offset(of: zone, at: $0) == wanted }
         if let first = exact.min() { return Date(timeIntervalSince1970: first) }
 
-        // The clocks skip the wanted time. The clock change is between the wanted time with the greatest offset and the wanted time
-        // with the least offset.
+        // The clocks skip the wanted time. The clock change lies between two instants: the wanted time with the greatest offset,
+        // and the wanted time with the least offset.
         guard let early = offsets.max(), let late = offsets.min(), early > late else { return nil }
         let transition = firstInstantAfterGap(from: wanted - early, to: wanted - late, wanted: wanted, in: zone)
-        // The gap may reach to midnight (23:00 → 00:00 in Nuuk). The day exists if it is on either side of the gap.
+        // The gap may reach to midnight (23:00 → 00:00 in Nuuk). The day exists if the instant before or after the gap is on this
+        // day.
         let sides = [transition - 1, transition].map { CivilDay(of: Date(timeIntervalSince1970: $0), in: zone) }
         return sides.contains(day) ? Date(timeIntervalSince1970: transition) : nil
     }
 
-    /// Returns the first instant after local time jumps over `wanted`. Whole seconds are enough, because zone tables have no
-    /// fractions.
+    /// Returns the first instant after the local time jumps over `wanted`. Whole seconds are sufficient, because zone tables
+    /// contain no fractions of a second.
     private func firstInstantAfterGap(from start: Double, to end: Double, wanted: Double, in zone: TimeZone) -> Double {
         var before = start - 1
         var after = end

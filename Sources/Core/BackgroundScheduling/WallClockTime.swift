@@ -1,13 +1,13 @@
 import Foundation
 
-/// A time of day on the user's clock, such as 12:00. The corresponding date depends on the day and the time zone, and is computed
-/// by ``WallClockRule/next(after:in:)``.
+/// A time of day on the user's clock, such as 12:00. The date of this time depends on the day and the time zone.
+/// ``WallClockRule/next(after:in:)`` computes this date.
 public struct WallClockTime: Hashable, Sendable, Codable, CustomStringConvertible {
     public let hour: Int
     public let minute: Int
     public let second: Int
 
-    /// Creates a time. Returns `nil` unless the values are in the ranges 0–23, 0–59 and 0–59.
+    /// Creates a time. Returns `nil` if a value is outside its range: 0–23 for hours, 0–59 for minutes and seconds.
     public init?(hour: Int, minute: Int, second: Int = 0) {
         guard (0..<24).contains(hour), (0..<60).contains(minute), (0..<60).contains(second) else { return nil }
         self.hour = hour
@@ -48,7 +48,7 @@ public struct WallClockTime: Hashable, Sendable, Codable, CustomStringConvertibl
 }
 
 /// A day of the proleptic Gregorian calendar, counted from 1970-01-01. Calculations with days need no time zone, so they are also
-/// correct on days with 23 or 25 hours.
+/// correct for days with 23 or 25 hours.
 struct CivilDay: Hashable, Comparable {
     var daysSince1970: Int
 

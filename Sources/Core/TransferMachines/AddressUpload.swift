@@ -1,14 +1,14 @@
 import Foundation
 
-/// A single PUT to a presigned address. The address is used unchanged, because its query contains a signature for exactly this
-/// request.
+/// Uploads a file with a single PUT to a presigned address. The address is used unchanged, because its query contains a signature
+/// for exactly this request.
 ///
-/// No other request is sent, because the signature is valid only for this method. If the response is lost, the PUT is sent again,
-/// because the same bytes at the same address change nothing.
+/// No other request is sent, because the signature is valid only for this method. If the response is lost, the PUT is sent again.
+/// The repetition is safe, because the server stores the same bytes at the same address.
 struct AddressUpload: UploadProtocol {
     let plan: UploadPlan
 
-    /// Returns whether the address is the address of one file, which has a query, and not of a folder.
+    /// Returns whether the address belongs to one file and not to a folder. The address of a file has a query.
     static func isMeant(by plan: UploadPlan) -> Bool {
         plan.collectionURL.prefix { $0 != "#" }.contains("?")
     }

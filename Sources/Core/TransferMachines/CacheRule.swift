@@ -1,19 +1,20 @@
 import Foundation
 
-/// Decides which responses a private cache is allowed to store, and how long the stored responses are fresh. Source of the rule:
-/// RFC 9111.
+/// Decides whether a private cache is allowed to store a response, and for how long the stored response is fresh. RFC 9111
+/// defines these rules.
 package enum CacheRule {
     package enum State: Equatable, Sendable {
         case fresh
-        /// The response has to be revalidated with these headers. If the list is empty, the complete response is requested again.
+        /// The response has to be revalidated with these headers. If the list is empty, the complete response has to be requested
+        /// again.
         case stale(validators: [HeaderField])
     }
 
     /// Returns whether a cache is allowed to store a response to a GET.
     ///
-    /// Stricter than RFC 9111: a response is not stored if its request has a password, or if it varies with other headers than the
-    /// content coding.
-    /// - Parameter request: The request's headers, as they were sent.
+    /// This method is stricter than RFC 9111. A response is not stored if its request has a password. A response is also not
+    /// stored if it varies with headers other than the content coding.
+    /// - Parameter request: The headers of the request that was sent.
     package static func mayKeep(_ head: ResponseHead, request: [HeaderField]) -> Bool {
         guard [200, 203, 404, 410].contains(head.status) else { return false }
         let directives = cacheControl(head.headers)
@@ -26,8 +27,8 @@ package enum CacheRule {
 
     /// Returns whether a stored response is fresh.
     ///
-    /// - Parameters:
-    ///   - head: The stored response headers, with the date on which the server created the response.
+    /// - head: The stored response headers, which contain the date at which the server created the response.
+    /// - request: The headers of the new request.
     ///   - request: The headers of the new request, for which a stored response was found.
     package static func state(of head: ResponseHead, request: [HeaderField], now: Date) -> State {
         let directives = cacheControl(head.headers)
@@ -37,20 +38,22 @@ package enum CacheRule {
             let lifetime = lifetime(head, directives)
         else { return stale }
         let age = now.timeIntervalSince(made) + (head["Age"].flatMap(Double.init) ?? 0)
-        // A response from the future is stale, because a clock that is behind would keep it fresh endlessly.
+        // A response with a date in the future is stale. Otherwise a clock that is behind would keep the response fresh
+        // endlessly.
         guard age >= -1, age < lifetime else { return stale }
         if let limit = asked["max-age"].flatMap({ Double($0 ?? "") }), age > limit { return stale }
         return .fresh
     }
 
-    /// Returns the headers with a `Date`. If the server sent no date, the date of receipt is added (RFC 9110, 6.6.1).
+    /// Returns the headers with a `Date`. If the server sent no valid date, the date of receipt is added (RFC 9110, 6.6.1).
     package static func dated(_ headers: [HeaderField], received: Date) -> [HeaderField] {
         let isDated = headers.contains { $0.name.lowercased() == "date" && HTTPDate.parse($0.value) != nil }
         guard !isDated else { return headers }
         return headers.filter { $0.name.lowercased() != "date" } + [HeaderField("Date", HTTPDate.text(received))]
     }
 
-    /// Returns the stored response headers, updated with the headers of a 304 response that confirmed the stored response.
+    /// Returns the stored response headers, updated with the headers of a 304 response. The 304 response confirmed that the
+    /// stored response is still valid.
     package static func renewed(_ head: ResponseHead, by answer: ResponseHead, received: Date) -> ResponseHead {
         var renewed = head
         let headers = dated(answer.headers, received: received)
@@ -60,7 +63,7 @@ package enum CacheRule {
         return renewed
     }
 
-    /// Returns the lifetime of the response in seconds, or `nil` if the response contains no lifetime.
+    /// Returns the lifetime of the response in seconds, or `nil` if its headers state no lifetime.
     private static func lifetime(_ head: ResponseHead, _ directives: [String: String?]) -> Double? {
         if let seconds = directives["max-age"].flatMap({ Double($0 ?? "") }) { return seconds }
         guard let expires = head["Expires"] else { return nil }
@@ -82,7 +85,8 @@ package enum CacheRule {
             guard let name = pair.first else { continue }
             let value = pair.count == 2 ? pair[1].trimmingCharacters(in: ["\"", " "]) : nil
             let key = name.trimmingCharacters(in: .whitespaces).lowercased()
-            // If a directive occurs twice with a number, the lower number is used (RFC 9111, 4.2.1, advises the stricter value).
+            // A directive may occur twice with different numbers. The lower number is used (RFC 9111, 4.2.1, advises the stricter
+            // value).
             if let known = found[key], let earlier = known.flatMap(Double.init), let later = value.flatMap({ Double($0) }),
                 earlier < later
             {

@@ -1,16 +1,16 @@
-/// A day of the proleptic Gregorian calendar. The calendar, locale and time zone of the machine have no effect.
+/// A day of the proleptic Gregorian calendar. The result does not depend on the calendar, locale or time zone of the machine.
 ///
-/// The calculation uses periods of 400 years whose years begin in March, so that a leap day is the last day of its year.
+/// The calculation uses periods of 400 years. Its years begin in March, so that a leap day is the last day of its year.
 package struct CivilDay: Equatable, Sendable {
     package let year: Int
-    /// 1...12
+    /// The month, from 1 to 12.
     package let month: Int
-    /// 1...31
+    /// The day of the month, from 1 to 31.
     package let day: Int
 
     package init(year: Int, month: Int, day: Int) { (self.year, self.month, self.day) = (year, month, day) }
 
-    /// - Parameter days: The number of days since 1970-01-01.
+    /// Creates a day from the number of days since 1970-01-01.
     package init(daysSinceEpoch days: Int) {
         let (era, dayOfEra) = Self.parts(days + 719_468, of: 146_097)
         let yearOfEra = (dayOfEra - dayOfEra / 1_460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
@@ -21,7 +21,8 @@ package struct CivilDay: Equatable, Sendable {
         year = yearOfEra + era * 400 + (month <= 2 ? 1 : 0)
     }
 
-    /// The number of days since 1970-01-01. A day after the end of its month is a day of the next month.
+    /// The number of days since 1970-01-01. If the day is greater than the length of the month, it counts as a day of the next
+    /// month.
     package var daysSinceEpoch: Int {
         let (era, yearOfEra) = Self.parts(month <= 2 ? year - 1 : year, of: 400)
         let dayOfYear = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1

@@ -1,16 +1,18 @@
 import Foundation
 
-/// The parts of a collection's URL, so that a file name is inserted only into the path.
+/// The URL of a folder on a server, split into its parts. A file name can then be inserted into the path without a change of
+/// other parts.
 struct CollectionAddress: Equatable, Sendable {
-    /// `https://host:port`, without user and password, which must not appear in `Destination` or be stored.
+    /// The origin `https://host:port`, without user and password. A user and a password must not appear in `Destination` or be
+    /// stored.
     let origin: String
-    /// The origin as the caller set it, with user and password. Requests are sent to this origin.
+    /// The origin with the user and password that the caller set. Requests are sent to this origin.
     private let requestOrigin: String
     /// Percent-encoded path segments.
     private(set) var segments: [String]
 
-    /// Creates an address; `nil` unless the URL is an http or https address. Query and fragment have no meaning for a collection
-    /// and are dropped.
+    /// Creates an address. Returns `nil` if the URL is not an http or https address. The query and the fragment are removed,
+    /// because they have no meaning for a folder.
     init?(_ url: String) {
         guard let colon = url.range(of: "://") else { return nil }
         let scheme = url[..<colon.lowerBound].lowercased()
@@ -40,20 +42,20 @@ struct CollectionAddress: Equatable, Sendable {
         return result
     }
 
-    /// Returns the collection that consists of the first `levels` segments, with its slash.
+    /// Returns the address of the folder that consists of the first `levels` segments. The address ends with a slash.
     func folder(levels: Int) -> String {
         requestOrigin + "/" + segments.prefix(levels).map { $0 + "/" }.joined()
     }
 
-    /// Returns the address of a file in this collection, for a request.
+    /// Returns the address of a file in this folder, for a request.
     func file(_ name: String) -> String { folder(levels: segments.count) + Self.encoded(name, keeping: "") }
 
-    /// Returns the address of a file in this collection for display, without user and password.
+    /// Returns the address of a file in this folder for display, without user and password.
     func publicFile(_ name: String) -> String {
         origin + "/" + segments.map { $0 + "/" }.joined() + Self.encoded(name, keeping: "")
     }
 
-    /// Returns an address for comparisons, with each name in the form of ``RemoteName/folded(_:)``.
+    /// Returns an address for comparisons. Each name in this address has the form of ``RemoteName/folded(_:)``.
     static func folded(_ address: String) -> String { RemoteName.folded(address.removingPercentEncoding ?? address) }
 
     static func encoded(_ text: String, keeping kept: String) -> String {
@@ -73,8 +75,9 @@ struct CollectionAddress: Equatable, Sendable {
 
 /// Addresses without secrets, for display.
 package enum PublicAddress {
-    /// Returns the address without user and password, and without the query unless `keepsQuery` is `true`. The query may contain a
-    /// secret. The result is empty if the text is not a valid address, because the position of secrets in such a text is unknown.
+    /// Returns the address without user and password. The query may contain a secret, so the query is removed unless `keepsQuery`
+    /// is `true`. If the text is not a valid address, the result is empty, because the position of secrets in such a text is
+    /// unknown.
     package static func of(_ url: String, keepsQuery: Bool = false) -> String {
         guard var parts = URLComponents(string: url) else { return "" }
         (parts.user, parts.password, parts.fragment) = (nil, nil, nil)
@@ -83,41 +86,41 @@ package enum PublicAddress {
     }
 }
 
-/// The search for a free file name with HEAD requests, and the check whether responses to HEAD are reliable.
+/// The search for a free file name with HEAD requests. The search also checks whether the responses to HEAD are reliable.
 ///
 /// Some servers respond to every HEAD with 200. If many consecutive names are taken, HEAD is sent for a name that no file has. If
-/// the server reports this name as taken, its responses to HEAD are ignored. The upload then continues as for a server that does
-/// not support HEAD, with a name that contains a part of the file's digest.
+/// the server reports this name as taken, the upload ignores the server's responses to HEAD. The upload then continues as for a
+/// server that does not support HEAD: the file name contains a part of the file's digest.
 struct NameSearch: Sendable {
     private static let namesBeforeDoubt = 20
 
-    /// The number of refused names after which HEAD is doubted. A few refusals are normal, because another computer may take a name
-    /// between HEAD and the next request.
+    /// The number of refused names after which the responses to HEAD are doubted. A few refusals are normal, because another
+    /// computer may take a name between HEAD and the next request.
     private static let refusalsBeforeDoubt = 4
 
     private var taken = 0
-    /// The number of names that the server refused since HEAD last reported a name as taken.
+    /// The number of names that the server refused since a response to HEAD last reported a taken name.
     private var refusals = 0
     /// The refused name for which HEAD is sent again. If HEAD reports the name as free, the server refuses every name.
     private(set) var refused: Int?
     private(set) var distrustsHead: Bool
-    /// `true` if the server responded with success to HEAD for an unused name. A GET then shows whether the server responds with
-    /// success to every request.
+    /// `true` if the server responded with success to HEAD for a name that no file has. A GET for this name then shows whether
+    /// the server responds with success to every request.
     private var asksByGet = false
     private var hasWaited = false
 
     init(resuming memory: UploadMemory?) { distrustsHead = memory?.distrustsHead ?? false }
 
-    /// Counts a name that is taken.
+    /// Counts a taken name.
     ///
-    /// - Returns: whether the next request is for the name that no file has.
+    /// - Returns: whether the next request is sent for a name that no file has.
     mutating func recordTaken() -> Bool {
         taken += 1
         (refusals, refused) = (0, nil)
         return taken % Self.namesBeforeDoubt == 0
     }
 
-    /// Counts a name that HEAD reported as free and the server refused with 412.
+    /// Counts a name that HEAD reported as free although the server then refused it with 412.
     ///
     /// - Returns: whether HEAD is sent again for that name.
     mutating func recordRefusal(of name: Int) -> Bool {
@@ -131,17 +134,17 @@ struct NameSearch: Sendable {
     /// The method of the request for a name that no file has.
     var methodForFreeName: String { asksByGet ? "GET" : "HEAD" }
 
-    /// The meaning of the response for a name that no file has.
+    /// The meaning of the response to the request for a name that no file has.
     enum Finding {
         case namesAreTaken
-        /// Another request for that name follows.
+        /// The request for this name is repeated with another method.
         case continues
-        /// Responses to HEAD are not evidence. The file is sent to a name that only this upload uses.
+        /// The responses to HEAD are not reliable. The file is sent to a name that only this upload uses.
         case headIsNoAnswer
-        /// The server responds to every address with success, so possibly it does not store files. The request is repeated later,
-        /// and the upload sends no file before that.
+        /// The server responds with success to every address, so it possibly does not store files. The request is repeated later.
+        /// Until then the upload sends no file.
         case waits(UploadOutcome)
-        /// The server had responded with success to every address, but does not respond like that any more. The names are checked
+        /// The server responded with success to every address earlier, but does not do this any more. The names are checked
         /// again.
         case startsOver
     }
@@ -171,17 +174,17 @@ struct NameSearch: Sendable {
 
 /// Functions for the names of files on a server.
 package enum RemoteName {
-    /// Returns the form of a name for comparisons, because the file systems of some servers ignore case or the composition of
-    /// accented letters.
+    /// Returns the form of a name for comparisons. Some servers have file systems that ignore case or the composition of accented
+    /// letters.
     package static func folded(_ name: String) -> String { name.precomposedStringWithCanonicalMapping.lowercased() }
 
     /// The maximum length of a name on file systems behind WebDAV servers, in bytes.
     static let maximumBytes = 255
-    /// The number of numbered names that are tried.
+    /// The maximum number of numbered names that are tried.
     static let maximumIndex = 1000
 
-    /// Returns a single path segment for any name. Separators become `_`, because some servers decode an encoded slash. Control
-    /// characters and the two names that mean another folder are also replaced.
+    /// Returns a valid path segment for any name. Separators become `_`, because some servers decode an encoded slash. Control
+    /// characters become `_`, and the names `.` and `..` are replaced because they mean other folders.
     static func safe(_ name: String) -> String {
         let cleaned = String(
             String.UnicodeScalarView(
@@ -194,12 +197,12 @@ package enum RemoteName {
         }
     }
 
-    /// Returns the index of the first free name; `index` if no name is free.
+    /// Returns the index of the first free name, or `index` if no name is free.
     static func firstIndex(from index: Int, where isFree: (Int) -> Bool) -> Int {
         (index..<maximumIndex).first(where: isFree) ?? index
     }
 
-    /// Returns `photo.jpg`, `photo-1.jpg`, `photo-2.jpg` …
+    /// Returns the name with a number. Examples: `photo.jpg` for the index 0, `photo-1.jpg` for the index 1.
     static func numbered(_ name: String, _ index: Int) -> String {
         let whole = safe(name)
         var stem = Substring(whole)
@@ -213,7 +216,8 @@ package enum RemoteName {
         return stem + number + suffix
     }
 
-    /// Returns `photo-1a2b3c4d.jpg`, a name that is the same for the same content and differs for other content.
+    /// Returns a name with a mark, for example `photo-1a2b3c4d.jpg`. The mark is equal for equal content and differs for other
+    /// content.
     static func marked(_ name: String, with mark: String) -> String {
         let whole = numbered(name, 0)
         let kept = String(mark.filter { $0.isASCII && ($0.isLetter || $0.isNumber) }.prefix(8))
@@ -221,8 +225,8 @@ package enum RemoteName {
         return String(whole[..<dot].prefix(200)) + "-\(kept)" + whole[dot...]
     }
 
-    /// Returns the name of the temporary file for incomplete bytes. The name is the same for every attempt of an upload, so that no
-    /// file is left over.
+    /// Returns the name of the temporary file for an incomplete upload. Every attempt of an upload uses this name, so that no
+    /// file remains on the server.
     static func temporary(token: String) -> String {
         let kept = token.unicodeScalars.filter { $0.isASCII && ($0.properties.isAlphabetic || (48...57).contains($0.value)) }
         return ".\(String(String.UnicodeScalarView(kept.prefix(64)))).part"

@@ -26,17 +26,17 @@ struct Pauses {
         return .retry(after: after, trouble)
     }
 
-    /// The pause for a server without space for the file.
+    /// Returns the outcome if the server has no space for the file. The upload pauses and is then tried again.
     ///
-    /// - Parameter message: The sentence for a server that responds with a status other than 507.
+    /// - Parameter message: The message if the server responds with a status other than 507.
     func full(_ head: ResponseHead, _ message: String = "The server has no space left (507).") -> UploadOutcome {
         var trouble = TransferTrouble(head: head, now: now, policy: policy, message: message)
-        // The user receives the same advice as for status 507.
+        // The status 507 gives the user the advice for a full server.
         trouble.status = 507
         return .retry(after: max(trouble.retryAfter ?? 0, policy.fullDelay * (1 + jitter)), trouble)
     }
 
-    /// The pause for a server that redirects temporarily, or responds with a page. This pause is as long as the pause for a full
+    /// Returns the outcome if the server redirects temporarily or responds with a page. The pause is as long as for a full
     /// server.
     func detour(_ head: ResponseHead, _ message: String) -> UploadOutcome {
         var trouble = TransferTrouble(head: head, now: now, policy: policy, message: message)
@@ -44,29 +44,30 @@ struct Pauses {
         return .retry(after: max(trouble.retryAfter ?? 0, policy.fullDelay * (1 + jitter)), trouble)
     }
 
-    /// Returns the outcome of a response that may come from a captive portal.
+    /// Returns the outcome if the response may come from a captive portal.
     func suspicion(_ head: ResponseHead, _ message: String) -> UploadOutcome {
         var trouble = TransferTrouble(head: head, now: now, policy: policy, message: message)
         (trouble.code, trouble.suspicion) = (-1010, .portal)
         return .retry(after: policy.suspicionPause(trouble, jitter: jitter) ?? policy.cap, trouble)
     }
 
-    /// Returns the outcome of a page in response to a request about a file.
+    /// Returns the outcome if the server sent a page in response to a request about a file.
     func page(_ head: ResponseHead) -> UploadOutcome {
         let mayBeOfAPortal = head.mayBeOfAPortal && policy.suspicionDelay != nil
         return mayBeOfAPortal ? suspicion(head, CommonResponse.page) : retry(head, CommonResponse.page)
     }
 
-    /// Returns the outcome of a response that has no special meaning for its request.
+    /// Returns the outcome if the response has no special meaning for its request.
     func afterOther(_ head: ResponseHead) -> UploadOutcome {
         CommonResponse(head, self)?.outcome ?? .fail(head, -1011, "The server responded with status \(head.status).")
     }
 }
 
-/// The meaning of responses that is the same for every request of every upload protocol.
+/// The meaning of a response, if this meaning does not depend on the request or the upload protocol.
 struct CommonResponse {
     let outcome: UploadOutcome
-    /// `true` if the server may have carried out the request. The server's state is then checked before the request is sent again.
+    /// `true` if the server may have carried out the request. The upload then checks the state of the server before it sends the
+    /// request again.
     let mayHaveActed: Bool
 
     static let everyPage =
@@ -74,7 +75,7 @@ struct CommonResponse {
     static let logIn = "This network requires a login first."
     static let page = "The server sent a page instead of the file: perhaps it requires a login."
 
-    /// The messages for the statuses after which the same request may succeed later.
+    /// The messages for temporary failures. The same request may succeed later.
     private static let passing = [
         421: "The server does not accept requests for this address on this connection (421).",
         423: "The file is locked on the server (423).",
@@ -86,8 +87,8 @@ struct CommonResponse {
         head["Location"].map { ServerText.line(String($0.prefix(while: { !"?#;".contains($0) }))) } ?? "another address"
     }
 
-    /// Returns the message for a redirected form. The user has to check the server, because no request shows whether a server for
-    /// forms has the file.
+    /// Returns the message for a redirect after a form. The user has to check the server, because no request can show whether a
+    /// server for forms has the file.
     static func ledOn(to place: String) -> String {
         "The server redirected to \(place) after it received the file. Check whether the file is on the server before you retry."
     }
@@ -99,7 +100,7 @@ struct CommonResponse {
         "The server redirects to \(place) instead of accepting the file: perhaps to a login page or a maintenance page."
     }
 
-    /// Creates the common meaning of a response; `nil` if the meaning depends on the request.
+    /// Creates the meaning of a response. Returns `nil` if the meaning depends on the request.
     init?(_ head: ResponseHead, _ pauses: Pauses) {
         switch head.status {
         case 300..<400 where head.status != 304:

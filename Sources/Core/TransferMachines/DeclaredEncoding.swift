@@ -1,12 +1,13 @@
 import Foundation
 
-/// The encoding in the declaration of an XML document, if the XML parser does not support this encoding. All encodings of this type
+/// The encoding that an XML document declares, if the XML parser does not support this encoding. All encodings of this type
 /// contain ASCII.
 struct DeclaredEncoding {
     /// The name of the encoding for the function `iconv`.
     private let name: String
 
-    /// Encodings by their names in declarations. As in browsers, a larger encoding is used if it contains the named encoding.
+    /// The names of encodings for `iconv`, by the names in declarations. As in browsers, a larger encoding is used if it contains
+    /// the named encoding.
     private static let names: [String: String] = {
         var names = [
             "gb2312": "GB18030", "gbk": "GB18030", "gb18030": "GB18030", "big5": "BIG5-HKSCS", "shift_jis": "CP932",
@@ -18,7 +19,7 @@ struct DeclaredEncoding {
         return names
     }()
 
-    /// - Returns: `nil` if the XML parser determines the encoding.
+    /// - Returns: `nil` if the document does not declare an encoding of this type. The XML parser then determines the encoding.
     init?(of data: Data) {
         let start = data.drop { [0x20, 0x09, 0x0A, 0x0D].contains($0) }.prefix(200)
         guard start.starts(with: Data("<?xml".utf8)) else { return nil }

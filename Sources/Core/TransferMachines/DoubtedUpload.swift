@@ -1,27 +1,27 @@
 import Foundation
 
-/// An upload by a single request, whose response with success may come from another system than the server.
+/// An upload by a single request. The response with success may come from another system and not from the server.
 ///
 /// Over http, a captive portal responds to every request with success or a redirect. Over https, a login gateway in front of the
-/// server responds with a redirect. After such a response, a file name that exists on no server is requested.
+/// server responds with a redirect. After such a response, this type requests a file name that does not exist on the server.
 ///
-/// If the response to this request is success or a redirect over http, the upload waits. The file is sent again only after the same
-/// request receives another response. If the response is the same redirect over https, the upload fails, because it is unknown
+/// Over http, the upload waits if the response for this name is success or a redirect. The file is sent again only after this
+/// request receives another response. Over https, the upload fails if the response is the same redirect, because it is unknown
 /// whether the server has the file.
 struct DoubtedUpload: UploadProtocol {
     private enum State: Equatable {
         case sending
         /// The response may come from a captive portal.
         case querying(after: Answer)
-        /// The response to the request for a name that no server has was a page.
+        /// The request for the unused name received a response that may come from a captive portal. The upload waits.
         case waiting
     }
 
-    /// The response to the file.
+    /// The response to the request that sent the file.
     private enum Answer: Equatable {
-        /// Success. If a redirect means success, `leading` is the address to which the server redirected.
+        /// Success. If the success was a redirect, `leading` is the address to which the server redirected.
         case stored(at: String, leading: String?)
-        /// A redirect to another place, as if the file should be sent there.
+        /// A redirect to another address, as if the file had to be sent to that address.
         case led(to: String)
     }
 
@@ -29,8 +29,9 @@ struct DoubtedUpload: UploadProtocol {
     private var rules: any UploadProtocol
     private var state: State
 
-    /// - Parameter memory: The committed state of an earlier process, which ended before the response for the unused name arrived.
-    ///   Over https the response to the file still counts. Over http that response does not count, and the name is requested first.
+    /// - Parameter memory: The committed state of an earlier process. That process ended before the response for the unused name
+    ///   arrived. Over https, the earlier response to the file still counts. Over http, the earlier response does not count, and
+    ///   the unused name is requested first.
     init(_ rules: any UploadProtocol, plan: UploadPlan, resuming memory: UploadMemory?) {
         (self.rules, self.plan) = (rules, plan)
         guard memory?.step == .check else {
@@ -62,7 +63,8 @@ struct DoubtedUpload: UploadProtocol {
             case .finished(let url) where head.isUnencrypted ? suspects : head.isRedirect:
                 let place = head.isRedirect ? CommonResponse.place(head) : nil
                 state = .querying(after: .stored(at: url, leading: place))
-            // The server may still have received the file, and a form that is sent again is stored twice.
+            // The server may have received the file although it redirected. If a form is sent again, the server stores the file
+            // twice.
             case .retry where suspects && (300..<400).contains(head.status), .fail where suspects && head.mayLeadToALogIn:
                 state = .querying(after: .led(to: CommonResponse.place(head)))
             default: return outcome
@@ -83,7 +85,7 @@ struct DoubtedUpload: UploadProtocol {
             }
         case .waiting:
             guard head.isOfAPortalForEveryName || (300..<400).contains(head.status) && !head.leadsToEncryption else {
-                // The unused name has another response than before, so the earlier success did not come from the server.
+                // The response for the unused name changed, so the earlier success did not come from the server.
                 state = .sending
                 return .continue
             }
@@ -91,8 +93,8 @@ struct DoubtedUpload: UploadProtocol {
         }
     }
 
-    /// Returns whether a request for a name that no file has is redirected to the same place. A server that confirms uploads by a
-    /// redirect redirects such a request to another place, for example to a login page.
+    /// Returns whether the server redirects the unused name to the address to which it redirected the file. A server that
+    /// confirms uploads by a redirect redirects the unused name to another address, for example to a login page.
     private func leadsEverybody(_ head: ResponseHead, after answer: Answer) -> Bool {
         guard (300..<400).contains(head.status), !head.leadsToEncryption else { return false }
         switch answer {
