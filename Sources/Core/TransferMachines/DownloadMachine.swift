@@ -1,10 +1,11 @@
 import Foundation
 
 /// The states of one download over any number of attempts. The machine decides which bytes are requested, how a response is
-/// handled, and what follows the end of an attempt. A complete file always consists of the bytes of one version of the server's
-/// file.
+/// handled, and what follows after the end of an attempt. A complete file always consists of bytes from a single version of the
+/// server's file.
 ///
-/// The order of the calls is `begin` → (`received`) → `ended`. After `.retry` and `.restart`, the order starts again with `begin`.
+/// The caller calls `begin`, `received` and `ended` in this order. `received` is not called if no response arrives. After
+/// `.retry` and `.restart`, the caller starts again with `begin`.
 package struct DownloadMachine: Equatable, Sendable {
     private enum State: Equatable, Sendable {
         case idle
@@ -16,16 +17,16 @@ package struct DownloadMachine: Equatable, Sendable {
     private enum Refusal: Equatable, Sendable {
         case retryableStatus
         case startOver(String)
-        /// A part that was not requested. The same request may get a correct response next time.
+        /// The server sent a part that was not requested. The next attempt may receive a correct response to the same request.
         case unaskedPart
-        /// All bytes seem to be on the disk. The next attempt proves this by requesting the last byte again.
+        /// All bytes seem to be on the disk. The next attempt requests the last byte again to confirm this.
         case checkLastByte
         case tooLarge
-        /// A response without a file.
+        /// The response contains no file.
         case noFile
-        /// A page that may come from a captive portal. The stored bytes are kept.
+        /// The response is a page that may come from a captive portal. The stored bytes are kept.
         case portal
-        /// A response whose end cannot be determined.
+        /// The end of the response cannot be determined, because its length header is invalid.
         case brokenLength
     }
 
@@ -33,30 +34,30 @@ package struct DownloadMachine: Equatable, Sendable {
     private let policy: RetryPolicy
     private var state: State = .idle
 
-    /// The state to commit. The state changes in `received` (before a byte is written) and in `ended`.
+    /// The state that the caller has to commit. The state changes in `received` (before a byte is written) and in `ended`.
     package private(set) var partial: PartialFile?
-    /// Whether the stored bytes are used in this attempt.
+    /// Reports whether this attempt uses the stored bytes.
     package private(set) var report: ResumeReport = .fresh
 
-    /// - Parameter partial: The committed state. The `durableBytes` of this state must be on the disk.
+    /// - Parameter partial: The committed state. The number `durableBytes` of this state must be the number of bytes on the disk.
     package init(request: TransferRequest, partial: PartialFile?, policy: RetryPolicy = .standard) {
         self.request = request
         self.partial = partial
         self.policy = policy
     }
 
-    /// Discards the record of stored bytes, because the bytes are missing. The next attempt requests the complete file.
+    /// Forgets the stored bytes, because the bytes are missing on the disk. The next attempt requests the complete file.
     package mutating func forgetPartial() { partial = nil }
 
-    /// Returns the next attempt's request.
+    /// Returns the request of the next attempt.
     package mutating func begin() -> WireRequest {
         var wire = WireRequest(
             method: request.method, url: request.url, headers: request.headers, idleTimeout: request.idleTimeout,
             maximumBodyBytes: request.maximumBodyBytes, rateLimit: request.rateLimit)
         wire.leastRate = min(request.leastRate, request.rateLimit.map { $0 / 2 } ?? .max)
         if !request.names(anyOf: ["accept-encoding"]) {
-            // A compressed body has another length and another validator than the file. So a download of a compressed body could
-            // not be resumed.
+            // A compressed body has another length and another validator than the file. A download of a compressed body could
+            // therefore not be resumed.
             wire.headers.append(HeaderField("Accept-Encoding", "identity"))
         }
         wire.decodesContent = request.decodesContent
@@ -78,7 +79,7 @@ package struct DownloadMachine: Equatable, Sendable {
     }
 
     /// Handles the final response headers. The caller has to commit `partial` before the first byte is written.
-    /// - Parameter now: The date of receipt. A `Last-Modified` is compared with this date if the server sends no `Date`.
+    /// - Parameter now: The date of receipt. If the server sends no `Date`, `Last-Modified` is compared with this date.
     package mutating func received(_ head: ResponseHead, now: Date? = nil) -> BodyDisposition {
         guard case .requested(let from) = state else { return .discard }
         if mayRetry(status: head.status) { return refuse(head, .retryableStatus) }
@@ -94,7 +95,7 @@ package struct DownloadMachine: Equatable, Sendable {
             case 412:
                 return startOver(head, .changed)
             case 304:
-                // No header of the request asks for a 304. In any case, a 304 does not describe these bytes.
+                // The request contains no header that asks for a 304. A 304 also does not describe the stored bytes.
                 return startOver(head, .badPart)
             default:
                 let same = head.status == 200 && partial?.validator?.matches(head) == true
@@ -107,9 +108,9 @@ package struct DownloadMachine: Equatable, Sendable {
     /// Handles the end of an attempt.
     ///
     /// - Parameters:
-    ///   - durableBytes: The number of bytes of the file that were synced to the disk. At the end of a complete response, these are
-    ///     all bytes.
-    ///   - attemptsWithoutProgress: The number of attempts since the last attempt that received a byte.
+    /// - durableBytes: The number of bytes of the file that were synced to the disk. After a complete response, this is the
+    ///   number of all bytes.
+    /// - attemptsWithoutProgress: The number of attempts after the last attempt that received a byte.
     ///   - jitter: A random number in 0..<1.
     package mutating func ended(
         _ end: WireEnd, durableBytes: Int64, now: Date, attemptsWithoutProgress: Int, jitter: Double
@@ -124,8 +125,8 @@ package struct DownloadMachine: Equatable, Sendable {
         case .refused(let head, let refusal):
             return afterRefusal(head, refusal, now: now, attemptsWithoutProgress, jitter)
         case .taking(let head, let from, let total):
-            // If the server announced a length, the file is complete when it has this length, whatever libcurl reported about the
-            // end.
+            // If the server announced a length, the file is complete when it has this length. An error that libcurl reports at
+            // the end is ignored in this case.
             let isWhole = total.map { durableBytes == $0 } ?? (end.failure == nil)
             if isWhole { return .finish(head: head, resumedFrom: from > 0 ? from : nil) }
             if let total, durableBytes > total {
@@ -146,25 +147,26 @@ package struct DownloadMachine: Equatable, Sendable {
 // MARK: - Proof of the complete file
 
 extension DownloadMachine {
-    /// Returns the digests that the complete file must have before `.finish` is carried out. A response that is not stored as a
-    /// file needs no digest.
+    /// Returns the digests that the complete file must have before the caller carries out `.finish`. A response that is not
+    /// stored as a file needs no digest.
     package func requiredDigests(of head: ResponseHead) -> [RequiredDigest] {
         guard request.method == "GET", head.status == 200 || head.status == 206 else { return [] }
-        // The digest that the server announces is the digest of the bytes as they are sent.
+        // The server announces the digest of the bytes that it sends. Decoded bytes have another digest.
         let announced = isDecoded(head) ? nil : RequiredDigest.announced(in: head)
         return [request.expectedSHA256.flatMap(RequiredDigest.init(askedSHA256:)), announced].compactMap { $0 }
     }
 
-    /// Returns whether the received bytes differ from the sent bytes. The number of sent bytes is then unknown, and no validator
-    /// applies to the received bytes.
+    /// Returns whether a decoder changed the received bytes. The number of sent bytes is then unknown, and no validator applies
+    /// to the received bytes.
     private func isDecoded(_ head: ResponseHead) -> Bool {
         request.decodesContent && head.contentCoding != nil
     }
 
-    /// Handles a digest that did not match. If the bytes arrived in two connections, the download starts again, because either
-    /// connection may have damaged them. If all bytes arrived in a single connection, another attempt would receive the same bytes.
+    /// Handles a digest that does not match. If two connections sent the bytes, either connection may have damaged its bytes, so
+    /// the download starts again. If one connection sent all bytes, another attempt would receive the same bytes, so the download
+    /// fails.
     ///
-    /// - Parameter found: The digest of the file on the disk, in hexadecimal.
+    /// - Parameter found: The hexadecimal digest of the file on the disk.
     package mutating func refute(
         _ digest: RequiredDigest, found: String, resumedFrom: Int64?, attemptsWithoutProgress: Int, jitter: Double
     ) -> DownloadCommand {
@@ -183,16 +185,16 @@ extension DownloadMachine {
         guard RetryPolicy.isRetryable(status: status) || request.wantsOnlyFile && RetryPolicy.mayPass(status: status) else {
             return false
         }
-        // 500, 502 and 504 may arrive after a POST was carried out. The app then has to handle the status.
+        // A server or gateway may send 500, 502 or 504 after it carried out a POST. The app then has to handle the status.
         return request.isIdempotent || [408, 429, 503].contains(status)
     }
 
-    /// Returns whether a response may come from a captive portal, which responds in place of the server over http. A page is
-    /// suspected if
+    /// Returns whether a response may come from a captive portal. Over http, a captive portal responds in place of the server. A
+    /// page is suspected in these cases:
     ///
-    /// - a part of the file is already stored, and that part is not a page;
-    /// - the page comes from another host, and the requested file is not a page by its name;
-    /// - the page would replace a user's file that is not a page by its name.
+    /// - A part of the file is already stored, and this part is not a page.
+    /// - The page comes from another host, and the name of the requested file is not the name of a page.
+    /// - The page would replace a user's file whose name is not the name of a page.
     private func mayBeOfAPortal(_ head: ResponseHead) -> Bool {
         guard policy.suspicionDelay != nil, request.isResumable, head.isPage, (200..<300).contains(head.status),
             let asked = URL(string: request.url), asked.scheme?.lowercased() == "http"
@@ -202,8 +204,8 @@ extension DownloadMachine {
         if answering?.scheme?.lowercased() == "http", answering?.host?.lowercased() != asked.host?.lowercased() {
             return FileEnding.isOfAFile(asked.lastPathComponent) || request.fileName.map(FileEnding.isOfAFile) == true
         }
-        // The response is from the host itself, or from a portal in place of the host. A server that mislabels a file as a page
-        // usually sends a validator. Programs that generate texts often label them as pages.
+        // The response is from the host, or from a portal in place of the host. A server that labels a file as a page by mistake
+        // usually sends a validator. Programs that generate texts often label these texts as pages.
         return head["ETag"] == nil && head["Last-Modified"] == nil && request.fileName.map(FileEnding.isOfAFileButText) == true
     }
 
@@ -219,7 +221,7 @@ extension DownloadMachine {
 
     private mutating func acceptWholeResponse(_ head: ResponseHead, now: Date?) -> BodyDisposition {
         if head.hasBrokenLength { return refuse(head, .brokenLength) }
-        // 202 means that the server still prepares the file (RFC 9110 §15.3.3).
+        // The status 202 means that the server still prepares the file (RFC 9110 §15.3.3).
         if request.wantsOnlyFile, head.status == 202 { return refuse(head, .retryableStatus) }
         if request.wantsOnlyFile, ![200, 203, 206].contains(head.status) { return refuse(head, .noFile) }
         let hasBody = request.method != "HEAD" && head.status != 204 && head.status != 304
@@ -242,21 +244,21 @@ extension DownloadMachine {
         return .rewrite
     }
 
-    /// Accepts a 206 response only if all headers describe the bytes that follow the stored bytes of the same version.
+    /// Accepts a 206 response only if all headers describe the bytes after the stored bytes, from the same version of the file.
     private mutating func judgePart(_ head: ResponseHead, from: Int64) -> BodyDisposition {
         guard var held = partial, let validator = held.validator else { return startOver(head, .noValidator) }
         guard head["Content-Type"]?.lowercased().hasPrefix("multipart/") != true,
             case .part(let first, let last, let total)? = head["Content-Range"].flatMap(ContentRange.init),
             first == from, head.announcedLength.map({ $0 == last - first + 1 }) ?? true
         else { return startOver(head, .badPart) }
-        // The validator belongs to the URL that sent the validator. Another URL may use the same value for other bytes.
+        // The validator belongs to the URL whose response contained it. Another URL may use an equal validator for other bytes.
         guard held.belongs(to: head.url) else { return startOver(head, .otherAddress) }
         guard validator.matches(head) else { return startOver(head, .changed) }
-        // Some servers compress a response while they send it, without a new validator. Compressed bytes and plain bytes must not
-        // be combined.
+        // Some servers compress a response while they send it, and do not change the validator. Compressed bytes and plain bytes
+        // must not be combined in one file.
         guard head.contentCoding == held.coding else { return startOver(head, .badPart) }
         if let total, let known = held.totalBytes, total != known { return startOver(head, .changed) }
-        // Without a total, the end of the file cannot be distinguished from the end of a part.
+        // If the total length is unknown, the end of the file cannot be distinguished from the end of a part.
         guard let whole = total ?? held.totalBytes, last < whole else { return startOver(head, .badPart) }
         if let maximum = request.maximumBodyBytes, whole > maximum { return refuse(head, .tooLarge) }
         held.totalBytes = whole
@@ -292,7 +294,7 @@ extension DownloadMachine {
             return .retry(after: after, trouble)
         case .startOver(let why):
             partial = nil
-            // The next request has no range, so no pause is necessary before the first restart.
+            // The next request contains no range, so no pause is necessary before the first restart.
             let trouble = TransferTrouble(head: head, now: now, policy: policy, message: why)
             return .restart(after: attempts == 0 ? 0 : pause(attempts, jitter), trouble)
         case .unaskedPart:
@@ -313,7 +315,7 @@ extension DownloadMachine {
             return .retry(after: policy.suspicionPause(trouble, jitter: jitter) ?? policy.cap, trouble)
         case .noFile:
             let trouble = TransferTrouble(head: head, now: now, policy: policy)
-            // The server had the file earlier. A proxy may respond instead of a server that restarts.
+            // The server had the file earlier. A proxy may have sent this response while the server restarts.
             let hadFile = (partial?.durableBytes ?? 0) > 0 && ![401, 407].contains(head.status)
             guard hadFile || (200..<300).contains(head.status), attempts < RetryPolicy.maximumRefusals else {
                 return .fail(trouble)
@@ -327,7 +329,8 @@ extension DownloadMachine {
     ) -> DownloadCommand {
         var trouble = TransferTrouble(failure)
         if failure == .tooManyRedirects, request.isResumable, request.url.lowercased().hasPrefix("http:") {
-            // A captive portal may cause endless redirects, because the portal redirects each request without the portal's cookie.
+            // A captive portal redirects each request without the portal's cookie. So a portal may be the cause of endless
+            // redirects.
             trouble.suspicion = .portal
         }
         if let pause = policy.suspicionPause(trouble, jitter: jitter) { return .retry(after: pause, trouble) }

@@ -2,51 +2,54 @@ import Foundation
 
 /// An upload into a folder by PUT, or by PUT and MOVE for WebDAV. The process may be killed at any line of code.
 ///
-/// The rule: after any crash, lost response or retry, exactly one complete copy has a final name, and no other file was changed. If
-/// the response to a request is missing, the server's state is checked before the request is sent again.
+/// After any crash, lost response or retry, exactly one complete copy has a final name, and no other file was changed. If the
+/// response to a request is missing, the upload checks the state of the server before it sends the request again.
 struct FolderUpload: UploadProtocol {
     enum State {
-        /// HEAD for the final name, which must be free.
+        /// The upload sends HEAD for the final name, because this name must be free.
         case choosingName(Int, isStored: Bool)
-        /// HEAD, then GET, for a name that no file has. This step follows after many names that are taken.
+        /// The upload sends HEAD and then GET for a name that no file has, because the server reported many names as taken.
         case doubting(Int, isStored: Bool)
-        /// PUT of the file.
+        /// The upload sends the file by PUT.
         case sendingBody(Int, foldersMade: Bool)
-        /// MKCOL of one level of the path. The level moves up until a parent folder exists, then down again.
+        /// The upload makes one folder of the path by MKCOL. It moves up to parent folders until a folder exists, and then down
+        /// again.
         case makingFolder(Int, level: Int, goingDown: Bool, why: Reason = .missing)
-        /// HEAD for the temporary name after a PUT without a response, because the file may be complete.
+        /// The response to the PUT was lost. The upload sends HEAD for the temporary name, because the file may be complete.
         case queryingBody(Int, foldersMade: Bool)
-        /// GET for the temporary file, which has the right length. A server that reserves the length may have lost the rest of the
-        /// body.
+        /// The temporary file has the right length, and the upload reads it with GET. A server that reserves the length may have
+        /// lost the rest of the body.
         case readingBody(Int, ReadBack, foldersMade: Bool)
-        /// HEAD for the file that the PUT sent, whose length must be right. `mayBeAnothers` is `true` if the server did not confirm
-        /// that the PUT made a new file, or if an earlier process had the response.
+        /// The upload sends HEAD for the file that the PUT sent, to check its length. `mayBeAnothers` is `true` if the server did
+        /// not confirm that the PUT made a new file. It is also `true` if an earlier process received the response.
         case checkingBody(Int, mayBeAnothers: Bool)
-        /// GET for a file with our name and length. The content shows whether the file is ours.
+        /// The server has a file with our name and length. The upload reads this file with GET, because the content shows whether
+        /// the file is ours.
         case readingBack(Int, ReadBack, isStored: Bool)
-        /// MOVE of the temporary file to the final name.
+        /// The upload moves the temporary file to the final name by MOVE.
         case moving(Int)
-        /// HEAD for the temporary name after a MOVE without a clear success. `wasRefused` is `true` if the server responded with
-        /// 412.
+        /// The MOVE had no clear success, and the upload sends HEAD for the temporary name. `wasRefused` is `true` if the server
+        /// responded with 412.
         case queryingTemporary(Int, wasRefused: Bool)
-        /// HEAD for the final name. The file with this name may be ours already. `wasRefused` is `true` if the server responded
-        /// with 412. In this case a WebDAV upload has its temporary file.
+        /// The upload sends HEAD for the final name, because the file with this name may be ours. `wasRefused` is `true` if the
+        /// server responded with 412. A WebDAV upload then still has its temporary file.
         case queryingTarget(Int, wasRefused: Bool)
-        /// HEAD for the final name after a MOVE that succeeded, to confirm that the file is there.
+        /// The MOVE succeeded. The upload sends HEAD for the final name to confirm that the file exists.
         case confirming(Int)
     }
 
-    /// Why a folder is made.
+    /// The reason why the upload makes a folder.
     enum Reason {
         /// The server reported that the folder is missing.
         case missing
-        /// The folder may be missing. This is checked before a large body is sent without effect.
+        /// The folder may be missing, and the body is large. The folder is made first, because a missing folder would make the
+        /// PUT fail.
         case beforeLarge
-        /// The folder may be missing, because the server did not report why it failed.
+        /// The folder may be missing. The server failed and did not report the reason.
         case afterTrouble
     }
 
-    /// The size in bytes from which a body is too large to be sent only to find that its folder is missing.
+    /// The minimum size of a large body in bytes. Before a large body is sent, the upload makes sure that the folder exists.
     static let largeBody: Int64 = 1 << 20
 
     let plan: UploadPlan
@@ -54,26 +57,27 @@ struct FolderUpload: UploadProtocol {
     var state: State
     /// The evidence that the server has the file.
     var proof = UploadProof.answer
-    /// The doubt whether a file under the final name is ours. A WebDAV upload also counts the checks of its temporary name.
+    /// The doubt whether a file with the final name is ours. For a WebDAV upload, this value also counts the checks of the
+    /// temporary name.
     var doubt: NameDoubt
     /// The strong entity tag in the response to the PUT.
     var storedTag: String?
-    /// The number of bodies in a row that the server confirmed but then did not show.
+    /// The number of consecutive bodies that the server confirmed but then did not show.
     var losses = 0
     static let maximumLosses = 2
     var knowledge: ServerKnowledge
-    /// Addresses that other uploads of this machine use or may use, as ``CollectionAddress/folded(_:)`` writes them.
+    /// Addresses that other uploads of this machine use or may use, in the form of ``CollectionAddress/folded(_:)``.
     private var taken: Set<String> = []
-    /// Addresses that completed uploads of this machine had, as ``CollectionAddress/folded(_:)`` writes them.
+    /// Addresses of completed uploads of this machine, in the form of ``CollectionAddress/folded(_:)``.
     private var stored: Set<String> = []
 
     var search: NameSearch
     var forbidden: ForbiddenCharacters
-    /// `true` if the server does not report whether a file exists at an address.
+    /// `true` if the server's responses do not show whether a file exists at an address.
     var cannotAsk: Bool
-    /// `true` if a body was sent to the address, its response was lost, and the server does not report whether the file exists.
+    /// `true` if a body was sent to the address and its response was lost, and the server does not show whether the file exists.
     var mayBeThere = false
-    /// `true` if this file or another file may have the name. The file is then sent to a name that no other file has.
+    /// `true` if another file may have the plain name. The file is then sent to a marked name, which no other file has.
     var isMarked: Bool
 
     mutating func setOtherNames(taken: Set<String>, stored: Set<String>) {
@@ -81,20 +85,20 @@ struct FolderUpload: UploadProtocol {
         self.stored = Set(stored.map(CollectionAddress.folded))
         guard plan.order.method == .put, case .sendingBody(let index, let foldersMade) = state else { return }
         let free = firstName(from: index)
-        // Another upload of this machine began to send its file to that name after the name was checked.
+        // Another upload of this machine began to use this name after the name was checked.
         if free != index {
             state = cannotAsk ? .sendingBody(free, foldersMade: foldersMade) : .choosingName(free, isStored: false)
         }
     }
 
-    /// The state to commit after a PUT that was refused and left no file. Without this state, the next attempt could mistake
-    /// another file of the same length for the file of this upload.
+    /// The state to commit after a PUT that the server refused and that left no file. Without this state, the next attempt could
+    /// mistake another file of the same length for the file of this upload.
     var memory: UploadMemory? {
         guard plan.order.method == .put, case .choosingName(let index, let isStored) = state else { return nil }
         return record(.chooseName, index, isStored: isStored)
     }
 
-    /// - Parameter resuming: The last committed state of an earlier process; `nil` for a new upload.
+    /// - Parameter resuming: The last committed state of an earlier process, or `nil` for a new upload.
     init(plan: UploadPlan, resuming saved: UploadMemory? = nil) {
         self.plan = plan
         address = CollectionAddress(plan.collectionURL)
@@ -109,14 +113,14 @@ struct FolderUpload: UploadProtocol {
         case nil: state = .choosingName(0, isStored: false)
         case .chooseName: state = .choosingName(name, isStored: saved?.isStored ?? false)
         case .put:
-            // The file may have been sent, so the server is checked before the file is sent again.
+            // The earlier process may have sent the file, so the server is checked before the file is sent again.
             state =
                 plan.order.method == .webdav
                 ? .queryingBody(name, foldersMade: false) : .queryingTarget(name, wasRefused: false)
         case .check: state = .checkingBody(name, mayBeAnothers: true)
-        // If the MOVE got a response, no temporary file is left.
+        // If the server responded to the MOVE, no temporary file is left.
         case .move: state = saved?.isStored == false ? .confirming(name) : .queryingTemporary(name, wasRefused: false)
-        // These steps belong to other protocols and have no meaning here.
+        // These steps belong to other protocols and are not used here.
         case .create, .ask, .append: state = .choosingName(0, isStored: false)
         }
     }
@@ -133,8 +137,8 @@ struct FolderUpload: UploadProtocol {
         case .sendingBody(let index, _):
             let isDirect = plan.order.method == .put
             let url = address.file(isDirect ? finalName(index) : temporaryName)
-            // Under a name that no other file has, the file is sent until it is complete. An interrupted PUT may have left a part
-            // under this name.
+            // The request for a marked name has no condition, because no other file has this name. An interrupted PUT may have
+            // left a part of the file, which the next PUT replaces.
             let condition = isDirect && !isMarked ? [HeaderField("If-None-Match", "*")] : []
             return send("PUT", url, condition, withBody: true, saving: .put, index, isStored: false)
         case .queryingBody(let index, _):
@@ -149,8 +153,8 @@ struct FolderUpload: UploadProtocol {
             let digest = mayBeAnothers && plan.order.method == .put ? [NameDoubt.wantedDigest] : []
             return send("HEAD", url, digest, saving: .check, index, isStored: true)
         case .readingBack(let index, let question, let isStored):
-            // The step `put` is recorded only if this upload sent the file. Otherwise the next process would expect the file of a
-            // lost PUT.
+            // The step `put` is recorded only if this upload sent the file. Otherwise the next process would expect a file from a
+            // PUT that was never sent.
             let step = plan.order.method == .put && doubt.isOpen ? UploadMemory.Step.put : .chooseName
             let request = plan.request("GET", address.file(finalName(index)), question.headers)
             return question.command(request, persistFirst: record(step, index, isStored: isStored))
@@ -170,9 +174,9 @@ struct FolderUpload: UploadProtocol {
         }
     }
 
-    /// Chooses the next form of the `Destination`.
+    /// Selects the next form of the `Destination` header.
     ///
-    /// - Returns: `false` if every form was refused, or if the server is not used over TLS.
+    /// - Returns: `false` if the server refused every form, or if the connection does not use TLS.
     mutating func changeDestination() -> Bool {
         guard plan.collectionURL.lowercased().hasPrefix("https://") else { return false }
         knowledge.moveDestination = MoveDestination.next(after: knowledge.moveDestination)
@@ -185,14 +189,14 @@ struct FolderUpload: UploadProtocol {
     }
 
     mutating func answered(_ head: ResponseHead, _ end: WireEnd, _ pauses: Pauses) -> UploadOutcome {
-        // Apache responds with 502 to a Destination with another scheme. The file is looked for before the next MOVE.
+        // Apache responds with 502 to a `Destination` with another scheme. The upload looks for the file before the next MOVE.
         if case .moving = state, head.status == 502 { _ = changeDestination() }
         switch state {
         case .readingBack(let index, let question, let isStored):
             return afterReadBack(head, end.comparison, index, question, isStored: isStored, pauses)
         case .readingBody(let index, let question, let foldersMade):
             return afterBodyReadBack(head, end.comparison, index, question, foldersMade: foldersMade, pauses)
-        // The server accepted the file. If it refuses a check, the upload continues.
+        // The server accepted the file. If the server refuses a check, the upload still continues.
         case .checkingBody(let index, let mayBeAnothers) where NameDoubt.isRefusedCheck(head):
             return afterBodyCheck(head, index, mayBeAnothers: mayBeAnothers, pauses)
         case .confirming(let index) where NameDoubt.isRefusedCheck(head): return afterConfirmation(head, index, pauses)
@@ -207,14 +211,15 @@ struct FolderUpload: UploadProtocol {
         if case .makingFolder(let index, _, _, let why) = state, why != .missing, ![404, 405, 409].contains(head.status),
             head.status >= 300
         {
-            // The response does not show whether the folder is missing. The PUT of the file will show whether the folder exists.
+            // The response does not show whether the folder is missing. The following PUT shows whether the folder exists.
             state = .sendingBody(index, foldersMade: why == .afterTrouble)
             return .continue
         }
         if case .sendingBody(let index, foldersMade: false) = state, head.status == 500, plan.order.method == .webdav,
             let levels = address?.segments.count, levels > 0
         {
-            // nginx responds with 500 if the folder is missing. The folder is checked before the complete file is sent again.
+            // nginx responds with 500 if the folder is missing. The upload checks the folder before it sends the complete file
+            // again.
             state = .makingFolder(index, level: levels, goingDown: false, why: .afterTrouble)
             return pauses.retry(head)
         }
@@ -264,7 +269,7 @@ struct FolderUpload: UploadProtocol {
         if case .sendingBody = state { cannotAsk && plan.order.method == .put } else { false }
     }
 
-    /// Returns the first name that no other upload of this machine uses or may use.
+    /// Returns the index of the first name that no other upload of this machine uses or may use.
     func firstName(from index: Int) -> Int {
         guard plan.order.method == .put, let address else { return index }
         let others = cannotAsk ? taken.union(stored) : taken
@@ -273,7 +278,7 @@ struct FolderUpload: UploadProtocol {
         }
     }
 
-    /// Returns whether another upload of this machine uses the name or may use it.
+    /// Returns whether another upload of this machine uses or may use the name.
     func isOfOther(_ index: Int) -> Bool { plan.order.method == .put && has(index, in: taken) }
 
     /// Returns whether a completed upload of this machine used the name.
@@ -283,7 +288,8 @@ struct FolderUpload: UploadProtocol {
         address.map { names.contains(CollectionAddress.folded($0.publicFile(finalName(index)))) } ?? false
     }
 
-    /// The progress: 0 if the server has nothing, 1 if it has the complete body. The value may decrease if stored bytes are lost.
+    /// The progress of the upload. The value is 0 if the server has no complete body, and 1 if it has the complete body. The
+    /// value decreases if the server loses the body.
     var stage: Int64 {
         switch state {
         case .choosingName(_, let isStored), .doubting(_, let isStored), .readingBack(_, _, let isStored): isStored ? 1 : 0
@@ -303,8 +309,8 @@ struct FolderUpload: UploadProtocol {
         }
     }
 
-    /// The request that removes the temporary file of a WebDAV upload. The file of a plain PUT is removed only if this process
-    /// received the response that the PUT made a new file.
+    /// The request that removes the file of an unfinished upload. A WebDAV upload removes its temporary file. A plain PUT removes
+    /// its file only if this process received the response that the PUT made a new file.
     var removal: WireRequest? {
         guard let address else { return nil }
         if plan.order.method == .put {
@@ -322,8 +328,7 @@ struct FolderUpload: UploadProtocol {
         }
     }
 
-    /// The number of bytes that the server has stored. This is the number of all bytes when the file is complete under the
-    /// temporary name.
+    /// The number of bytes that the server has stored. The value is the number of all bytes after the temporary file is complete.
     var storedBytes: Int64 { stage > 0 ? plan.order.byteCount : 0 }
 
     var temporaryName: String { RemoteName.temporary(token: plan.order.token) }
@@ -344,7 +349,7 @@ struct FolderUpload: UploadProtocol {
         UploadMemory(
             step: step, nameIndex: index, isStored: isStored, isMarked: isMarked, distrustsHead: search.distrustsHead,
             replaced: forbidden.found, nameRules: forbidden.rules.rawValue,
-            // For the other steps no value is stored, because these steps imply a doubt.
+            // For the other steps the value is not stored, because these steps already imply a doubt.
             isDoubted: doubt.isOpen && (step == .chooseName || plan.order.method == .webdav && [.put, .check].contains(step)))
     }
 }

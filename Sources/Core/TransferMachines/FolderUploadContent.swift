@@ -1,9 +1,9 @@
-/// Decides whether a file on the server with the name of this upload was sent by this upload.
+/// Decides whether this upload sent the file that has its name on the server.
 extension FolderUpload {
     /// Handles the check of the final name after a response was lost, or after the server reported that the name is taken.
     ///
-    /// A file of our length can be another machine's file, because the PUT or the MOVE may not have been carried out. A proxy can
-    /// hide the temporary file for a moment. The file is read back, also if the server shows no length.
+    /// A file of our length can be the file of another machine, because the server may not have carried out our PUT or MOVE. A
+    /// proxy can hide the temporary file for a short time. The file is read back even if the server shows no length.
     mutating func afterTargetCheck(
         _ head: ResponseHead, _ index: Int, wasRefused: Bool, _ pauses: Pauses
     ) -> UploadOutcome {
@@ -17,14 +17,14 @@ extension FolderUpload {
         case .there(let length):
             if let length, doubt.shouldCheckAgain() { return pauses.retry(head, NameDoubt.kept(length, of: plan)) }
             if isMoved { return lostAfterMove(head, index, pauses) }
-            // The upload fails, because the server would also keep only a part of the file under every other name.
+            // The upload fails, because the server would keep only a part of the file under any name.
             if doubt.isPartial {
                 return .fail(head, -1011, length.map { NameDoubt.kept($0, of: plan) } ?? UploadMachine.answeredEarly)
             }
             return tryName(after: index, isStored: plan.order.method == .webdav)
         case .absent, .unknown:
-            // Another program than the server may have sent 405 or 501. Under a marked name no check is necessary, because only the
-            // same file can have this name.
+            // Another program in front of the server may have sent 405 or 501. A marked name needs no check, because only this
+            // upload's file can have this name.
             let isContradicted = answer.isUnknown && !cannotAsk && !isMarked
             if wasRefused || isContradicted, doubt.shouldCheckAgain() { return pauses.retry(head, NameDoubt.notShown) }
             if wasRefused {
@@ -32,7 +32,7 @@ extension FolderUpload {
             }
             if isMoved { return lostAfterMove(head, index, pauses) }
             if answer.isUnknown { (cannotAsk, mayBeThere) = (true, true) } else { cannotAsk = search.distrustsHead }
-            // If the server carries out the first PUT late, it refuses the second PUT with 412.
+            // If the server carries out the first PUT late, the server refuses the second PUT with 412.
             state = .sendingBody(index, foldersMade: false)
             return .continue
         case .refused: return refused(head)
@@ -44,10 +44,10 @@ extension FolderUpload {
             .choosingName(index, isStored: false), head, "The server has neither the file nor its temporary name.", pauses)
     }
 
-    /// Examines an existing file with the name to which this upload sent its file. Another machine may have sent the existing file.
-    /// The existing file has our length, or the server shows no length.
+    /// Examines an existing file that has the name to which this upload sent its file. Another machine may have sent the existing
+    /// file. The existing file has our length, or the server shows no length.
     ///
-    /// No other machine uses a marked name.
+    /// If the name is marked, the file is ours, because no other machine uses a marked name.
     ///
     /// - Parameter isStored: `true` if the temporary file of a WebDAV upload exists.
     mutating func compareContent(_ head: ResponseHead, _ index: Int, isStored: Bool = false) -> UploadOutcome {
@@ -66,12 +66,12 @@ extension FolderUpload {
         }
     }
 
-    /// Handles the response to a request for a part of the file, or for the complete file. If the server does not send the content,
-    /// only the length is known.
+    /// Handles the response to a request for a part of the file or for the complete file. If the server does not send the
+    /// content, only the length is known.
     ///
-    /// The length is not a proof if this upload has sent nothing to the name, or if another upload of this machine stored its file
-    /// under the name. A MOVE is complete or not carried out, so the file of a MOVE needs no check of its length. A lost PUT may
-    /// have left a part.
+    /// The length is not a proof in two cases: this upload sent nothing to the name, or another upload of this machine stored its
+    /// file under the name. After a lost PUT, the server may have only a part, so the length is checked. A MOVE either moves the
+    /// complete file or does nothing, so the length is not checked.
     mutating func afterReadBack(
         _ head: ResponseHead, _ comparison: BodyComparison?, _ index: Int, _ question: ReadBack, isStored: Bool, _ pauses: Pauses
     ) -> UploadOutcome {
@@ -94,8 +94,8 @@ extension FolderUpload {
         }
     }
 
-    /// Handles the temporary file, read back after a response to the PUT was lost. If the server does not send the content, the
-    /// length confirms the file.
+    /// Handles the content of the temporary file, which was read after the response to the PUT was lost. If the server does not
+    /// send the content, the length is the proof.
     mutating func afterBodyReadBack(
         _ head: ResponseHead, _ comparison: BodyComparison?, _ index: Int, _ question: ReadBack, foldersMade: Bool,
         _ pauses: Pauses
@@ -114,13 +114,13 @@ extension FolderUpload {
         return .continue
     }
 
-    /// Handles a file of which the server kept only a part.
+    /// Handles a file if the server kept only a part of it.
     mutating func afterCut(_ length: Int64, _ head: ResponseHead, _ index: Int, _ pauses: Pauses) -> UploadOutcome {
         let next = doubt.recordTruncation() ? tryName(after: index, isStored: false) : nil
         return NameDoubt.afterCut(length, head, of: plan, next: next, pauses)
     }
 
-    /// Returns whether the entity tag of the response belongs to another version of the file than the PUT made.
+    /// Returns whether the entity tag of the response belongs to another version than the version that the PUT made.
     func isOtherVersion(_ head: ResponseHead) -> Bool {
         guard let storedTag, let shown = Self.strongTag(in: head) else { return false }
         return shown != storedTag

@@ -1,9 +1,9 @@
 import Foundation
 
-/// The handling of the response to each step.
+/// Handles the responses to the steps of the upload.
 extension FolderUpload {
-    /// Handles a request whose response was lost. A PUT to the temporary name can be repeated, which is unnecessary if the server
-    /// has the complete file.
+    /// Handles a request whose response was lost. A PUT to the temporary name can be repeated. The repetition is not necessary if
+    /// the server has the complete file.
     mutating func handleUncertainty() {
         switch state {
         case .moving(let index):
@@ -24,7 +24,7 @@ extension FolderUpload {
         doubt.recordEarlyResponse()
     }
 
-    /// Checks whether the server refused the characters of the name, and chooses another name. A stored temporary file is kept.
+    /// Chooses another name if the server refused the characters of this name. A stored temporary file is kept.
     mutating func isOther(_ head: ResponseHead, _ end: WireEnd) -> Bool {
         switch state {
         case .sendingBody(let index, _) where plan.order.method == .put:
@@ -54,16 +54,16 @@ extension FolderUpload {
         return common.outcome
     }
 
-    /// A folder may permit PUT and forbid HEAD. The response to PUT then shows whether the folder accepts files.
+    /// Returns whether the folder may permit PUT and forbid HEAD. The response to PUT shows whether the folder accepts files.
     private func isWriteOnly(_ head: ResponseHead) -> Bool {
         if case .choosingName = state { head.status == 403 } else { false }
     }
 
-    /// Statuses with which a server reports that it did nothing (RFC 6585 §4, RFC 4918 §11.3, RFC 8470 §5.2, RFC 9110 §15.5.20).
-    /// 503 is not included, because a gateway also sends 503 if it lost the server after the request.
+    /// Statuses of a server that did not carry out the request (RFC 6585 §4, RFC 4918 §11.3, RFC 8470 §5.2, RFC 9110 §15.5.20).
+    /// The status 503 is not included, because a gateway also sends 503 if it lost the server after the request.
     private static let refusals: Set<Int> = [421, 423, 425, 429]
 
-    /// Returns whether the refusal may be temporary. The name is requested before the file is sent again.
+    /// Returns whether the refusal may be temporary. Before the file is sent again, the name is checked.
     func mayPass(_ head: ResponseHead, _ end: WireEnd) -> Bool {
         if case .sendingBody = state, plan.order.method == .put, head.status == 409 { return true }
         return head.hasNoMeaningForUploads
@@ -71,16 +71,16 @@ extension FolderUpload {
 
     mutating func afterNameCheck(_ head: ResponseHead, _ wished: Int, isStored: Bool, _ pauses: Pauses) -> UploadOutcome {
         let index = firstName(from: wished)
-        // Nextcloud responds with 400 to HEAD for a forbidden name, without the reason. The next request shows the reason.
+        // Nextcloud responds with 400 to HEAD for a forbidden name. Only the response to the next request contains the reason.
         let isForbidden = head.status == 400 && ForbiddenCharacters.areLikely(in: finalName(index))
         let answer = isForbidden ? .unknown : existence(head)
         // The file was sent to this name before, so the server responded to an earlier HEAD for this name.
         if answer.isUnknown, !isForbidden, !cannotAsk, doubt.shouldCheckAgain() { return pauses.retry(head, NameDoubt.notShown) }
-        // Without HEAD, `Overwrite: F` or `If-None-Match: *` protects other files, and the record of this machine's uploads.
+        // If HEAD is not supported, the condition of the request and the record of this machine's uploads protect other files.
         cannotAsk = answer.isUnknown
         switch answer {
         case .there where head.isPage(inPlaceOf: plan): return pauses.page(head)
-        // The file was sent before. The server did not show the file until now, or this computer was restored from a backup.
+        // The file was sent before. The server shows the file late, or this computer was restored from a backup.
         case .there(let length)
         where (length == plan.order.byteCount || length == nil && doubt.isOpen && !doubt.isPartial)
             && index == wished && !isOfOther(index) && (doubt.isOpen || !isStored):
@@ -112,7 +112,7 @@ extension FolderUpload {
         return .continue
     }
 
-    /// Continues with the file, or with a request for its folder.
+    /// Continues with the PUT of the file, or with the check of its folder.
     private mutating func sendBody(_ index: Int) {
         let levels = address?.segments.count ?? 0
         let asksFirst = plan.order.method == .webdav && plan.order.byteCount >= Self.largeBody && levels > 0
@@ -122,8 +122,8 @@ extension FolderUpload {
             : .sendingBody(index, foldersMade: false)
     }
 
-    /// Handles a page in place of the file, which may come from a captive portal. A check is repeated, and the result of a rename
-    /// is looked for. A response with the file's length is the file, whatever its media type.
+    /// Handles a page in place of the file. The page may come from a captive portal. A check is repeated. After a rename, the
+    /// upload looks for its result. If the response has the length of the file, it is the file, whatever its media type is.
     ///
     /// - Returns: `nil` if the response is not such a page.
     mutating func afterPage(_ head: ResponseHead, _ pauses: Pauses) -> UploadOutcome? {
@@ -133,7 +133,7 @@ extension FolderUpload {
         switch state {
         case .queryingBody, .checkingBody, .queryingTemporary, .queryingTarget, .confirming:
             return head.contentLength == plan.order.byteCount ? nil : pauses.page(head)
-        // Servers respond to a rename with 201 or 204, and may add a page to a 201.
+        // Servers respond to a rename with 201 or 204. A 201 may contain a page.
         case .moving(let index) where head.status == 200:
             doubt.open()
             state = .queryingTemporary(index, wasRefused: false)
@@ -147,7 +147,7 @@ extension FolderUpload {
         case 200..<300:
             storedTag = Self.strongTag(in: head)
             if plan.order.method == .put { doubt.open() }
-            // A server responds with 201 for a new file. Another status may mean that an existing file was replaced.
+            // A server responds with 201 if the file is new. Another status may mean that the PUT replaced an existing file.
             state = .checkingBody(index, mayBeAnothers: head.status != 201)
             return .continue
         case 404, 409:
@@ -157,15 +157,15 @@ extension FolderUpload {
             }
             state = .makingFolder(index, level: levels, goingDown: false)
             return .continue
-        // A PUT to a marked name has no condition, so 412 is a refusal.
+        // A PUT to a marked name has no condition, so the status 412 is a refusal.
         case 412 where plan.order.method == .put && isMarked: return refused(head)
-        // The existing file may be this upload's file. With a marked name, the server stores this file at most twice.
+        // The existing file may be the file of this upload. With a marked name, the server stores the file at most twice.
         case 412 where plan.order.method == .put && mayBeThere:
             isMarked = true
             state = .sendingBody(0, foldersMade: false)
             return .continue
         case 412 where plan.order.method == .put && cannotAsk: return afterRefusedName(index, isStored: false)
-        // The existing file may be this upload's file, if the server carried out a PUT late, or a proxy sent the PUT twice.
+        // The existing file may be the file of this upload, if the server carried out a PUT late or a proxy sent the PUT twice.
         case 412 where plan.order.method == .put:
             state = .queryingTarget(index, wasRefused: true)
             return .continue
@@ -179,8 +179,8 @@ extension FolderUpload {
         _ head: ResponseHead, _ index: Int, level: Int, goingDown: Bool, _ why: Reason
     ) -> UploadOutcome {
         switch head.status {
-        // 405: the folder exists. 403: making the folder is forbidden, or another upload is making the folder (Apache responds like
-        // that to the later request). The next request shows whether the folder exists.
+        // 405 means that the folder exists. 403 means that making the folder is forbidden, or that another upload is making the
+        // folder. Apache sends 403 to the later of two such requests. The next request shows whether the folder exists.
         case 200..<300, 405, 403:
             let isLast = level == address?.segments.count
             state =
@@ -193,7 +193,7 @@ extension FolderUpload {
                 guard why == .beforeLarge else {
                     return .fail(head, -1100, "The folder does not exist on the server and cannot be created.")
                 }
-                // The folder may still exist, which the PUT will show.
+                // The folder may still exist. The following PUT shows whether it exists.
                 state = .sendingBody(index, foldersMade: false)
                 return .continue
             }
@@ -204,8 +204,8 @@ extension FolderUpload {
         }
     }
 
-    /// Handles the check of the temporary name after a response was lost. No other upload uses that name, but the file may have the
-    /// right length and not all bytes.
+    /// Handles the check of the temporary name after a response was lost. No other upload uses the temporary name. The file may
+    /// have the right length although some of its bytes are missing.
     mutating func afterBodySearch(_ head: ResponseHead, _ index: Int, foldersMade: Bool) -> UploadOutcome {
         switch existence(head) {
         case .there(let length) where length == plan.order.byteCount:
@@ -217,7 +217,7 @@ extension FolderUpload {
             case nil where plan.order.byteCount == 0: state = .moving(index)
             case nil: state = .readingBody(index, ReadBack(plan.order.byteCount), foldersMade: foldersMade)
             }
-        // If the server has a part of the file, or a file of unknown length, the file is sent again.
+        // If the server has only a part of the file, or a file of unknown length, the file is sent again.
         case .there: state = .sendingBody(index, foldersMade: foldersMade)
         case .absent, .unknown:
             if foldersMade { state = .sendingBody(index, foldersMade: true) } else { sendBody(index) }
@@ -250,10 +250,10 @@ extension FolderUpload {
         }
     }
 
-    /// Handles a missing body that the server had confirmed. The body is sent once more.
+    /// Handles a body that the server confirmed but does not have. The body is sent once more.
     ///
-    /// Some servers store each file at a different address, and some programs take each file out of the folder. Without a limit,
-    /// such a server or program would receive the file endlessly.
+    /// Some servers store each file at a different address. Some programs move each new file out of the folder. The number of
+    /// repetitions is limited, because otherwise the file would be sent endlessly.
     mutating func lost(_ next: State, _ head: ResponseHead, _ words: String, _ pauses: Pauses) -> UploadOutcome {
         losses += 1
         guard losses < Self.maximumLosses else { return .fail(head, -1011, words) }
@@ -279,7 +279,7 @@ extension FolderUpload {
             return pauses.retry(head)
         case 405, 501: return .fail(head, -1011, "The server cannot rename files (MOVE): use a plain PUT upload.")
         case 412, 404, 410:
-            // 412 may also be the response to a second copy of a MOVE whose first copy was carried out.
+            // If a proxy sent the MOVE twice, the server may respond to the second MOVE with 412.
             if head.status != 412 { doubt.open() }
             state = .queryingTemporary(index, wasRefused: head.status == 412)
             return .continue
@@ -294,9 +294,9 @@ extension FolderUpload {
         }
     }
 
-    /// Handles the check of the final name after a MOVE that succeeded.
+    /// Handles the check of the final name after a successful MOVE.
     ///
-    /// A server that reports success without a rename still has the temporary file.
+    /// Some servers report success but do not rename the file. Such a server still has the temporary file.
     mutating func afterConfirmation(_ head: ResponseHead, _ index: Int, _ pauses: Pauses) -> UploadOutcome {
         switch doubt.confirmation(head, of: plan, isTrusted: !search.distrustsHead, pauses) {
         case .stored(let isMeasured):
@@ -335,7 +335,7 @@ extension FolderUpload {
         if !wasRefused {
             state = .moving(index)
         } else if doubt.isOpen, !cannotAsk {
-            // A server that copies the file and later removes the temporary file shows both files.
+            // Some servers copy the file and remove the temporary file later. Such a server shows both files for some time.
             state = .queryingTarget(index, wasRefused: true)
         } else {
             return afterRefusedName(index, isStored: true)
@@ -360,7 +360,7 @@ extension FolderUpload {
     func existence(_ head: ResponseHead) -> Existence {
         switch head.status {
         case 200..<300 where search.distrustsHead: .unknown
-        // The length of a compressed body is ignored, because it is not the length of the file.
+        // The length of a compressed body is ignored, because the file has another length.
         case 200..<300: .there(length: head["Content-Encoding"] == nil ? head.contentLength : nil)
         case 404, 410, 409: .absent
         case 405, 501: .unknown
@@ -376,8 +376,8 @@ extension FolderUpload {
         return .continue
     }
 
-    /// Handles a name that the server refused with 412. If HEAD reported the name as free, HEAD is sent again after some names. For
-    /// a server without HEAD, the name contains a part of the digest.
+    /// Handles a name that the server refused with 412. If HEAD reported the name as free, HEAD is sent again after some refused
+    /// names. If the server does not support HEAD, the upload uses a name that contains a part of the digest.
     mutating func afterRefusedName(_ index: Int, isStored: Bool) -> UploadOutcome {
         if !cannotAsk, search.recordRefusal(of: index) {
             state = .choosingName(index, isStored: isStored)

@@ -1,31 +1,31 @@
 import Foundation
 
-/// The characters that a server does not accept in file names, and a name without these characters.
+/// The characters that a server does not accept in file names, and the rules for a name without these characters.
 ///
-/// Nextcloud can be configured to accept only names that are valid on Windows. In this case Nextcloud refuses a name with the
-/// exception `InvalidPath` and quotes one character. All characters that Windows does not allow are replaced together, because
-/// otherwise the server would refuse the next such character.
+/// Nextcloud can be configured to accept only names that are valid on Windows. Nextcloud then refuses a name with the exception
+/// `InvalidPath` and quotes one character. All characters that Windows forbids are replaced at once. Otherwise the server would
+/// refuse the name again because of the next such character.
 ///
-/// Other rules, for example about reserved names, are recognized by the refused name, because the server's reasons are in the
-/// server's language.
+/// Other rules exist, for example for reserved names. The violated rule is derived from the refused name, because the server
+/// writes its reasons in its own language.
 struct ForbiddenCharacters: Sendable {
-    /// Characters that Windows forbids. `RemoteName.safe` replaces `/` and `\` in every name.
+    /// Characters that Windows forbids in names. `RemoteName.safe` already replaces `/` and `\` in every name.
     private static let common = Set(":*?\"<>|".unicodeScalars)
-    /// Quotation marks in the languages of Nextcloud.
+    /// Quotation marks in the languages that Nextcloud supports.
     private static let quotes = Set(
         "\"'\u{2018}\u{2019}\u{201A}\u{201C}\u{201D}\u{201E}\u{00AB}\u{00BB}\u{300C}\u{300D}".unicodeScalars)
 
-    /// The characters that were found in the name, in the order of the name.
+    /// The forbidden characters of the name, in the order in which they appear in the name.
     private(set) var found: String
 
-    /// The other rules that refused the name.
+    /// The violated rules that do not concern characters.
     private(set) var rules: ForbiddenNameRules
 
     init(resuming memory: UploadMemory?) {
         (found, rules) = (memory?.replaced ?? "", ForbiddenNameRules(rawValue: memory?.nameRules ?? 0))
     }
 
-    /// Returns a name that the server allows, if the server reported all reasons. Forbidden characters are replaced with `_`.
+    /// Returns a name that the server allows, if all reasons of the server are known. Forbidden characters are replaced by `_`.
     func replaced(in name: String) -> String {
         let forbidden = Set(found.unicodeScalars)
         let replaced = String(String.UnicodeScalarView(name.unicodeScalars.map { forbidden.contains($0) ? "_" : $0 }))
@@ -37,7 +37,7 @@ struct ForbiddenCharacters: Sendable {
         name.unicodeScalars.contains(where: common.contains) || !ForbiddenNameRules(of: name, reason: "").isEmpty
     }
 
-    /// Returns whether the server refused the name of the file.
+    /// Returns whether the server refused the request because of the file's name.
     static func isRefusal(_ head: ResponseHead, _ body: Data) -> Bool { reason(head, body) != nil }
 
     private static func reason(_ head: ResponseHead, _ body: Data) -> ServerReason? {
@@ -48,7 +48,7 @@ struct ForbiddenCharacters: Sendable {
         return reason
     }
 
-    /// Reads a refusal.
+    /// Reads the server's refusal of a name.
     ///
     /// - Parameter name: The name that was sent.
     /// - Returns: `true` if the server refused this name and another name can be sent.
@@ -60,14 +60,15 @@ struct ForbiddenCharacters: Sendable {
             new.unicodeScalars.append(character)
         }
         found += new
-        // If the name has another fault, the next response shows it. Each name is sent only once.
+        // If the name violates another rule, the next response shows this rule. Each name is sent only once.
         guard new.isEmpty else { return true }
         let more = ForbiddenNameRules(of: name, reason: reason.text).subtracting(rules)
         rules.formUnion(more)
         return !more.isEmpty
     }
 
-    /// Returns the characters that are alone between quotation marks. Letters, digits and `_` are not replaced.
+    /// Returns each character that is the only character between quotation marks. Letters, digits, `.`, `-` and `_` are not
+    /// returned.
     private static func quoted(in text: String) -> Set<Unicode.Scalar> {
         let visible = text.unicodeScalars.filter { !$0.properties.isWhitespace }
         let triples = zip(zip(visible, visible.dropFirst()), visible.dropFirst(2))
@@ -81,7 +82,7 @@ struct ForbiddenCharacters: Sendable {
             })
     }
 
-    /// The remark about the name; `nil` if the name is unchanged.
+    /// The remark about the changed name. `nil` if the name is unchanged.
     var remark: String? {
         var remarks = [rules.remark].compactMap { $0 }
         if !found.isEmpty {

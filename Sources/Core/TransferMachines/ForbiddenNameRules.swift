@@ -1,30 +1,30 @@
-/// Rules by which Nextcloud refuses file names that are not valid on Windows although their characters are allowed, and a name that
-/// follows these rules.
+/// Rules by which Nextcloud refuses file names although their characters are allowed. Such names are not valid on Windows. The
+/// type also makes a name that follows these rules.
 struct ForbiddenNameRules: OptionSet, Sendable {
     let rawValue: Int
 
-    /// A name of a device, or of a file with server settings: `CON.jpg`, `.htaccess`.
+    /// The name is the name of a device, or of a file with server settings. Examples: `CON.jpg`, `.htaccess`.
     static let reserved = ForbiddenNameRules(rawValue: 1)
-    /// A dot or a space at the end.
+    /// The name ends with a dot or a space.
     static let ending = ForbiddenNameRules(rawValue: 2)
-    /// An ending of a file type.
+    /// The name has the ending of a forbidden file type.
     static let type = ForbiddenNameRules(rawValue: 4)
-    /// A name with more bytes than allowed.
+    /// The name has more bytes than the server allows.
     static let length = ForbiddenNameRules(rawValue: 8)
 
     private static let devices = Set(
         ["con", "prn", "aux", "nul"] + (0...9).flatMap { ["com\($0)", "lpt\($0)"] }
             + ["¹", "²", "³"].flatMap { ["com\($0)", "lpt\($0)"] })
-    /// Types of incomplete files, which Nextcloud always refuses.
+    /// Endings of incomplete files. Nextcloud always refuses names with these endings.
     private static let types = [".part", ".filepart"]
-    /// Nextcloud's limit, without the number of a name that is taken.
+    /// Nextcloud's limit in bytes. The limit leaves space for the number that is added to a taken name.
     private static let maximumBytes = 240
 
     init(rawValue: Int) { self.rawValue = rawValue }
 
-    /// Creates the rules that a refused name violates.
+    /// Creates the set of rules that a refused name violates.
     ///
-    /// - Parameter reason: The text of the refusal, in any language. Nextcloud quotes the name or the ending.
+    /// - Parameter reason: The text of the refusal, in any language. In this text Nextcloud quotes the name or the ending.
     init(of name: String, reason: String) {
         self = []
         let (small, reason) = (name.lowercased(), reason.lowercased())
@@ -45,7 +45,7 @@ struct ForbiddenNameRules: OptionSet, Sendable {
         }
     }
 
-    /// Returns the name up to its first dot. A dot at the beginning is part of the name.
+    /// Returns the part of the name before its first dot. If the name begins with a dot, this dot belongs to the part.
     private static func base(_ name: String) -> String {
         String(name.prefix(1) + name.dropFirst().prefix { $0 != "." })
     }
@@ -72,7 +72,7 @@ struct ForbiddenNameRules: OptionSet, Sendable {
         return name
     }
 
-    /// The remark about the name; `nil` if the set of rules is empty.
+    /// The remark about the changed name. `nil` if the set of rules is empty.
     var remark: String? {
         var remarks: [String] = []
         if !isDisjoint(with: [.reserved, .ending, .type]) {

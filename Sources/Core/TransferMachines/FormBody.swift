@@ -1,6 +1,6 @@
 import Foundation
 
-/// A `multipart/form-data` body (RFC 7578) with a file as its last part. The type has the bytes before and after the file.
+/// A `multipart/form-data` body (RFC 7578) whose last part is a file. The type stores the bytes before and after the file.
 struct FormBody {
     struct Field {
         let name: String
@@ -12,8 +12,8 @@ struct FormBody {
     let closing: Data
 
     /// - Parameters:
-    ///   - token: A value that is unique to this upload. The letters and digits of this value make the boundary.
-    ///   - fields: The fields before the file, in this order.
+    /// - token: A value that is unique to this upload. The boundary contains the letters and digits of this value.
+    /// - fields: The fields before the file, in their order.
     init(token: String, fields: [Field] = [], fileField: String, fileName: String, contentType: String) {
         let boundary = "----stormy-\(Self.plain(token))"
         var text = ""
@@ -40,9 +40,10 @@ struct FormBody {
         String(token.filter { $0.isASCII && ($0.isLetter || $0.isNumber) }.prefix(48))
     }
 
-    /// Returns the text as browsers write it (HTML standard, multipart/form-data encoding): quotes and line ends as percent codes.
+    /// Returns the text in the form that browsers send (HTML standard, multipart/form-data encoding). Quotes and line ends become
+    /// percent codes.
     private static func quoted(_ text: String) -> String {
-        // The loop uses scalars, because Swift treats a carriage return and a line feed together as another character.
+        // The loop uses scalars, because Swift treats a carriage return with a line feed as a single character.
         text.unicodeScalars.reduce(into: "") { result, scalar in
             switch scalar {
             case "\"": result += "%22"

@@ -1,10 +1,11 @@
 import Foundation
 
-/// A single POST of `multipart/form-data` (RFC 7578), for servers that accept files in the form that a browser sends.
+/// Uploads a file by a single POST of `multipart/form-data` (RFC 7578). The server must accept files in the form that a browser
+/// sends.
 ///
 /// The upload cannot check whether the server has a file. If the response is lost, the form is sent again with the same
-/// `Idempotency-Key`. A server that does not support this header may then have the file twice. Only a redirect with status 303 is
-/// success. Other redirects, and a 303 to a login page, may come from a gateway in front of the server.
+/// `Idempotency-Key`. If the server does not support this header, the server may store the file twice. A redirect with status 303
+/// is a success. Other redirects, and a 303 to a login page, may come from a gateway in front of the server.
 struct FormUpload: UploadProtocol {
     let plan: UploadPlan
 
@@ -12,9 +13,9 @@ struct FormUpload: UploadProtocol {
     /// The number of complete forms for which the server sent no response in time.
     private var losses: Int
 
-    /// The maximum number of forms without a response, because the server may have stored each of them.
+    /// The maximum number of forms without a response. The number is limited because the server may have stored each form.
     private static let maximumLosses = 3
-    /// The maximum number of seconds without a byte. A server may examine the photo before it responds.
+    /// The maximum number of seconds in which no byte arrives. A server may examine the photo before it responds.
     static let patience = 300.0
 
     init(plan: UploadPlan, resuming memory: UploadMemory? = nil) {
@@ -41,7 +42,7 @@ struct FormUpload: UploadProtocol {
         """
 
     mutating func lost(_ end: WireEnd) {
-        // Only complete forms are counted. If the connection broke, a part of the form may not have arrived.
+        // Only complete forms are counted. If the connection broke, the server may not have received the complete form.
         if end.failure == .stalled, end.bytesSent >= form.length(around: plan.order.byteCount) { losses += 1 }
     }
 
@@ -52,32 +53,32 @@ struct FormUpload: UploadProtocol {
         case 200..<300: .finished(remoteURL: place(of: head))
         case 303 where !head.leadsToALogInPage && end.bytesSent >= form.length(around: plan.order.byteCount):
             .finished(remoteURL: place(of: head))
-        // The server responded before it had the complete form, so the response is not about this photo.
+        // The server responded before it received the complete form, so the response is not about this photo.
         case 303 where !head.leadsToALogInPage: pauses.retry(head, UploadMachine.answeredEarly)
-        // Many servers respond to a stored form with 302, because browsers accept this status. An expired session also results in
-        // 302 or 303.
+        // Many servers respond to a stored form with 302, because browsers accept this status. However, servers also respond with
+        // 302 or 303 if a session has expired.
         case 300..<400 where end.bytesSent >= form.length(around: plan.order.byteCount) && head.status != 304:
             .fail(head, -1010, CommonResponse.ledOn(to: CommonResponse.place(head)))
         default: pauses.afterOther(head)
         }
     }
 
-    /// Returns `false`, because the server may have the file twice if a form is sent again.
+    /// Returns `false`. If a form is sent again, the server may store the file twice.
     func mayPass(_ head: ResponseHead, _ end: WireEnd) -> Bool { false }
 
-    /// Returns whether the page is a gateway's login page. Over http the request of ``DoubtedUpload`` decides.
+    /// Returns whether the page is the login page of a gateway. Over http, ``DoubtedUpload`` examines the response.
     private static func asksForPassword(_ body: Data) -> Bool {
         let page = String(decoding: body, as: UTF8.self).lowercased().filter { !$0.isWhitespace }
         return page.contains(#"type="password""#) || page.contains("type='password'") || page.contains("type=password")
     }
 
-    /// Returns the file's address as the server reported it, or the address of the upload.
+    /// Returns the address of the file that the server reported, or the address of the upload.
     private func place(of head: ResponseHead) -> String {
         let base = URL(string: plan.collectionURL)
-        // The address in a 303 is usually a confirmation page, and not the file.
+        // The address in a 303 usually belongs to a confirmation page, and not to the file.
         let location = head.status == 201 ? head["Location"] : nil
         let said = location.flatMap { URL(string: $0, relativeTo: base)?.absoluteURL }
-        // The scheme must not be less secure than the scheme of the upload.
+        // The reported address is used only if its scheme is at least as secure as the scheme of the upload.
         let scheme = said?.scheme?.lowercased()
         if let said, scheme == "https" || scheme == "http" && base?.scheme?.lowercased() == "http" {
             return PublicAddress.of(said.absoluteString, keepsQuery: true)

@@ -1,11 +1,13 @@
 import Foundation
 
-/// Reads the three date forms of RFC 9110 §5.6.7. The calendar and the locale of the machine have no effect.
+/// Reads and writes dates in the forms of RFC 9110 §5.6.7. The result does not depend on the calendar or the locale of the
+/// machine.
 package enum HTTPDate {
-    /// Reads `Sun, 06 Nov 1994 08:49:37 GMT`, `Sunday, 06-Nov-94 08:49:37 GMT` or `Sun Nov  6 08:49:37 1994`. Returns `nil` for any
-    /// other text. The day's name is not compared, because servers send wrong names and the date does not depend on it.
-    /// - Parameter now: The date from which the century of the two-digit year in the second form is found. The result is at most 50
-    ///   years after this date. A fixed date is sufficient if no clock is available.
+    /// Reads `Sun, 06 Nov 1994 08:49:37 GMT`, `Sunday, 06-Nov-94 08:49:37 GMT` or `Sun Nov  6 08:49:37 1994`. Returns `nil` for
+    /// any other text. The name of the day is ignored, because some servers send a wrong name and the date does not depend on the
+    /// name.
+    /// - Parameter now: The date that determines the century of a two-digit year. The result is at most 50 years after this date.
+    ///   A fixed date is sufficient if no clock is available.
     package static func parse(_ text: String, now: Date = Date(timeIntervalSince1970: 1_800_000_000)) -> Date? {
         let words = text.split(whereSeparator: { $0 == " " || $0 == "\t" || $0 == "," }).map(String.init)
         if words.count == 6, words[5] == "GMT", let year = number(words[3], digits: 4) {

@@ -1,6 +1,6 @@
 import Foundation
 
-/// Conversion of bytes to hexadecimal text, and of text to bytes.
+/// Converts bytes to hexadecimal text, and hexadecimal text to bytes.
 package enum Hex {
     package static func text(_ data: some Sequence<UInt8>) -> String {
         let digits = Array("0123456789abcdef".utf8)
@@ -12,7 +12,8 @@ package enum Hex {
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// Returns the bytes of a hexadecimal text; `nil` if the text is empty, has an odd number of digits, or is not hexadecimal.
+    /// Returns the bytes of a hexadecimal text. Returns `nil` if the text is empty, has an odd number of digits, or is not
+    /// hexadecimal.
     static func bytes(of text: String) -> Data? {
         let digits = text.utf8.map { Character(UnicodeScalar($0)).hexDigitValue }
         guard digits.count.isMultiple(of: 2), !digits.isEmpty, !digits.contains(nil) else { return nil }

@@ -1,6 +1,7 @@
 import Foundation
 
-/// The request that checks whether an Immich server has a photo with a given SHA-1 (POST `bulk-upload-check`), and its response.
+/// The request that checks whether an Immich server has the photo with an SHA-1 digest (POST `bulk-upload-check`), and the
+/// response.
 package enum ImmichRecord {
     /// The result of the request.
     package enum Finding: Equatable, Sendable {
@@ -9,7 +10,7 @@ package enum ImmichRecord {
         /// Immich has the photo in its trash.
         case trashed
         case absent
-        /// Immich does not accept such a photo, for this reason.
+        /// Immich does not accept the photo, for this reason.
         case refused(String)
     }
 

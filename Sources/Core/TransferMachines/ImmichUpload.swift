@@ -1,23 +1,24 @@
 import Foundation
 
-/// An upload to Immich in three requests: a check for the photo's SHA-1, the photo in a form, and the check again.
+/// An upload to Immich in three requests. The first request checks for the photo's SHA-1, the second sends the photo in a form,
+/// and the third repeats the check.
 ///
-/// If Immich already has the photo, the upload is complete. This may be the copy of an earlier upload whose response was lost.
+/// If Immich already has the photo, the upload is complete. An earlier upload whose response was lost may have sent this photo.
 ///
-/// The form depends on Immich's version. Before version 3 the form must contain the device. Version 3 refuses unknown fields
+/// The form depends on the version of Immich. Before version 3 the form must contain the device. Version 3 refuses unknown fields
 /// (immich-app/immich#27818). All versions accept ISO 8601 times with an offset, and version 3 requires the offset (#26597).
 struct ImmichUpload: UploadProtocol {
     enum State {
-        /// POST `bulk-upload-check`. `isSent` is `true` if the photo was sent. In this case the request confirms that Immich has
-        /// the photo.
+        /// The upload sends POST `bulk-upload-check`. `isSent` is `true` if the photo was sent. The request then confirms that
+        /// Immich has the photo.
         case querying(isSent: Bool)
-        /// GET the version, before the first form.
+        /// The upload requests the version with GET before it sends the first form.
         case readingVersion
-        /// POST the form.
+        /// The upload sends the form with POST.
         case sending
     }
 
-    /// The first version whose form does not name the device.
+    /// The first version whose form does not contain the device.
     private static let firstWithoutDevice = 3
 
     let plan: UploadPlan
@@ -26,7 +27,7 @@ struct ImmichUpload: UploadProtocol {
     private var asset: String?
     private(set) var proof = UploadProof.answer
     private(set) var knowledge: ServerKnowledge
-    /// `true` if the form names the device.
+    /// `true` if the form contains the device.
     private var namesDevice: Bool
     /// `true` if the version was requested for this upload.
     private var hasQueriedVersion = false
@@ -39,10 +40,10 @@ struct ImmichUpload: UploadProtocol {
         namesDevice = plan.knowledge.immichVersion.map { $0 < Self.firstWithoutDevice } ?? true
     }
 
-    /// An address that no file of Immich has. Immich responds with a page to each name outside its API.
+    /// An address that does not belong to a file of Immich. Immich responds with a page to each name outside its API.
     var addressOfNothing: String { site + "/api/" + FormBody.plain(plan.order.token) }
 
-    /// The address of the site, without the `/api` that the configured address may have.
+    /// The address of the site. The configured address may end with `/api`, which is removed here.
     private var site: String {
         var text = plan.collectionURL
         while text.hasSuffix("/") { text.removeLast() }
@@ -86,16 +87,16 @@ struct ImmichUpload: UploadProtocol {
     var storedBytes: Int64 { if case .querying(isSent: true) = state { plan.order.byteCount } else { 0 } }
     var stage: Int64 { storedBytes }
 
-    /// Requests the photo by its digest, which shows whether Immich has it.
+    /// Checks again whether Immich has the photo, after a response was lost.
     mutating func handleUncertainty() { if case .sending = state { state = .querying(isSent: false) } }
 
-    /// Returns whether the refusal may be temporary. 400 is Immich's decision about the form.
+    /// Returns whether the refusal may be temporary. The status 400 is Immich's final decision about the form.
     func mayPass(_ head: ResponseHead, _ end: WireEnd) -> Bool { head.status != 400 && head.hasNoMeaningForUploads }
 
     mutating func answered(_ head: ResponseHead, _ end: WireEnd, _ pauses: Pauses) -> UploadOutcome {
         switch (state, head.status) {
         case (.querying(let isSent), 200..<300): return afterQuestion(head, end, isSent: isSent, pauses)
-        // Earlier releases of Immich do not support this request, and later releases may have another request.
+        // Earlier releases of Immich do not support this request. Later releases may use another request.
         case (.querying(let isSent), 400), (.querying(let isSent), 404), (.querying(let isSent), 405):
             return isSent ? afterNoWord(head) : begin()
         case (.readingVersion, _): return afterVersion(head, end)
@@ -133,8 +134,8 @@ struct ImmichUpload: UploadProtocol {
         }
     }
 
-    /// Reads the version. If the version cannot be read, the upload continues, and the response to the form shows whether the form
-    /// is right for the version.
+    /// Reads the version. If the version cannot be read, the upload continues. The response to the form then shows whether the
+    /// form is right for the version.
     private mutating func afterVersion(_ head: ResponseHead, _ end: WireEnd) -> UploadOutcome {
         hasQueriedVersion = true
         state = .sending
@@ -152,8 +153,8 @@ struct ImmichUpload: UploadProtocol {
         return .continue
     }
 
-    /// Handles a refused form. A remembered version can be older than the server, so the version is requested again. If the version
-    /// cannot be read, the other form is sent once.
+    /// Handles a refused form. The server may be newer than the remembered version, so the version is requested again. If the
+    /// version cannot be read, the other form is sent once.
     private mutating func afterRefusedForm(_ head: ResponseHead, _ end: WireEnd) -> UploadOutcome {
         let isFirst = refusal == nil
         let outcome = UploadOutcome.fail(head, -1011, "Immich refused the photo.").explained(by: ServerReason(end.body))
@@ -169,8 +170,8 @@ struct ImmichUpload: UploadProtocol {
         return .continue
     }
 
-    /// Finishes if it cannot be checked whether Immich has the photo. Immich's response to the form names the photo. A success
-    /// without a name of the photo comes from another system, usually a captive portal.
+    /// Finishes if the server cannot report whether it has the photo. Immich's response to the form contains an id of the photo.
+    /// A success without an id comes from another system, usually from a captive portal.
     private func afterNoWord(_ head: ResponseHead) -> UploadOutcome {
         guard asset == nil else { return finish() }
         return .fail(head, -1011, "The server reported success, but not as Immich does: the response has no id of the photo.")
@@ -189,7 +190,7 @@ struct ImmichUpload: UploadProtocol {
     private struct Asset: Decodable { let id: String }
 
     private struct Version: Decodable {
-        /// A larger number is not a version.
+        /// The greatest number that is accepted as a version.
         static let most = 1000
         let major: Int
     }

@@ -1,39 +1,41 @@
 import Foundation
 
-/// An upload to Nextcloud in chunks (version 2). The chunks are sent to a separate folder. A MOVE combines them into a file with
-/// the final name.
+/// An upload to Nextcloud in chunks (version 2). The chunks are sent to a separate folder. A MOVE combines the chunks into a file
+/// with the final name.
 ///
-/// The rule: no chunk that the server lists is sent again, and no other file is changed (`Overwrite: F`, and a check before it). If
-/// the response to the MOVE is missing, the final file is checked before another request is sent.
+/// The upload does not send a chunk again if the server lists the chunk. The upload does not change other files, because it
+/// checks the name and sends `Overwrite: F`. If the response to the MOVE is missing, the upload checks the final file before it
+/// sends another request.
 struct NextcloudUpload: UploadProtocol {
     enum State {
-        /// HEAD for the final name.
+        /// The upload sends HEAD for the final name.
         case choosingName(Int)
-        /// HEAD, then GET, for a name that no file has. This step follows after many names that are taken.
+        /// The upload sends HEAD and then GET for a name that no file has, because the server reported many names as taken.
         case doubting(Int)
-        /// MKCOL of the chunks' folder.
+        /// The upload makes the chunks' folder by MKCOL.
         case makingPlace(Int)
-        /// MKCOL of one level of the final folder's path. The level moves up until a parent folder exists, then down again.
+        /// The upload makes one folder of the final path by MKCOL. It moves up to parent folders until a folder exists, and then
+        /// down again.
         case makingFolder(Int, level: Int, goingDown: Bool)
-        /// PROPFIND of the chunks' folder.
+        /// The upload lists the chunks' folder by PROPFIND.
         case querying(Int)
-        /// PUT of a chunk.
+        /// The upload sends a chunk by PUT.
         case sendingChunk(Int, Int)
-        /// MOVE, which combines the chunks into the final file.
+        /// The upload combines the chunks into the final file by MOVE.
         case moving(Int)
-        /// PROPFIND of the chunks' folder after a MOVE without a clear success. A MOVE that was carried out removes that folder.
-        /// `wasRefused` is `true` if the server responded with 412.
+        /// The MOVE had no clear success, and the upload lists the chunks' folder by PROPFIND. A successful MOVE removes this
+        /// folder. `wasRefused` is `true` if the server responded with 412.
         case queryingPlace(Int, wasRefused: Bool)
-        /// HEAD for the final name, if the chunks are gone or the name is refused. The file with this name may be ours.
-        /// `wasRefused` is `true` if the chunks exist and the server responded with 412.
+        /// The chunks are missing or the name was refused, and the upload sends HEAD for the final name. The file with this name
+        /// may be ours. `wasRefused` is `true` if the chunks exist and the server responded with 412.
         case queryingTarget(Int, wasRefused: Bool)
-        /// GET for a file with our name and length after a MOVE without a clear success.
+        /// The MOVE had no clear success, and the upload reads a file with our name and length by GET.
         case readingBack(Int, ReadBack)
-        /// HEAD for the file that the MOVE made.
+        /// The upload sends HEAD for the file that the MOVE made.
         case checking(Int)
     }
 
-    /// Nextcloud's minimum size of a chunk, except the last chunk.
+    /// Nextcloud's minimum size of a chunk in bytes. The last chunk may be smaller.
     static let chunkBytes: Int64 = 5 << 20
 
     let plan: UploadPlan
@@ -43,7 +45,7 @@ struct NextcloudUpload: UploadProtocol {
     var creations: Int
     var search: NameSearch
     var forbidden: ForbiddenCharacters
-    /// The doubt whether a file under the final name is ours.
+    /// The doubt whether a file with the final name is ours.
     var doubt: NameDoubt
     var stored: Set<Int> = []
     var proof = UploadProof.answer
@@ -69,7 +71,7 @@ struct NextcloudUpload: UploadProtocol {
 
     // MARK: Requests
 
-    /// The index of `files` in the path of `…/remote.php/dav/files/USER/FOLDER/`.
+    /// The index of the segment `files` in the path `…/remote.php/dav/files/USER/FOLDER/`.
     var filesLevel: Int? {
         guard let segments = address?.segments, let dav = segments.firstIndex(of: "dav"), dav > 0,
             segments[dav - 1] == "remote.php", segments.count > dav + 2, segments[dav + 1] == "files"
@@ -77,7 +79,7 @@ struct NextcloudUpload: UploadProtocol {
         return dav + 1
     }
 
-    /// The level of the final folder; `nil` if it is the user's root folder, which always exists.
+    /// The level of the final folder. `nil` if the final folder is the user's root folder, which always exists.
     var folderLevel: Int? {
         guard let address, let level = filesLevel, address.segments.count > level + 2 else { return nil }
         return address.segments.count
@@ -137,7 +139,7 @@ struct NextcloudUpload: UploadProtocol {
         HeaderField("Destination", address?.publicFile(name(index)) ?? "")
     }
 
-    /// The checksum of the file. ownCloud compares the checksum with the combined file. Nextcloud stores the checksum for
+    /// The checksum of the file. ownCloud compares this checksum with the combined file. Nextcloud stores this checksum for
     /// downloads.
     var checksum: String? { plan.sha256.map { "SHA256:\($0.lowercased())" } }
 

@@ -1,6 +1,6 @@
 import Foundation
 
-/// The handling of the response to each step.
+/// Handles the responses to the steps of the upload.
 extension NextcloudUpload {
     mutating func handleUncertainty() {
         switch state {
@@ -19,7 +19,7 @@ extension NextcloudUpload {
         case .makingFolder(let index, let level, let goingDown) where head.status == 403:
             return afterFolder(head, index, level: level, goingDown: goingDown, pauses)
         case .readingBack(let index, let question): return afterReadBack(head, end.comparison, index, question, pauses)
-        // The server accepted the file. If it refuses a check, the upload continues.
+        // The server accepted the file. If the server refuses a check, the upload still continues.
         case .checking(let index) where NameDoubt.isRefusedCheck(head): return afterCheck(head, index, pauses)
         case .doubting(let index): return afterDoubt(head, index, pauses)
         case .choosingName, .makingPlace, .makingFolder, .querying, .sendingChunk, .moving, .queryingPlace,
@@ -31,7 +31,7 @@ extension NextcloudUpload {
             state = .choosingName(0)
             return .continue
         }
-        // Other chunks do not help if the name is refused.
+        // The server refused the name, so other chunks would be refused again.
         if case .moving = state, ForbiddenCharacters.isRefusal(head, end.body) { return pauses.afterOther(head) }
         if let common = CommonResponse(head, pauses) {
             if common.mayHaveActed { handleUncertainty() }
@@ -53,7 +53,7 @@ extension NextcloudUpload {
         }
     }
 
-    /// Checks whether the server refused the characters of the name. The chunks are kept, and only the name changes.
+    /// Checks whether the server refused the characters of the name. If so, the name changes and the chunks are kept.
     private mutating func isOther(_ head: ResponseHead, _ end: WireEnd) -> Bool {
         switch state {
         case .makingPlace(let index), .sendingChunk(let index, _), .moving(let index):
@@ -75,7 +75,8 @@ extension NextcloudUpload {
         case 404 where search.refused == index, 409 where search.refused == index, 410 where search.refused == index:
             return .freeNamesAreRefused
         case 200..<300, 404, 405, 409, 410: return useName(index)
-        // Nextcloud responds with 400 to HEAD for a forbidden name, without the reason. The next request shows the reason.
+        // Nextcloud responds with 400 to HEAD for a forbidden name and does not send the reason. The response to the next request
+        // contains the reason.
         case 400 where ForbiddenCharacters.areLikely(in: name(index)): return useName(index)
         default: return pauses.afterOther(head)
         }
@@ -108,7 +109,8 @@ extension NextcloudUpload {
         return .continue
     }
 
-    /// Handles a MOVE that was refused with 412. After some refused names, HEAD is sent again for the last of these names.
+    /// Handles a MOVE that the server refused with 412. After several refused names, HEAD is sent again for the last refused
+    /// name.
     private mutating func afterRefusedName(_ index: Int) -> UploadOutcome {
         guard search.recordRefusal(of: index) else { return tryName(after: index) }
         state = .choosingName(index)
@@ -121,7 +123,7 @@ extension NextcloudUpload {
             creations += 1
             stored = []
             return continueWork(index)
-        // The folder exists, because an earlier process or an earlier copy of this request made the folder.
+        // The folder exists, because an earlier process or an earlier copy of this request made it.
         case 405:
             state = .querying(index)
             return .continue
@@ -139,7 +141,7 @@ extension NextcloudUpload {
         _ head: ResponseHead, _ index: Int, level: Int, goingDown: Bool, _ pauses: Pauses
     ) -> UploadOutcome {
         switch head.status {
-        // Another upload may just have made the folder. The next request shows whether it exists.
+        // Another upload may have made the folder just before. The next request shows whether the folder exists.
         case 200..<300, 405, 403:
             guard let address, level < address.segments.count else {
                 guard creations < UploadPlace.maximumCreations else {
@@ -214,7 +216,7 @@ extension NextcloudUpload {
             state = .checking(index)
             return .continue
         case 412:
-            // 412 means that the name is taken, or that an earlier copy of this MOVE was carried out.
+            // The status 412 means that the name is taken, or that the server carried out an earlier copy of this MOVE.
             state = .queryingPlace(index, wasRefused: true)
             return .continue
         case 409:
@@ -243,12 +245,12 @@ extension NextcloudUpload {
     ) -> UploadOutcome {
         switch head.status {
         case 200..<300:
-            // An earlier MOVE may have made the file, and the chunks may have been sent after it.
+            // An earlier MOVE may have made the file, and the chunks may have been sent after that MOVE.
             if wasRefused, !doubt.isOpen { return afterRefusedName(index) }
             state = wasRefused ? .queryingTarget(index, wasRefused: true) : .moving(index)
             return .continue
         case 404, 410:
-            // The chunks are missing. A MOVE that was carried out removes the chunks.
+            // The chunks are missing. A successful MOVE removes the chunks.
             doubt.open()
             state = .queryingTarget(index, wasRefused: false)
             return .continue
@@ -256,8 +258,9 @@ extension NextcloudUpload {
         }
     }
 
-    /// Handles the check of the target if the chunks are gone, or a proxy hides them, and the name was free just before. The MOVE
-    /// may not have been carried out, so the file is read back, also if the server shows no length.
+    /// Handles the check of the final name if the chunks are missing or a proxy hides them. The name was free shortly before.
+    /// Another file may have the name if the MOVE was not carried out. So the file is read back even if the server shows no
+    /// length.
     private mutating func afterTarget(
         _ head: ResponseHead, _ index: Int, wasRefused: Bool, _ pauses: Pauses
     ) -> UploadOutcome {
@@ -268,7 +271,7 @@ extension NextcloudUpload {
             guard let length, length != plan.order.byteCount else { return compareContent(head, index) }
             return doubt.shouldCheckAgain() ? pauses.retry(head, NameDoubt.kept(length, of: plan)) : tryName(after: index)
         case 200..<300, 404, 405, 409, 410, 501:
-            // 405 and 501 may come from another program than the server.
+            // Another program in front of the server may have sent 405 or 501.
             if head.status >= 400, doubt.shouldCheckAgain() { return pauses.retry(head, NameDoubt.notShown) }
             if wasRefused { return afterRefusedName(index) }
             state = .querying(index)
@@ -314,7 +317,7 @@ extension NextcloudUpload {
             {
                 return .fail(head, -1011, "The server stored different bytes: the SHA-256 differs.")
             }
-            // An equal checksum proves only the length, because the server may repeat the checksum that it received.
+            // An equal checksum proves only the length, because the server may return the checksum that it received.
             return finish(index, .length)
         case .stored, .hidden: return finish(index, .answer)
         case .again(let outcome): return outcome

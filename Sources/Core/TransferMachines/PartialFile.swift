@@ -1,21 +1,22 @@
-/// The state of an incomplete file on the disk. This state is committed with the transfer, and never contains the bytes of the
+/// The state of an incomplete file on the disk. This state is committed with the transfer. It does not contain the bytes of the
 /// file.
 ///
-/// Order on disk: a new `PartialFile` (0 bytes) is committed **before** the old bytes are truncated or replaced, and `durableBytes`
-/// grows only after an fsync. A crash can then never combine the validator of one version with the bytes of another.
+/// A new `PartialFile` with 0 bytes is committed **before** the old bytes are truncated or replaced. `durableBytes` grows only
+/// after an fsync. So after a crash, the validator of one version is never combined with the bytes of another version.
 package struct PartialFile: Codable, Equatable, Sendable {
-    /// The number of bytes that survive a power cut.
+    /// The number of stored bytes that survive a power failure.
     package var durableBytes: Int64
-    /// The validator of the version that the stored bytes belong to. `nil` if the download cannot continue after these bytes.
+    /// The validator of the version to which the stored bytes belong. `nil` if the download cannot continue after the stored
+    /// bytes.
     package var validator: Validator?
     /// The length of the complete file. `nil` if no response reported the length.
     package var totalBytes: Int64?
-    /// The URL that sent the response (after redirects). The validator is for this URL.
+    /// The URL that sent the response, after redirects. The validator belongs to this URL.
     package var url: String
     /// The content coding of the stored bytes. `nil` if the bytes are not coded.
     package var coding: String?
 
-    /// `true` if the file is a web page or a part of a web page. `nil` if it was not recorded whether the file is a web page.
+    /// `true` if the file is a web page or a part of a web page. `nil` if this was not recorded.
     package var isPage: Bool?
 
     package init(durableBytes: Int64, validator: Validator?, totalBytes: Int64?, url: String, coding: String? = nil) {
@@ -29,8 +30,8 @@ package struct PartialFile: Codable, Equatable, Sendable {
     /// `true` if another attempt can continue after the stored bytes.
     package var isResumable: Bool { validator != nil && durableBytes > 0 }
 
-    /// The offset of the first byte to request, or `nil` to request the complete file. If all bytes are on disk, the last byte is
-    /// requested again. The 206 for that byte proves length and validator, and a 416 proves neither.
+    /// The offset of the first byte to request. `nil` if the complete file has to be requested. If all bytes are on the disk, the
+    /// last byte is requested again. A 206 for this byte proves the length and the validator. A 416 does not prove them.
     var resumeOffset: Int64? {
         guard validator != nil, durableBytes > 0 else { return nil }
         guard let totalBytes else { return durableBytes }
@@ -38,9 +39,9 @@ package struct PartialFile: Codable, Equatable, Sendable {
         return durableBytes == totalBytes && totalBytes > 1 ? totalBytes - 1 : nil
     }
 
-    /// Returns whether the stored validator applies to a response from `other`. Both URLs must be the same, because a validator
-    /// does not apply to another resource. Storage services redirect to addresses with a new signature for each request. The
-    /// signature does not name the resource, so the signature is not compared.
+    /// Returns whether the stored validator applies to a response from the URL `other`. A validator does not apply to another
+    /// resource, so both URLs must be equal. Storage services redirect to addresses with a new signature for each request. The
+    /// signature does not identify the resource, so the signature is not compared.
     func belongs(to other: String) -> Bool {
         url == other || Self.unsigned(url) == Self.unsigned(other)
     }

@@ -1,27 +1,28 @@
-/// A limit in bytes per second for all requests that share it.
+/// A limit in bytes per second for all requests that share the limit.
 ///
-/// Requests wait in a queue, so that each request gets its turn. Unused bytes are kept for later, at most the bytes of a quarter of
-/// a second.
+/// Requests wait in a queue, and each request gets its turn. Unused bytes are kept for later. The kept bytes are at most the
+/// bytes of a quarter of a second.
 package struct RateBucket<ID: Hashable & Sendable>: Sendable {
     private var rate: Double
     private var level: Double
     /// The time at which the level was computed.
     private var time: Double
     private var line: [ID] = []
-    /// Bytes that were set aside for requests whose turn has come.
+    /// The bytes that are reserved for requests whose turn has come.
     private var grants: [ID: Int] = [:]
 
-    /// - Parameter now: The seconds on a clock that cannot be set.
+    /// - Parameter now: The current number of seconds on a clock that cannot be set.
     package init(bytesPerSecond: Int64, now: Double) {
         (rate, time, level) = (Double(max(1, bytesPerSecond)), now, 0)
         level = capacity
     }
 
     private var capacity: Double { max(1, rate / 4) }
-    /// The minimum number of bytes of a turn in the queue, and the maximum number of bytes for a request that does not have to
-    /// wait.
+    /// The minimum number of bytes that a request gets at its turn. It is also the maximum number of bytes of a request that does
+    /// not wait.
     private var quantum: Int { Int(max(1, min(16_384, rate / 8))) }
-    /// The level in bytes at which the waiting requests get their turns. At a high rate, this level is reached 20 times a second.
+    /// The level in bytes at which the waiting requests get their turns. At a high rate, this level is reached 20 times per
+    /// second.
     private var threshold: Double { min(capacity, max(Double(quantum), rate / 20)) }
 
     package mutating func set(bytesPerSecond: Int64, now: Double) {
@@ -49,7 +50,7 @@ package struct RateBucket<ID: Hashable & Sendable>: Sendable {
         return taken
     }
 
-    /// Returns the requests whose turn has come, in their order. Each of these requests can take bytes now.
+    /// Returns the requests whose turn has come, in their order. Each of these requests can consume bytes now.
     package mutating func turns(now: Double) -> [ID] {
         refill(now)
         guard !line.isEmpty, has(threshold) else { return [] }
@@ -67,13 +68,13 @@ package struct RateBucket<ID: Hashable & Sendable>: Sendable {
     /// The time of the next turn. `nil` if no request waits.
     package var nextTurn: Double? { line.isEmpty ? nil : time + max(0, threshold - level) / rate }
 
-    /// Removes a request that has ended or has sent all its bytes.
+    /// Removes a request that has ended or has sent all bytes.
     package mutating func remove(_ id: ID) {
         line.removeAll { $0 == id }
         level += Double(grants.removeValue(forKey: id) ?? 0)
     }
 
-    /// Returns whether this bucket is in the same state as a new bucket.
+    /// Returns whether the bucket has the state of a new bucket.
     package func isFull(now: Double) -> Bool { line.isEmpty && grants.isEmpty && level + (now - time) * rate >= capacity }
 
     private mutating func refill(_ now: Double) {
@@ -81,6 +82,7 @@ package struct RateBucket<ID: Hashable & Sendable>: Sendable {
         time = max(time, now)
     }
 
-    /// Returns whether the bucket has this many bytes. The comparison has a tolerance, because sums of fractions are not exact.
+    /// Returns whether the bucket contains this many bytes. The comparison has a tolerance, because sums of fractions are not
+    /// exact.
     private func has(_ bytes: Double) -> Bool { level >= bytes - 0.001 }
 }

@@ -1,23 +1,23 @@
-/// The comparison of a file on a server with the snapshot of an upload.
+/// Compares a file on a server with the snapshot of an upload.
 ///
-/// The comparison is necessary because another machine can have stored a file with the same name and length. A small file is read
-/// completely. Of a large file, four blocks are read.
+/// The comparison is necessary because another machine may have stored a file with the same name and length. A small file is read
+/// completely. For a large file, four blocks are read.
 ///
-/// If this upload has sent nothing to the name, four blocks are not a proof. An earlier version of the same file often has the same
-/// length and differs in a few bytes. In this case a large file is also read completely.
+/// If this upload sent nothing to the name, four equal blocks are not a proof. An earlier version of the same file often has the
+/// same length and differs in a few bytes. So in this case a large file is also read completely.
 struct ReadBack: Equatable, Sendable {
     /// The maximum number of bytes of a small file.
     static let maximumBytes: Int64 = 1 << 20
-    /// The number of blocks of a larger file: the first, the last, and two between them.
+    /// The number of blocks that are read of a large file: the first block, the last block and two blocks between them.
     static let blocks: Int64 = 4
 
     /// The conclusion about the file on the server after a response.
     enum Finding: Equatable {
         case ours(UploadProof)
         case another
-        /// The block equals the snapshot's block. The value is the next request.
+        /// The block equals the block of the snapshot. The associated value is the next request.
         case next(ReadBack)
-        /// The file is not the file whose length was checked.
+        /// The file has another length than in the earlier check.
         case changed
         /// The response was interrupted, or the snapshot could not be read.
         case unclear
@@ -38,14 +38,14 @@ struct ReadBack: Equatable, Sendable {
         isOfAll = !wasSent || byteCount <= Self.maximumBytes
     }
 
-    /// The part with which the body of the next response is compared.
+    /// The part of the snapshot that is compared with the body of the next response.
     var part: SnapshotPart {
         if isOfAll { return SnapshotPart(start: 0, count: byteCount, total: byteCount) }
         let count = Self.maximumBytes / Self.blocks
         return SnapshotPart(start: (byteCount - count) * block / (Self.blocks - 1), count: count, total: byteCount)
     }
 
-    /// The headers of the next request: the range of the next block, or no headers for the complete file.
+    /// The headers of the next request. The list is empty if the complete file is requested.
     var headers: [HeaderField] {
         isOfAll ? [] : [HeaderField("Range", "bytes=\(part.start)-\(part.start + part.count - 1)")]
     }
@@ -55,7 +55,7 @@ struct ReadBack: Equatable, Sendable {
     /// - Parameter request: A GET of the file with ``headers``.
     func command(_ request: WireRequest, persistFirst memory: UploadMemory) -> UploadCommand {
         var request = request
-        // No maximum is necessary, because the sink that compares the body also ends the response.
+        // The request needs no maximum, because the sink that compares the body also ends the response.
         request.maximumBodyBytes = nil
         return .compare(request, part, persistFirst: memory)
     }
@@ -75,7 +75,7 @@ struct ReadBack: Equatable, Sendable {
         }
     }
 
-    /// - Parameter same: The result if the bytes equal the snapshot.
+    /// - Parameter same: The result if the bytes equal the bytes of the snapshot.
     private func finding(_ comparison: BodyComparison?, after same: Finding) -> Finding {
         switch comparison {
         case .same: same
@@ -97,9 +97,9 @@ package struct SnapshotPart: Equatable, Sendable {
         (self.start, self.count, self.total) = (start, count, total)
     }
 
-    /// Returns the range of the snapshot with which the body of this response is compared.
+    /// Returns the range of the snapshot that is compared with the body of this response.
     ///
-    /// If a server does not support ranges, it sends the complete file, and the complete file is compared.
+    /// If a server does not support ranges, the server sends the complete file. The complete file is then compared.
     ///
     /// - Returns: `nil` if the body cannot be compared.
     package func range(in head: ResponseHead) -> Range<Int64>? {
@@ -118,7 +118,7 @@ package struct SnapshotPart: Equatable, Sendable {
 
 /// The result of a comparison between the body of a response and a part of a snapshot.
 package enum BodyComparison: Equatable, Sendable {
-    /// Every requested byte arrived and equals the snapshot's byte.
+    /// Every requested byte arrived and equals the byte of the snapshot.
     case same
     /// A byte differs, or the file is longer than the snapshot.
     case differs

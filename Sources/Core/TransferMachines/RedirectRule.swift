@@ -1,6 +1,6 @@
 import Foundation
 
-/// The request that follows a redirect (RFC 9110 §15.4). Callers use this rule if the app decides about each redirect.
+/// Computes the request that follows a redirect (RFC 9110 §15.4). Callers use this rule if the app decides about each redirect.
 package enum RedirectRule {
     /// The maximum number of redirects of one request.
     package static let limit = 20
@@ -12,8 +12,8 @@ package enum RedirectRule {
     }
 
     /// Returns the next request, or `nil` if the response is not a redirect or has no target.
-    /// - Parameter headers: The headers of the request that was redirected. Only headers without secrets (``isHarmless(_:)``) are
-    ///   sent to another host, port or scheme.
+    /// - Parameter headers: The headers of the redirected request. Only headers without secrets (``isHarmless(_:)``) are sent to
+    ///   another host, port or scheme.
     package static func next(
         method: String, url: String, headers: [HeaderField], head: ResponseHead
     ) throws(Refusal) -> (method: String, url: String, headers: [HeaderField])? {
@@ -24,7 +24,8 @@ package enum RedirectRule {
         let scheme = target.scheme?.lowercased()
         guard scheme == "https" || scheme == "http" && base.scheme?.lowercased() == "http" else { throw .otherScheme }
         guard target.host?.isEmpty == false else { throw .malformed }
-        // 303 means that the response is available elsewhere; 301 and 302 after a POST are treated like that by convention.
+        // The status 303 means that the response is available at another address. After a POST, 301 and 302 have the same effect
+        // by convention.
         let becomesGet = head.status == 303 ? method != "HEAD" : [301, 302].contains(head.status) && method == "POST"
         var kept = headers
         if origin(of: base) != origin(of: target) { kept.removeAll { !isHarmless($0.name) } }
@@ -35,7 +36,7 @@ package enum RedirectRule {
         return (becomesGet ? "GET" : method, target.absoluteString, kept)
     }
 
-    /// Headers that describe the request and do not grant access. Any other header may be meant for one server only.
+    /// Headers that describe the request and do not grant access. All other headers may be intended for a single server.
     private static let harmless: Set<String> = [
         "accept", "accept-charset", "accept-encoding", "accept-language", "cache-control", "content-encoding", "content-language",
         "content-length", "content-type", "date", "digest", "dnt", "expect", "if-match", "if-modified-since", "if-none-match",
@@ -46,7 +47,7 @@ package enum RedirectRule {
     /// Returns whether a header may be sent to another server, because it contains no secrets.
     package static func isHarmless(_ name: String) -> Bool { harmless.contains(name.lowercased()) }
 
-    /// Returns the origin of a URL: scheme, host and port (RFC 6454). A secret is valid for one origin.
+    /// Returns the origin of a URL: the scheme, the host and the port (RFC 6454). A secret is valid for a single origin.
     package static func origin(of url: URL) -> String {
         let scheme = url.scheme?.lowercased() ?? ""
         return "\(scheme)://\(url.host?.lowercased() ?? ""):\(url.port ?? (scheme == "https" ? 443 : 80))"
@@ -63,7 +64,7 @@ package struct AuthenticationDemand: Equatable, Sendable {
     package var scheme: Scheme
     package var realm: String?
 
-    /// Returns the best supported scheme that the server offers. Digest is preferred to Basic.
+    /// Returns the most secure supported scheme that the server offers. Digest is preferred to Basic.
     package static func read(_ head: ResponseHead) -> AuthenticationDemand? {
         guard head.status == 401 else { return nil }
         var found: AuthenticationDemand?

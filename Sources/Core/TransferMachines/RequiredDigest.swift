@@ -1,7 +1,7 @@
 import Foundation
 
-/// A digest that a file must have before the file is accepted as complete. The caller sets this digest, or the server announces it
-/// in a header.
+/// A digest that a file must have before the file is accepted as complete. The caller sets the digest, or the server announces
+/// the digest in a header.
 package struct RequiredDigest: Equatable, Sendable {
     package enum Algorithm: Equatable, Sendable {
         case sha256
@@ -20,7 +20,7 @@ package struct RequiredDigest: Equatable, Sendable {
         self.header = header
     }
 
-    /// Creates a digest. Returns `nil` unless the text has 64 hexadecimal digits.
+    /// Creates a digest. Returns `nil` if the text does not consist of 64 hexadecimal digits.
     package init?(askedSHA256 hex: String) {
         let digits = Array(hex.utf8)
         guard digits.count == 64 else { return nil }
@@ -34,12 +34,12 @@ package struct RequiredDigest: Equatable, Sendable {
         self.init(algorithm: .sha256, bytes: bytes, header: nil)
     }
 
-    /// Returns the digest that a response announces for the file. One digest is sufficient, because all announced digests are for
-    /// the same bytes.
+    /// Returns the digest that a response announces for the file. A single digest is sufficient, because all announced digests
+    /// belong to the same bytes.
     ///
-    /// `Repr-Digest` (RFC 9530 §3) is the digest of the complete file, also in the response to a range. `Content-Digest` (§2) and
-    /// `Content-MD5` (RFC 1864) are digests of the bytes in this response. So in a 206 response these headers do not contain
-    /// digests of the complete file.
+    /// `Repr-Digest` (RFC 9530 §3) is the digest of the complete file, even in the response to a range. `Content-Digest` (§2) and
+    /// `Content-MD5` (RFC 1864) are digests of the bytes in this response. So in a 206 response, only `Repr-Digest` is the digest
+    /// of the complete file.
     package static func announced(in head: ResponseHead) -> RequiredDigest? {
         if let digest = strongest(head["Repr-Digest"], header: "Repr-Digest") { return digest }
         guard head.status == 200 else { return nil }
@@ -48,8 +48,8 @@ package struct RequiredDigest: Equatable, Sendable {
         return RequiredDigest(algorithm: .md5, bytes: Array(bytes), header: "Content-MD5")
     }
 
-    /// Reads a dictionary of structured fields (RFC 9651): `sha-256=:base64:, sha-512=:base64:`. Unreadable members are ignored,
-    /// because a digest is optional. A server that writes an incorrect header may still send the correct file.
+    /// Reads a dictionary of structured fields (RFC 9651), for example `sha-256=:base64:, sha-512=:base64:`. Unreadable members
+    /// are ignored, because a digest is optional. A server with an incorrect header may still send the correct file.
     private static func strongest(_ text: String?, header: String) -> RequiredDigest? {
         guard let text, text.utf8.count <= 4096 else { return nil }
         var found: RequiredDigest?
@@ -61,7 +61,7 @@ package struct RequiredDigest: Equatable, Sendable {
             guard value.count >= 2, value.hasPrefix(":"), value.hasSuffix(":"),
                 let bytes = Data(base64Encoded: String(value.dropFirst().dropLast()))
             else { continue }
-            // SHA-256 is computed while the bytes arrive. Other algorithms cost another read of the file.
+            // SHA-256 is computed while the bytes arrive. For other algorithms the file has to be read again.
             if name == "sha-256", bytes.count == 32 {
                 return RequiredDigest(algorithm: .sha256, bytes: Array(bytes), header: header)
             }
@@ -72,7 +72,7 @@ package struct RequiredDigest: Equatable, Sendable {
         return found
     }
 
-    /// Returns the trouble that a different digest causes.
+    /// Returns the trouble for a digest that does not match.
     func mismatch(found: String) -> TransferTrouble {
         let why =
             header.map { "The received bytes do not match the server's \($0)." }

@@ -1,6 +1,7 @@
 import Foundation
 
-/// The status and the headers of the final response. Of the interim responses (1xx), only 104 is reported, as a separate event.
+/// The status and the headers of the final response. Interim responses (1xx) are ignored, except 104, which is reported as a
+/// separate event.
 package struct ResponseHead: Sendable, Equatable, Codable {
     package var status: Int
     package var headers: [HeaderField]
@@ -13,7 +14,7 @@ package struct ResponseHead: Sendable, Equatable, Codable {
         self.url = url
     }
 
-    /// The first value of a header, without surrounding blanks. Upper and lower case in names are not distinguished.
+    /// Returns the first value of a header, without surrounding blanks. The case of the name is ignored.
     package subscript(name: String) -> String? {
         let wanted = name.lowercased()
         guard let field = headers.first(where: { $0.name.lowercased() == wanted }) else { return nil }
@@ -21,7 +22,7 @@ package struct ResponseHead: Sendable, Equatable, Codable {
     }
 }
 
-// The body.
+// The properties of the body.
 extension ResponseHead {
     /// The content coding of the body, in lower case. `nil` if the body is not coded.
     package var contentCoding: String? {
@@ -29,7 +30,8 @@ extension ResponseHead {
         return coding
     }
 
-    /// The value of `Content-Length`. `nil` if it is not a single number. Repeated equal values are allowed (RFC 9110 §8.6).
+    /// The value of `Content-Length`. `nil` if the value is not a single number. Repeated equal values are allowed (RFC 9110
+    /// §8.6).
     package var contentLength: Int64? {
         let values = Set(
             headers.filter { $0.name.lowercased() == "content-length" }.map {
@@ -41,13 +43,13 @@ extension ResponseHead {
         return Int64(text)
     }
 
-    /// The length of the body; `nil` if the body is chunked, or ends with the connection.
+    /// The length of the body. `nil` if the body is chunked or ends with the connection.
     var announcedLength: Int64? {
         transferCoding == nil ? contentLength : nil
     }
 
-    /// The last transfer coding of the message, in lower case. This coding decides where the body ends. `nil` if the message has no
-    /// transfer coding, or if the coding is "identity". RFC 7230 removed "identity", but old servers send it.
+    /// The last transfer coding of the message, in lower case. This coding determines the end of the body. `nil` if the message
+    /// has no transfer coding, or if the coding is "identity". RFC 7230 removed "identity", but old servers send it.
     package var transferCoding: String? {
         let last = headers.last { $0.name.lowercased() == "transfer-encoding" }?.value.split(separator: ",").last
         let coding = last.map { $0.lowercased().filter { $0 != " " && $0 != "\t" } } ?? ""
@@ -60,13 +62,13 @@ extension ResponseHead {
         transferCoding == nil && self["Content-Length"] != nil && contentLength == nil
     }
 
-    /// `true` if the body ends with the connection, in HTTP/1.
+    /// `true` if the body ends with the connection, as HTTP/1 permits.
     package var hasNoLength: Bool {
         guard status != 204, status != 304 else { return false }
         return transferCoding.map { $0 != "chunked" } ?? (self["Content-Length"] == nil)
     }
 
-    /// The response headers of the complete object, if this is a response to a GET for a part of the object.
+    /// The response headers for the complete object, if this is the response to a GET for a part of the object.
     var ofCompleteObject: ResponseHead {
         let total: Int64?
         switch self["Content-Range"].flatMap({ ContentRange($0) }) {
@@ -82,13 +84,13 @@ extension ResponseHead {
     }
 }
 
-// Refusals.
+// Refusals that may be temporary.
 extension ResponseHead {
-    /// `true` for a refusal without a meaning in any upload protocol, which may concern a single attempt. Nextcloud responds with
-    /// 400 if its storage failed; proxies respond with 400, 424 or 499 while a server restarts.
+    /// `true` if the refusal has no meaning in any upload protocol. Such a refusal may concern only a single attempt. Nextcloud
+    /// responds with 400 if its storage failed. Proxies respond with 400, 424 or 499 while a server restarts.
     ///
-    /// A temporary redirect (RFC 9110 §15.4) leads to a login or to a page about maintenance. A success that is a page has the same
-    /// causes, because no upload protocol has pages.
+    /// A temporary redirect (RFC 9110 §15.4) leads to a login page or a maintenance page. A page with a status of success has the
+    /// same causes, because no upload protocol sends pages.
     var hasNoMeaningForUploads: Bool {
         [302, 303, 304, 307].contains(status) || (200..<300).contains(status) && isPage
             || (400..<500).contains(status) && !Self.refusalsWithMeaning.contains(status)
@@ -97,7 +99,7 @@ extension ResponseHead {
     private static let refusalsWithMeaning: Set<Int> = [401, 402, 403, 404, 405, 407, 409, 410, 411, 412, 413, 414, 415, 431]
 }
 
-// Redirects, and captive portals.
+// Redirects and captive portals.
 extension ResponseHead {
     /// The requested address and the address in `Location`.
     private var redirection: (from: URL, to: URL)? {
@@ -107,17 +109,17 @@ extension ResponseHead {
         return (base, target)
     }
 
-    /// `true` for a redirect over http to another host. Any system on the way may have sent it, because only https proves the
-    /// server.
+    /// `true` if the response is a redirect over http to another host. Any system on the path may have sent it, because only
+    /// https proves the identity of the server.
     var mayLeadToAPortal: Bool {
         guard let (base, target) = redirection, base.scheme?.lowercased() == "http", let host = target.host else { return false }
         if host.lowercased() != base.host?.lowercased() { return true }
-        // A redirect from http to https at the same host is normal, so it is not suspected.
+        // A redirect from http to https at the same host is normal, so it is not suspicious.
         return target.scheme?.lowercased() == "http" && (target.port ?? 80) != (base.port ?? 80)
     }
 
-    /// `true` for a redirect over http to another file name at the same host, as a captive portal sends it in the name of the host.
-    /// A file that the server has moved keeps its name.
+    /// `true` if the response is a redirect over http to another file name at the same host. A captive portal can send such a
+    /// redirect in the name of the host. If a server moves a file, the name of the file does not change.
     var leadsToAnotherName: Bool {
         guard let (base, target) = redirection, base.scheme?.lowercased() == "http",
             target.host?.lowercased() == base.host?.lowercased()
@@ -127,11 +129,11 @@ extension ResponseHead {
 
     var isRedirect: Bool { (300..<400).contains(status) && status != 304 }
 
-    /// `true` for any redirect over http.
+    /// `true` if the response is a redirect over http.
     var mayLeadToALogIn: Bool { isRedirect && isUnencrypted }
 
-    /// `true` for a redirect to a login page. Such a page is at another host or port, at a path that contains a word for a login,
-    /// or has the requested path in its query. A gateway for single sign-on responds like that, also over https.
+    /// `true` if the response is a redirect to a login page. A login page is at another host or port, its path contains a word
+    /// for a login, or its query contains the requested path. A gateway for single sign-on sends such redirects, even over https.
     var leadsToALogInPage: Bool {
         guard isRedirect, let (base, target) = redirection else { return false }
         if target.host?.lowercased() != base.host?.lowercased() { return true }
@@ -145,34 +147,35 @@ extension ResponseHead {
 
     private static let logInWords = ["login", "logon", "signin", "signon", "auth", "oauth", "sso", "oidc", "saml", "wplogin"]
 
-    /// `true` for a redirect from http to https at the same host, as servers send it to every client.
+    /// `true` if the response is a redirect from http to https at the same host. Many servers send such a redirect to every
+    /// client.
     var leadsToEncryption: Bool {
         guard isUnencrypted, let (base, target) = redirection else { return false }
         return target.scheme?.lowercased() == "https" && target.host?.lowercased() == base.host?.lowercased()
     }
 
-    /// `true` if the response came over http, so that another system than the server may have sent it.
+    /// `true` if the response arrived over http. Another system than the server may then have sent it.
     var isUnencrypted: Bool { URL(string: url)?.scheme?.lowercased() == "http" }
 
-    /// `true` for a web page.
+    /// `true` if the response is a web page.
     var isPage: Bool {
         let type = self["Content-Type"]?.lowercased() ?? ""
         return type.hasPrefix("text/html") || type.hasPrefix("application/xhtml")
     }
 
-    /// `true` for a web page, or a redirect to another host, that a captive portal may have sent.
+    /// `true` if the response is a web page or a redirect to another host, and a captive portal may have sent it.
     var mayBeOfAPortal: Bool {
         mayLeadToAPortal || isPage && (200..<300).contains(status) && isUnencrypted
     }
 
-    /// `true` for a success over http, which any system on the way may have sent.
+    /// `true` if the response is a success over http. Any system on the path may have sent it.
     var isUnprovenSuccess: Bool { isUnencrypted && (200..<300).contains(status) }
 
-    /// `true` if this response to a request for a name that no server has comes from a captive portal.
+    /// `true` if the response comes from a captive portal. This property is for responses to a name that no server has.
     var isOfAPortalForEveryName: Bool { mayLeadToAPortal || isUnprovenSuccess || status == 511 }
 
-    /// `true` for a web page in place of another kind of file. A captive portal responds with 200 for every name, so a thousand
-    /// names would be tried.
+    /// Returns whether the response is a web page in place of another kind of file. A captive portal responds with 200 for every
+    /// name, so without this check the upload would try a thousand names.
     func isPage(inPlaceOf plan: UploadPlan) -> Bool {
         let name = plan.order.fileName.lowercased()
         return isPage && !name.hasSuffix(".html") && !name.hasSuffix(".htm")

@@ -1,14 +1,15 @@
 import CLibexpat
 import Foundation
 
-/// The XML of a server's response, as a tree of local names. The size, the depth and the number of elements have limits.
+/// The XML of a server's response, as a tree of elements with local names. The size, the depth and the number of elements are
+/// limited.
 package final class ResponseXML {
     package let name: String
     package fileprivate(set) var children: [ResponseXML] = []
-    /// The text of this element, without the text of its child elements and without surrounding blanks.
+    /// The text of this element without surrounding blanks. The texts of its child elements are not included.
     package fileprivate(set) var text = ""
 
-    /// The attributes. The keys are the names in the document.
+    /// The attributes of the element. The keys are the attribute names in the document.
     package let attributes: [String: String]
 
     fileprivate init(_ name: String, _ attributes: [String: String]) { (self.name, self.attributes) = (name, attributes) }
@@ -17,29 +18,29 @@ package final class ResponseXML {
     package static let maximumBytes = 16 << 20
     /// The maximum depth of nested elements.
     package static let maximumDepth = 32
-    /// The maximum number of elements and attributes together: one for each 16 bytes of the longest document. Elements of real
-    /// responses have about 36 bytes.
+    /// The maximum number of elements and attributes together. This maximum allows one element or attribute per 16 bytes of the
+    /// longest document. In real responses, an element has about 36 bytes.
     package static let maximumNodes = maximumBytes / 16
 
-    /// Reads a document in UTF-8, UTF-16, ISO-8859-1 or US-ASCII, with or without a byte order mark, or in an encoding of
-    /// ``DeclaredEncoding``. Comments and processing instructions are skipped. No other file is read.
+    /// Reads a document in UTF-8, UTF-16, ISO-8859-1, US-ASCII or an encoding of ``DeclaredEncoding``, with or without a byte
+    /// order mark. Comments and processing instructions are skipped. No other file is read.
     ///
-    /// - Returns: `nil` if the document is not well-formed, is beyond a limit, or declares entities or attributes. Such
-    ///   declarations are not accepted, because one line can expand to gigabytes.
+    /// - Returns: `nil` if the document is not well-formed, exceeds a limit, or declares entities or attributes. Such
+    ///   declarations are not accepted, because a single line can expand to gigabytes.
     package static func read(_ data: Data) -> ResponseXML? { try? parse(data) }
 
-    /// The reason why a document is not read.
+    /// The reason why a document cannot be read.
     package enum Refusal: Error {
         /// The document has more than ``maximumNodes`` elements and attributes.
         case tooManyElements
         case notReadable
     }
 
-    /// Reads a document like ``read(_:)``.
+    /// Reads a document as ``read(_:)`` does, and throws the reason if the document cannot be read.
     package static func parse(_ data: Data) throws(Refusal) -> ResponseXML {
         guard !data.isEmpty, data.count <= maximumBytes else { throw .notReadable }
         let encoding = DeclaredEncoding(of: data)
-        // The encoding of the parser has priority over the declaration.
+        // The encoding that is passed to the parser has priority over the declaration in the document.
         guard let document = encoding.map({ $0.utf8(data) }) ?? data,
             let parser = encoding == nil ? XML_ParserCreate(nil) : XML_ParserCreate("UTF-8")
         else { throw .notReadable }
@@ -51,7 +52,8 @@ package final class ResponseXML {
 
     package func all(_ name: String) -> [ResponseXML] { children.filter { $0.name == name } }
 
-    /// Returns the first element with this name in document order: this element, or an element below it.
+    /// Returns the first element with this name in document order. The search begins with this element and continues with the
+    /// elements below it.
     package func first(_ name: String) -> ResponseXML? {
         if self.name == name { return self }
         for child in children { if let found = child.first(name) { return found } }
@@ -59,13 +61,13 @@ package final class ResponseXML {
     }
 }
 
-/// Builds the tree from the events of the parser expat.
+/// Builds the tree from the events of the XML parser expat.
 private final class ResponseReader {
     private let parser: XML_Parser
     private var root: ResponseXML?
     private var open: [(element: ResponseXML, text: [UInt8])] = []
     private var nodeCount = 0
-    /// `true` after the document was refused. expat may call a handler once more after expat was stopped.
+    /// `true` after the document was refused. expat may call one more handler after it was stopped.
     private var isRefused = false
     private var hasTooManyElements = false
 
@@ -79,11 +81,11 @@ private final class ResponseReader {
         XML_SetCharacterDataHandler(parser) { reader, bytes, count in ResponseReader.of(reader)?.append(bytes, Int(count)) }
         XML_SetEntityDeclHandler(parser) { reader, _, _, _, _, _, _, _, _ in ResponseReader.of(reader)?.refuse() }
         XML_SetAttlistDeclHandler(parser) { reader, _, _, _, _, _ in ResponseReader.of(reader)?.refuse() }
-        // An entity that is declared in another file is refused, because the text would have a gap.
+        // A document with an entity that another file declares is refused, because the text would have a gap.
         XML_SetSkippedEntityHandler(parser) { reader, _, _ in ResponseReader.of(reader)?.refuse() }
         let status = withExtendedLifetime(self) {
             data.withUnsafeBytes { bytes in
-                // Feeds can begin with an empty line, after which a declaration is not well-formed.
+                // Feeds can begin with an empty line. A declaration after an empty line is not well-formed.
                 let document = UnsafeRawBufferPointer(rebasing: bytes.drop { [0x20, 0x09, 0x0A, 0x0D].contains($0) })
                 return XML_Parse(parser, document.baseAddress?.assumingMemoryBound(to: CChar.self), CInt(document.count), 1)
             }

@@ -1,23 +1,23 @@
 import Foundation
 
-/// A resumable upload of the IETF (draft-ietf-httpbis-resumable-upload). POST creates a place for the file on the server. HEAD
-/// requests the number of bytes in the place (the offset), and PATCH sends bytes to the place.
+/// A resumable upload of the IETF (draft-ietf-httpbis-resumable-upload). POST creates an upload resource on the server (the place
+/// for the file). HEAD requests the number of bytes in the place (the offset). PATCH sends bytes to the place.
 ///
-/// The rule is the same as for tus: only the server's offset is used, and after any failure the offset is requested before a byte
-/// is sent. The place is created with an empty body (the draft's careful creation), because a proxy may not forward the 104
-/// response with the address of the place. The versions of the draft have different headers. The newest version is tried first, and
-/// the version that a server supports is stored.
+/// As with tus, only the server's offset is used. After any failure, the offset is requested before a byte is sent. The place is
+/// created with an empty body (the draft's careful creation), because a proxy may not forward the 104 response with the address
+/// of the place. The headers differ between versions of the draft. The newest version is tried first, and the version that a
+/// server supports is stored.
 struct ResumableUpload: UploadProtocol {
     enum State {
-        /// POST, which makes a place for the file.
+        /// The upload creates a place for the file by POST.
         case creating
-        /// HEAD, which returns the number of stored bytes.
+        /// The upload requests the number of stored bytes by HEAD.
         case querying
-        /// PATCH from this offset.
+        /// The upload sends bytes from this offset by PATCH.
         case appending(Int64)
     }
 
-    /// The interop versions, from the newest draft to the oldest.
+    /// The interop versions of the draft, from the newest to the oldest.
     static let versions = [8, 6, 5, 3]
 
     let plan: UploadPlan
@@ -25,7 +25,7 @@ struct ResumableUpload: UploadProtocol {
     private(set) var knowledge: ServerKnowledge
     private var version: Int
     private var place: UploadPlace
-    /// The address where places are made, after the server's redirects.
+    /// The address at which places are created, after the server's redirects.
     private var creationURL: String
     private var limits = ResumableLimits()
     private(set) var storedBytes: Int64 = 0
@@ -40,7 +40,7 @@ struct ResumableUpload: UploadProtocol {
         state = memory?.place == nil ? .creating : .querying
     }
 
-    /// The proof is the number of bytes that the server reports.
+    /// The proof of the upload, which is the number of bytes that the server reports.
     var proof: UploadProof { .length }
 
     var stage: Int64 { storedBytes }
@@ -68,7 +68,7 @@ struct ResumableUpload: UploadProtocol {
                 HeaderField("Content-Disposition", "attachment; filename*=UTF-8''\(encodedName)"),
             ]
             if version > 3 { headers.append(HeaderField("Upload-Length", "\(plan.order.byteCount)")) }
-            // With the digest, the server can check whether the file arrived unchanged.
+            // The server can use the digest to check whether the file arrived unchanged.
             if let digest = plan.sha256.flatMap(Hex.bytes) {
                 headers.append(HeaderField("Repr-Digest", "sha-256=:\(digest.base64EncodedString()):"))
             }
@@ -80,7 +80,7 @@ struct ResumableUpload: UploadProtocol {
             var headers = [
                 draft, completeness(offset + count == plan.order.byteCount), HeaderField("Upload-Offset", "\(offset)"),
             ]
-            // Versions before 6 do not define a media type.
+            // Draft versions before 6 do not define a media type.
             headers.append(HeaderField("Content-Type", version >= 6 ? "application/partial-upload" : "application/octet-stream"))
             let content: UploadContent = count == 0 ? .empty : .snapshot(from: offset, count: count)
             return .send(plan.request("PATCH", place.address ?? "", headers), content, persistFirst: memory(.append))
@@ -102,13 +102,13 @@ struct ResumableUpload: UploadProtocol {
     mutating func handleUncertainty() {
         switch state {
         case .appending: state = .querying
-        // If a 104 named the place before the response was lost, the offset is requested.
+        // If a 104 response contained the address of the place before the response was lost, the offset is requested.
         case .creating: if place.address != nil { state = .querying }
         case .querying: break
         }
     }
 
-    /// Stores the content of a 104 at once, because possibly no other response arrives.
+    /// Stores the content of a 104 response at once, because the final response may not arrive.
     mutating func received(_ resumption: ResponseHead) -> UploadMemory? {
         guard isOfThisVersion(resumption) else { return nil }
         limits.readLimits(resumption)
@@ -125,7 +125,7 @@ struct ResumableUpload: UploadProtocol {
         head["Upload-Draft-Interop-Version"].flatMap { StructuredField.integer($0) } == Int64(version)
     }
 
-    /// Returns whether the upload is complete. The headers of both drafts are read, because servers mix these headers.
+    /// Returns whether the upload is complete. The headers of old and new drafts are read, because servers mix these headers.
     private static func isComplete(_ head: ResponseHead) -> Bool? {
         StructuredField.boolean(head["Upload-Complete"]) ?? StructuredField.boolean(head["Upload-Incomplete"]).map { !$0 }
     }
@@ -139,9 +139,9 @@ struct ResumableUpload: UploadProtocol {
         }
     }
 
-    /// Follows a 307 or a 308, which keep the method. With 301 and 302 the method may change. Credentials of the first server are
-    /// not sent to another server (``UploadPlan/request(_:_:_:)``), and no redirect leads from an encrypted to an unencrypted
-    /// server.
+    /// Follows a redirect with 307 or 308, because these statuses keep the method. With 301 and 302 the method may change.
+    /// Credentials of the first server are not sent to another server (``UploadPlan/request(_:_:_:)``). A redirect from an
+    /// encrypted to an unencrypted server is not followed.
     private mutating func followRedirect(_ head: ResponseHead, _ pauses: Pauses) -> UploadOutcome {
         if head.mayLeadToAPortal { return pauses.afterOther(head) }
         switch state {
@@ -155,7 +155,7 @@ struct ResumableUpload: UploadProtocol {
                 return pauses.afterOther(head)
             }
             place.moved(to: target)
-            // The offset is requested, because the server may have read a part of the body before the redirect.
+            // The offset is requested, because the server may have read a part of the body before it redirected.
             state = .querying
         }
         return .continue
@@ -172,7 +172,7 @@ struct ResumableUpload: UploadProtocol {
             if let most = limits.maximumSize, plan.order.byteCount > most {
                 return .fail(head, -1103, "The file is too large for the server: the limit is \(most) bytes.")
             }
-            // A 104 may have named the place before.
+            // An earlier 104 response may have contained the address of the place.
             if place.address != made { place.made(at: made) }
             knowledge.resumableVersion = version
             storedBytes = 0
@@ -180,14 +180,14 @@ struct ResumableUpload: UploadProtocol {
             return .continue
         case 404, 410: return .fail(head, -1100, "The server has no upload at this address (status \(head.status)).")
         case 400, 405, 415, 501:
-            // The server is known to support the version, so another program may have responded.
+            // The server is known to support this version, so another program may have sent this response.
             let isDoubted = knowledge.resumableVersion == version && !isOfThisVersion(head)
             return isDoubted && place.asksAgain() ? pauses.retry(head) : stepDown(head)
         default: return pauses.afterOther(head)
         }
     }
 
-    /// Chooses another version of the draft: the version that the server names, or the next older version.
+    /// Selects another version of the draft. This is the version in the server's response, or the next older version.
     private mutating func stepDown(_ head: ResponseHead) -> UploadOutcome {
         let named = head["Upload-Draft-Interop-Version"].flatMap { StructuredField.integer($0) }.map(Int.init)
         let older = Self.versions.filter { $0 < version }
@@ -222,7 +222,7 @@ struct ResumableUpload: UploadProtocol {
                 }
                 return finish()
             }
-            // This step follows also if all bytes are stored, because an empty last part completes the upload.
+            // This step is also necessary if all bytes are stored, because an empty last part completes the upload.
             state = .appending(offset)
             return .continue
         case 404, 410: return startOver(head, pauses, UploadPlace.thrownAway)
@@ -234,14 +234,15 @@ struct ResumableUpload: UploadProtocol {
         let count = piece(from: offset)
         let isLast = offset + count == plan.order.byteCount
         switch head.status {
-        // 409 is not a refusal of the file. 409 is the response of a place that an earlier copy of this request may have completed.
+        // The status 409 is not a refusal of the file. An earlier copy of this request may have completed the place, and the
+        // place then responds with 409.
         case 400... where Self.isComplete(head) == true && head.status != 409:
-            // This response means that the server received the complete file and refuses the file.
+            // The server received the complete file and refuses it.
             return .fail(head, -1011, "The server received the complete file and refused it (status \(head.status)).")
         case 200..<300:
             if isLast, Self.isComplete(head) == true { return finish() }
             guard let now = StructuredField.integer(head["Upload-Offset"]), now > offset, now <= plan.order.byteCount else {
-                // The response does not contain the offset, so the offset is requested.
+                // The response does not contain the offset, so the upload requests the offset.
                 state = .querying
                 return isLast ? pauses.retry(head, UploadPlace.unknownOffset) : .continue
             }
@@ -249,7 +250,7 @@ struct ResumableUpload: UploadProtocol {
             state = .appending(now)
             return .continue
         case 409:
-            // The response may contain the offset, but a request for the offset is more reliable.
+            // The response may contain the offset, but the response to a separate request is more reliable.
             state = .querying
             return pauses.retry(head, "The server has a different part of the file than expected.")
         case 413:
@@ -268,7 +269,7 @@ struct ResumableUpload: UploadProtocol {
         }
     }
 
-    /// Returns whether the refusal may be temporary. A server that has the complete file decides about the file.
+    /// Returns whether the refusal may be temporary. If the server has the complete file, its refusal is final.
     func mayPass(_ head: ResponseHead, _ end: WireEnd) -> Bool { head.hasNoMeaningForUploads && Self.isComplete(head) != true }
 
     private mutating func startOver(_ head: ResponseHead, _ pauses: Pauses, _ why: String) -> UploadOutcome {
@@ -292,12 +293,12 @@ struct ResumableLimits: Equatable {
         let said = StructuredField.integers(head["Upload-Limit"])
         maximumSize = said["max-size"] ?? maximumSize
         minimumAppend = said["min-append-size"] ?? minimumAppend
-        // A maximum of 0 is ignored, because the file could not be sent.
+        // A maximum of 0 is ignored, because the file could not be sent with this maximum.
         maximumAppend = said["max-append-size"].flatMap { $0 > 0 ? $0 : nil } ?? maximumAppend
     }
 }
 
-/// Reads the forms of structured fields (RFC 9651) that uploads use. Other forms are ignored.
+/// Reads the kinds of structured fields (RFC 9651) that uploads use. Other kinds are ignored.
 enum StructuredField {
     static func integer(_ text: String?) -> Int64? {
         guard let item = item(text), item.count <= 16, item.drop(while: { $0 == "-" }).allSatisfy({ $0.isASCII && $0.isNumber })
@@ -313,7 +314,7 @@ enum StructuredField {
         }
     }
 
-    /// Returns the members of a dictionary that are integers.
+    /// Returns the members of a dictionary whose values are integers.
     static func integers(_ text: String?) -> [String: Int64] {
         var result: [String: Int64] = [:]
         for member in (text ?? "").split(separator: ",") {
@@ -324,7 +325,7 @@ enum StructuredField {
         return result
     }
 
-    /// Returns the item without its parameters, which uploads do not use.
+    /// Returns the item without its parameters, because uploads do not use parameters.
     private static func item(_ text: String?) -> String? {
         text.map { $0.prefix { $0 != ";" }.trimmingCharacters(in: .whitespaces) }
     }

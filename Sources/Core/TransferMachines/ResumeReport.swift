@@ -1,6 +1,6 @@
-/// A report for the history about whether earlier bytes of a download are used.
+/// A report for the history. The report shows whether the download uses bytes that were stored earlier.
 package enum ResumeReport: Codable, Equatable, Sendable, CustomStringConvertible {
-    /// The reason why earlier bytes are not used.
+    /// The reason why stored bytes are not used.
     package enum Reason: String, Codable, Sendable {
         case noValidator = "the server sent no usable validator (ETag or Last-Modified)"
         case changed = "the file changed"
@@ -12,7 +12,7 @@ package enum ResumeReport: Codable, Equatable, Sendable, CustomStringConvertible
         case notResumable = "this request cannot be resumed"
     }
 
-    /// No earlier bytes were stored.
+    /// No bytes were stored earlier.
     case fresh
     case resumed(at: Int64)
     case startedOver(Reason)

@@ -1,30 +1,33 @@
 import Foundation
 
-/// A test whether a bucket supports `If-None-Match: *`. The test is made before the first photo is sent to the bucket.
+/// A test that shows whether a bucket supports `If-None-Match: *`. The upload runs this test before it sends the first photo to
+/// the bucket.
 ///
-/// A bucket that ignores the condition responds with 200 and replaces an existing object, so the response to a photo does not show
-/// this. A HEAD before the PUT is not sufficient, because another computer can store a photo of the same name between the two
-/// requests.
+/// A bucket that ignores the condition replaces an existing object and responds with 200. So the response to a photo does not
+/// show whether the bucket supports the condition. A HEAD before the PUT is not sufficient, because another computer can store a
+/// photo with the same name between the two requests.
 ///
-/// The test uses an empty object under a name that only this upload has: PUT with the condition, the same PUT again, then DELETE.
-/// The second response is the result. The result is stored for the bucket (``ServerKnowledge/lacksConditions``). The first PUT also
-/// has the condition, because the policy of a bucket can require the condition.
+/// The test uses an empty object under a name that only this upload has. It sends a PUT with the condition, the same PUT again,
+/// and a DELETE. The response to the second PUT is the result. The result is stored for the bucket
+/// (``ServerKnowledge/lacksConditions``). The first PUT also contains the condition, because the policy of a bucket can require
+/// the condition.
 ///
-/// In a bucket without conditions, the names of photos contain a part of the digest, so that no other photo has the same name.
+/// If the bucket does not support conditions, the name of each photo contains a part of its digest, so that no other photo has
+/// this name.
 extension S3Upload {
     enum ProbeStep {
-        /// PUT of the empty object.
+        /// The test sends the empty object by PUT.
         case create
-        /// PUT of the empty object again.
+        /// The test sends the empty object by PUT a second time.
         case again
-        /// DELETE of the empty object. The result is remembered after the DELETE, so that a crash before the DELETE leaves no
-        /// object.
+        /// The test removes the empty object by DELETE. The result is stored only after the DELETE, so that a crash before the
+        /// DELETE leaves no object.
         case remove(lacksConditions: Bool?)
     }
 
     var probeAddress: String { address?.file(RemoteName.temporary(token: plan.order.token)) ?? plan.collectionURL }
 
-    /// The remark about a bucket without conditions.
+    /// The remark about a bucket that does not support conditions.
     var remark: String? {
         guard isMarked, knowledge.lacksConditions == true else { return nil }
         return
@@ -34,19 +37,20 @@ extension S3Upload {
     mutating func afterProbe(_ head: ResponseHead, _ step: ProbeStep, for index: Int, _ pauses: Pauses) -> UploadOutcome {
         var found: Bool?
         switch (step, head.status) {
-        // If the DELETE fails, the object remains. The object is empty, and each bucket has at most one such object.
+        // If the DELETE fails, the object remains. The object is empty, and a bucket contains at most one such object.
         case (.remove(let lacksConditions), _):
             hasProbed = true
             knowledge.lacksConditions = lacksConditions
             return begin(index)
-        // The first PUT can also be refused, because an earlier response to it can be lost.
+        // The server may also refuse the first PUT with 412, because an earlier PUT succeeded and its response was lost.
         case (.create, 412), (.again, 412): found = false
         case (.create, 200..<300):
             state = .probing(index, .again)
             return .continue
-        // A captive portal responds with 200 to every request. S3 sends a tag, and moto's empty response is also labeled as HTML.
+        // A captive portal responds with 200 to every request. S3 sends an ETag. The tag is checked because moto also labels its
+        // empty response as HTML.
         case (.again, 200..<300): found = head.mayBeOfAPortal && head["ETag"] == nil ? nil : true
-        // Some credentials permit only photos to be written. The photo is then sent without the result of the probe.
+        // Some credentials only permit the writing of photos. The photo is then sent without a result of the test.
         case (.create, 403), (.again, 403): break
         case (.create, _), (.again, _): if let common = CommonResponse(head, pauses)?.outcome { return common }
         }
@@ -54,7 +58,7 @@ extension S3Upload {
         return .continue
     }
 
-    /// Handles a server that does not support the condition (501).
+    /// Handles a response with 501, which means that the server does not support the condition.
     mutating func afterRefusedCondition() {
         if case .probing(let index, _) = state {
             state = .probing(index, .remove(lacksConditions: true))
@@ -62,7 +66,7 @@ extension S3Upload {
         }
         knowledge.lacksConditions = true
         switch state {
-        // The parts on the server belong to one object key, so the object key is not changed.
+        // The parts on the server belong to a single object key, so the object key is not changed.
         case .completing(let index): state = .queryingAgain(index)
         case .sendingWhole(let index): state = .querying(index, isTaken: false)
         case .querying, .doubting, .probing, .creating, .listing, .sendingPart, .queryingAgain, .aborting, .confirming,

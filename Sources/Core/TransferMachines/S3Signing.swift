@@ -1,6 +1,6 @@
 import Foundation
 
-/// The values for access to a bucket: its name, its region and the keys.
+/// The values for access to a bucket: the name of the bucket, its region and the keys.
 public struct S3Access: Codable, Equatable, Sendable {
     /// The bucket's name. `nil` if the address contains the name in its host or as the first part of its path.
     public var bucket: String?
@@ -22,14 +22,14 @@ public struct S3Access: Codable, Equatable, Sendable {
     public mutating func forgetKeys() { (accessKey, secretKey, sessionToken) = ("", "", nil) }
 }
 
-/// The hash functions that S3 needs. The functions are passed to this module, because this module contains no cryptography.
+/// The hash functions that S3 requires. Callers pass the functions to this module, because this module contains no cryptography.
 package protocol MessageHashing: Sendable {
     func sha256(_ data: Data) -> Data
     func hmacSHA256(_ data: Data, key: Data) -> Data
 }
 
-/// The values that Amazon's Signature Version 4 for S3 requires ("Authenticating Requests: Using the Authorization Header"). A
-/// signature is valid for a quarter of an hour, so each attempt gets a new signature.
+/// The values for Amazon's Signature Version 4 for S3 ("Authenticating Requests: Using the Authorization Header"). A signature is
+/// valid for a quarter of an hour, so each attempt has a new signature.
 package struct S3Signing: Equatable, Sendable {
     package var access: S3Access
     /// The digest of the body in lower-case hexadecimal. `nil` if the body is not signed.
@@ -45,7 +45,7 @@ package struct S3Signing: Equatable, Sendable {
 }
 
 extension WireRequest {
-    /// Returns the request with a signature of all its headers, or the unchanged request if ``signing`` is `nil`.
+    /// Returns the request with a signature of all its headers. Returns the unchanged request if ``signing`` is `nil`.
     package func signed(at now: Date, hashing: some MessageHashing) -> WireRequest {
         guard let signing, let url = URLComponents(string: url) else { return self }
         let access = signing.access
@@ -76,14 +76,15 @@ extension WireRequest {
         return result
     }
 
-    /// Returns the host as libcurl writes it: with the port only if it is not the default of the scheme.
+    /// Returns the host in the form that libcurl sends. The form contains the port only if the port is not the default port of
+    /// the scheme.
     private static func host(of url: URLComponents) -> String {
         let host = (url.percentEncodedHost ?? "").lowercased()
         guard let port = url.port, port != (url.scheme?.lowercased() == "https" ? 443 : 80) else { return host }
         return "\(host):\(port)"
     }
 
-    /// Returns the path, percent-encoded once, also if parts of the address were not encoded.
+    /// Returns the path with a single percent-encoding, even if parts of the address were not encoded.
     private static func canonicalPath(_ url: URLComponents) -> String {
         guard !url.percentEncodedPath.isEmpty else { return "/" }
         return url.percentEncodedPath.split(separator: "/", omittingEmptySubsequences: false).map { segment in
@@ -101,7 +102,7 @@ extension WireRequest {
         return items.sorted { $0 < $1 }.map { "\($0.0)=\($0.1)" }.joined(separator: "&")
     }
 
-    /// Returns `20130524T000000Z` and its day.
+    /// Returns the time in the form `20130524T000000Z`, and the day of this time.
     private static func amazonTime(_ date: Date) -> (time: String, day: String) {
         let (days, time) = CivilDay.parts(Int(date.timeIntervalSince1970.rounded(.down)), of: 86_400)
         func padded(_ number: Int, _ count: Int = 2) -> String {

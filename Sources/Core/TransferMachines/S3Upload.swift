@@ -1,41 +1,41 @@
 import Foundation
 
-/// An upload to S3 or a compatible server: a single PUT for files up to 5 MiB, and parts for larger files.
+/// An upload to S3 or a compatible server. A file up to 5 MiB is sent by a single PUT. A larger file is sent in parts.
 ///
-/// The rule: an object is never overwritten. The request has `If-None-Match: *`, and a HEAD is sent before it. If HEAD is forbidden
-/// or the bucket does not support conditions, the key contains a part of the content's digest. Each object has the digest of its
-/// content in its metadata, so that the upload recognizes its object after a lost response. Parts that the server lists are not
-/// sent again.
+/// An object is never overwritten. The upload sends a HEAD first, and its PUT contains `If-None-Match: *`. If HEAD is forbidden
+/// or the bucket does not support conditions, the key contains a part of the content's digest. The metadata of each object
+/// contains the digest of its content, so that the upload recognizes its object after a lost response. Parts that the server
+/// lists are not sent again.
 struct S3Upload: UploadProtocol {
     enum State {
-        /// HEAD for the key. The response shows whether the key is free, has our object, or has another object. `isTaken` is `true`
-        /// if the server reported that an object exists.
+        /// The upload sends HEAD for the key. The response shows whether the key is free, has our object, or has another object.
+        /// `isTaken` is `true` if the server reported that an object exists.
         case querying(Int, isTaken: Bool)
-        /// HEAD, then GET, for a key that no object has, after many keys that are taken.
+        /// The upload sends HEAD and then GET for a key that no object has, because the server reported many keys as taken.
         case doubting(Int)
-        /// Requests that show whether the bucket honors conditions.
+        /// The upload tests whether the bucket supports conditions.
         case probing(Int, ProbeStep)
-        /// PUT of the complete file.
+        /// The upload sends the complete file by PUT.
         case sendingWhole(Int)
-        /// POST `?uploads`, which begins an upload in parts.
+        /// The upload begins an upload in parts by POST `?uploads`.
         case creating(Int)
-        /// GET for the list of the stored parts, page by page.
+        /// The upload requests the list of the stored parts by GET, page by page.
         case listing(Int, marker: Int)
-        /// PUT of a part of the file.
+        /// The upload sends a part of the file by PUT.
         case sendingPart(Int, Int)
-        /// HEAD for the key once more, if the server does not support conditions.
+        /// The upload sends HEAD for the key once more, because the server does not support conditions.
         case queryingAgain(Int)
-        /// POST of the list of the parts, which completes the object.
+        /// The upload sends the list of the parts by POST, which completes the object.
         case completing(Int)
-        /// DELETE of the stored parts, if the key is taken.
+        /// The upload removes the stored parts by DELETE, because the key is taken.
         case aborting(Int)
-        /// HEAD for the object that was made.
+        /// The upload sends HEAD for the object that it made.
         case confirming(Int)
-        /// GET for an object with our key and length that has no digest in its metadata.
+        /// The upload reads an object with our key and length by GET, because the metadata of the object contains no digest.
         case readingBack(Int, ReadBack, isTaken: Bool)
     }
 
-    /// Amazon's minimum size of a part, and the maximum size of a file that is sent in one piece.
+    /// Amazon's minimum size of a part. Also the maximum size of a file that is sent by a single PUT.
     static let partBytes: Int64 = 5 << 20
 
     let plan: UploadPlan
@@ -43,27 +43,27 @@ struct S3Upload: UploadProtocol {
     let address: CollectionAddress?
     let parts: UploadParts
     var state: State
-    /// The server's name for the upload in parts.
+    /// The server's identifier of the upload in parts.
     var uploadID: String?
     var creations: Int
-    /// The tags of the stored parts, by number.
+    /// The entity tags of the stored parts, by the numbers of the parts.
     var tags: [Int: String] = [:]
     var knowledge: ServerKnowledge
     var clockSkew: Double = 0
-    /// The number of regions in which the bucket was looked for.
+    /// The number of times that the upload continued in another region, because the bucket was not in the earlier region.
     var moves = 0
     private(set) var proof = UploadProof.answer
-    /// `true` if it is unknown whether an object exists under the key, and the bucket may ignore a condition. The name is then
-    /// unique to this content.
+    /// `true` if an object may exist under the plain key and the bucket may ignore a condition. The name then contains a mark
+    /// that is unique to this content.
     private(set) var isMarked: Bool
-    /// `true` if the bucket was probed for this upload, possibly without a result.
+    /// `true` if the test of the bucket ran in this upload, with or without a result.
     var hasProbed = false
     var search: NameSearch
     /// The doubt whether an object under the key is ours.
     var doubt: NameDoubt
-    /// `true` if the next check of the key is a GET, because HEAD was refused.
+    /// `true` if the next check of the key uses GET, because the server refused HEAD.
     var checksByGet = false
-    /// The step that an earlier process had begun.
+    /// The step that an earlier process began.
     private let begun: UploadMemory.Step?
 
     init(plan: UploadPlan, resuming memory: UploadMemory? = nil) {
@@ -82,7 +82,7 @@ struct S3Upload: UploadProtocol {
         search = NameSearch(resuming: memory)
         doubt = NameDoubt(resuming: memory, sentIn: [.put, .move, .check])
         let name = memory?.nameIndex ?? 0
-        // After a request without a response, the list of the parts or the object itself shows the state.
+        // If an earlier request received no response, the list of the parts or the object shows the state of the server.
         state = uploadID == nil ? .querying(name, isTaken: false) : .listing(name, marker: 0)
     }
 
@@ -158,7 +158,7 @@ struct S3Upload: UploadProtocol {
         return Data("<CompleteMultipartUpload>\(lines.joined())</CompleteMultipartUpload>".utf8)
     }
 
-    /// Returns the tag with XML escapes, because a tag is the server's text.
+    /// Returns the entity tag with XML escapes, because the tag is a text from the server.
     private static func escaped(_ text: String) -> String {
         text.replacing("&", with: "&amp;").replacing("<", with: "&lt;").replacing(">", with: "&gt;")
     }
@@ -224,7 +224,8 @@ struct S3Upload: UploadProtocol {
         }
     }
 
-    /// The request that removes parts, because incomplete uploads are stored and paid for until they are removed.
+    /// The request that removes the stored parts. The server stores the parts of an incomplete upload, at the user's expense,
+    /// until they are removed.
     var removal: WireRequest? {
         if case .probing = state { return signed(plan.request("DELETE", probeAddress)) }
         guard uploadID != nil else { return nil }
@@ -243,7 +244,7 @@ struct S3Upload: UploadProtocol {
         (knowledge.region, knowledge.configuredRegion) = (access.region, configured)
     }
 
-    /// Begins under a marked name, without a check for an existing object.
+    /// Begins the upload under a marked name, without a check for an existing object.
     mutating func beginWithMarkedName() -> UploadOutcome {
         if !isMarked { doubt.close() }
         isMarked = true
@@ -260,7 +261,7 @@ struct S3Upload: UploadProtocol {
         return .continue
     }
 
-    /// Continues with the next missing part, or with the completion.
+    /// Continues with the next missing part, or with the completion if no part is missing.
     mutating func continueWork(_ index: Int) -> UploadOutcome {
         let missing = (1...parts.count).first { tags[$0] == nil }
         let last: State = knowledge.lacksConditions == true ? .queryingAgain(index) : .completing(index)
@@ -300,8 +301,8 @@ struct S3Upload: UploadProtocol {
 }
 
 extension CollectionAddress {
-    /// Returns the address with the bucket in its path, unless the path begins with the bucket or the host contains it
-    /// (`bucket.s3.…`).
+    /// Returns the address with the bucket in its path. The address is unchanged if its path begins with the bucket or its host
+    /// contains the bucket (`bucket.s3.…`).
     func inBucket(_ bucket: String?) -> CollectionAddress {
         guard let bucket, !bucket.isEmpty, segments.first != bucket, !origin.contains("://\(bucket.lowercased()).s3") else {
             return self

@@ -1,9 +1,9 @@
 import Foundation
 
-/// The handling of the response to each step, and of S3's error codes.
+/// Handles the responses to the steps of the upload, and S3's error codes.
 extension S3Upload {
     mutating func answered(_ head: ResponseHead, _ end: WireEnd, _ pauses: Pauses) -> UploadOutcome {
-        // The removal of the probe does not delay a photo, whatever the response is.
+        // The removal of the test object never delays a photo. So all responses to the removal are handled here.
         if case .probing(let index, .remove(let found)) = state {
             return afterProbe(head, .remove(lacksConditions: found), for: index, pauses)
         }
@@ -25,7 +25,7 @@ extension S3Upload {
         case .queryingAgain(let index): return afterFinalCheck(head, index, pauses)
         case .completing(let index): return afterCompletion(head, end, index, pauses)
         case .aborting(let index):
-            // The result of the removal does not matter, because the parts are not the photo.
+            // The result of the removal is ignored, because the stored parts do not affect the photo.
             (uploadID, tags) = (nil, [:])
             guard doubt.isOpen || search.recordRefusal(of: index) else { return tryName(after: index) }
             state = .querying(index, isTaken: true)
@@ -35,7 +35,7 @@ extension S3Upload {
         }
     }
 
-    /// Handles errors that concern the bucket or the signature, for every request.
+    /// Handles errors that concern the bucket or the signature. These errors can occur after every request.
     private mutating func beforeAll(_ head: ResponseHead, _ error: S3Error?, _ pauses: Pauses) -> UploadOutcome? {
         if [301, 307, 308, 400].contains(head.status), let region = head["x-amz-bucket-region"] ?? error?.region,
             Self.isRegion(region), region != access.region, moves < 3
@@ -44,7 +44,7 @@ extension S3Upload {
             access.region = region
             return .continue
         }
-        // The response to HEAD contains no reason. One possible reason is a wrong clock of this computer.
+        // The response to HEAD contains no reason. A wrong clock of this computer is one of the possible reasons.
         if head.status == 403, error == nil, adoptServerClock(of: head, from: Self.allowedSkew, pauses) { return .continue }
         switch error?.code {
         case "RequestTimeTooSkewed" where adoptServerClock(of: head, from: 60, pauses): return .continue
@@ -66,13 +66,14 @@ extension S3Upload {
         S3Error(end.body).map(\.isAboutBytes) ?? head.hasNoMeaningForUploads
     }
 
-    /// Returns whether the text is a region name. The text is checked, because it is inserted into a header of every later request.
+    /// Returns whether the text is a region name. The text is checked, because every later request contains this text in a
+    /// header.
     private static func isRegion(_ text: String) -> Bool {
         (1...32).contains(text.utf8.count)
             && text.utf8.allSatisfy { (97...122).contains($0) || (48...57).contains($0) || $0 == 45 }
     }
 
-    /// `true` if the last request had a condition, which the server may not support.
+    /// `true` if the last request contained a condition, which the server may not support.
     private var hasCondition: Bool {
         switch state {
         case .sendingWhole, .completing, .probing: true
@@ -96,7 +97,7 @@ extension S3Upload {
         case 200..<300 where head.isPage(inPlaceOf: plan): return pauses.page(head)
         case 200..<300 where isOurs(head): return finish(index, .length)
         case 200..<300 where search.distrustsHead: return isMarked ? begin(index) : beginWithMarkedName()
-        // The server may not store metadata, so the content of the object is compared.
+        // The server possibly does not store metadata, so the content of the object is compared.
         case 200..<300 where head["x-amz-meta-sha256"] == nil && head.contentLength == plan.order.byteCount:
             return compareContent(index, isTaken: isTaken)
         case 200..<300 where mayBeOurs(head) && doubt.shouldCheckAgain():
@@ -116,15 +117,15 @@ extension S3Upload {
         }
     }
 
-    /// Handles a refused check of a key. If the object was sent to the key, the check is repeated, because under another key the
-    /// object would be stored twice. The response to GET has the reason, for example an expired session token.
+    /// Handles a refused check of a key. If the object was sent to this key, the check is repeated, because the object would be
+    /// stored twice under another key. The response to a GET contains the reason, for example an expired session token.
     private mutating func afterRefusedCheck(
         _ head: ResponseHead, _ index: Int, isTaken: Bool, isByGet: Bool, _ pauses: Pauses
     ) -> UploadOutcome {
-        // Under a name that contains the digest, a second object replaces the first object.
+        // If the name contains the digest, a second object with the same content replaces the first object.
         if isMarked { return begin(index) }
-        // Credentials that only permit writing cannot check objects. Without the right to list objects, the server refuses even the
-        // check of a free name.
+        // Some credentials only permit writing, so they cannot check objects. Without the right to list objects, the server
+        // refuses even the check of a free name.
         guard doubt.isOpen || isTaken && !isByGet else { return beginWithMarkedName() }
         if isByGet { return pauses.retry(head, "The server does not show whether it has the file (\(head.status)).") }
         checksByGet = true
@@ -145,7 +146,7 @@ extension S3Upload {
         }
     }
 
-    /// Uses the server's clock for signatures from now on, if the last signature differed from the server's clock by more than
+    /// Uses the server's clock for later signatures, if the last signature differs from the server's clock by more than
     /// `seconds`. The clock of this computer may be set during an upload.
     private mutating func adoptServerClock(of head: ResponseHead, from seconds: Double, _ pauses: Pauses) -> Bool {
         guard let skew = head["Date"].flatMap({ HTTPDate.parse($0) })?.timeIntervalSince(pauses.now),
@@ -155,17 +156,17 @@ extension S3Upload {
         return true
     }
 
-    /// The number of seconds by which a signature may differ from the server's clock. Amazon refuses a difference of a quarter of
-    /// an hour.
+    /// The number of seconds by which a signature may differ from the server's clock. Amazon refuses a signature that differs by
+    /// a quarter of an hour.
     private static let allowedSkew = 600.0
 
-    /// Returns whether the object's metadata contains our digest.
+    /// Returns whether the metadata of the object contains our digest.
     private func isOurs(_ head: ResponseHead) -> Bool {
         guard let digest = plan.sha256 else { return false }
         return head["x-amz-meta-sha256"]?.lowercased() == digest && head.contentLength == plan.order.byteCount
     }
 
-    /// Returns whether an earlier request may have made the object, and its metadata does not contradict that.
+    /// Returns whether an earlier request may have made the object, and the metadata of the object permits this.
     private func mayBeOurs(_ head: ResponseHead) -> Bool {
         doubt.isOpen && head.contentLength != nil && (head["x-amz-meta-sha256"] ?? plan.sha256)?.lowercased() == plan.sha256
     }
@@ -173,7 +174,7 @@ extension S3Upload {
     private mutating func afterConfirmation(_ head: ResponseHead, _ index: Int, _ pauses: Pauses) -> UploadOutcome {
         if (200..<300).contains(head.status) {
             if search.distrustsHead, isOurs(head) { return finish(index, .length) }
-            // On a server without conditions, another upload may have replaced the object.
+            // If the server does not support conditions, another upload may have replaced the object.
             if !search.distrustsHead, let theirs = head["x-amz-meta-sha256"], let ours = plan.sha256, theirs.lowercased() != ours
             {
                 return tryName(after: index)
@@ -187,14 +188,14 @@ extension S3Upload {
             let next = doubt.recordTruncation() ? tryName(after: index) : nil
             return NameDoubt.afterCut(length, head, of: plan, next: next, pauses)
         case .missing:
-            // The upload in parts is listed first, because its parts may still exist.
+            // The list of the parts is requested first, because the parts may still exist.
             state = uploadID == nil ? .querying(index, isTaken: false) : .listing(index, marker: 0)
             return pauses.retry(head, NameDoubt.notShown)
         case .other: return pauses.afterOther(head)
         }
     }
 
-    /// Compares the content of the object. A marked name needs no comparison, because no other computer uses it.
+    /// Compares the content of the object. A marked name needs no comparison, because no other computer uses this name.
     private mutating func compareContent(_ index: Int, isTaken: Bool) -> UploadOutcome {
         if isMarked || plan.order.byteCount == 0 { return finish(index, .length) }
         state = .readingBack(index, ReadBack(plan.order.byteCount, wasSent: doubt.isOpen), isTaken: isTaken)
@@ -217,7 +218,7 @@ extension S3Upload {
         }
     }
 
-    /// Handles the check right before the completion, on a server without conditions.
+    /// Handles the check directly before the completion, if the server does not support conditions.
     private mutating func afterFinalCheck(_ head: ResponseHead, _ index: Int, _ pauses: Pauses) -> UploadOutcome {
         switch head.status {
         case 200..<300:
@@ -241,7 +242,7 @@ extension S3Upload {
             state = .confirming(index)
             return .continue
         case 412:
-            // If the first response was lost, the existing object is ours.
+            // If the response to the first PUT was lost, the existing object is our object.
             state = .querying(index, isTaken: true)
             return .continue
         default:
@@ -269,10 +270,10 @@ extension S3Upload {
     private mutating func afterList(
         _ head: ResponseHead, _ end: WireEnd, _ index: Int, _ marker: Int, _ pauses: Pauses
     ) -> UploadOutcome {
-        // The parts are gone, or the credentials do not permit a list of the parts. All parts are then sent again.
+        // The parts are missing, or the credentials do not permit a list of the parts. All parts are then sent again.
         if [403, 404, 405, 501].contains(head.status) { return startOver(index) }
         guard (200..<300).contains(head.status) else { return other(head, end, pauses) }
-        // Both names are accepted, because the test server moto uses the second name.
+        // Two names are accepted, because the test server moto uses the second name.
         guard let answer = ResponseXML.read(end.body), ["ListPartsResult", "ListPartsResponse"].contains(answer.name) else {
             return pauses.retry(head, "The server does not report which parts of the file it has.")
         }
@@ -291,7 +292,7 @@ extension S3Upload {
         return continueWork(index)
     }
 
-    /// Starts over after an upload in parts was completed without a known response, or was removed. A check of the object shows
+    /// Starts over after the upload in parts was removed, or was completed with an unknown response. A check of the object shows
     /// whether the upload was completed.
     private mutating func startOver(_ index: Int) -> UploadOutcome {
         (uploadID, tags) = (nil, [:])
@@ -322,7 +323,7 @@ extension S3Upload {
     ) -> UploadOutcome {
         switch head.status {
         case 200..<300:
-            // S3 may respond with a success status and an error in the body.
+            // S3 may respond with a status of success and an error in the body.
             if let error = S3Error(end.body) {
                 handleUncertainty()
                 return pauses.retry(head, "The server could not combine the parts: \(error.code).")

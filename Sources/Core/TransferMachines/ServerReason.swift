@@ -1,14 +1,14 @@
 import Foundation
 
-/// The reason in the body of a response with which a server refuses a request.
+/// The reason in the body of a response by which a server refuses a request.
 ///
-/// Two forms are supported. The first form is XML with a message. Sabre/DAV, Nextcloud, ownCloud (`<d:error><s:message>`) and S3
-/// send it. The second form is JSON with `message` and `errors`. Immich sends it: version 2 with a list of messages, version 3 with
-/// a list of errors.
+/// The body is XML or JSON. XML with a message comes from Sabre/DAV, Nextcloud and ownCloud (`<d:error><s:message>`), and from
+/// S3. JSON with `message` and `errors` comes from Immich. Version 2 of Immich sends a list of messages, and version 3 sends a
+/// list of errors.
 struct ServerReason: Equatable {
-    /// The reason as a line without control characters.
+    /// The reason as a single line without control characters.
     let text: String
-    /// The name of the exception that caused the refusal (Sabre/DAV). Empty if the body names no exception.
+    /// The name of the exception that caused the refusal (Sabre/DAV). The text is empty if the body contains no exception.
     let exception: String
     /// `true` if the server may accept the same request later (`<o:retry>true</o:retry>` of Nextcloud and ownCloud).
     let mayPass: Bool
@@ -16,7 +16,7 @@ struct ServerReason: Equatable {
     /// The maximum number of characters of a reason.
     private static let maximumLength = 400
 
-    /// Creates a reason; `nil` if the body gives no reason in one of these forms.
+    /// Creates a reason. Returns `nil` if the body does not have one of these forms.
     init?(_ body: Data) {
         let found: (texts: [String], exception: String)
         var retry: String?
@@ -61,11 +61,11 @@ struct ServerReason: Equatable {
         }
     }
 
-    /// An entry of `errors`: a text, or a message about a field.
+    /// An entry of `errors`. The entry is a text, or a message about a field.
     private struct Fault: Decodable {
         private enum Key: CodingKey { case message, path, keys }
 
-        /// A field by its name or by its position.
+        /// A step of the path to a field: a name or a position.
         private struct Step: Decodable {
             let text: String
 

@@ -1,17 +1,18 @@
 import Foundation
 
-/// Functions that make text from a server safe to show.
+/// Removes secrets and control characters from texts of a server, so that the texts can be shown.
 enum ServerText {
-    /// The text that replaces removed parts.
+    /// The text that replaces a removed part.
     static let mark = "…"
 
-    /// Returns one line without control characters, queries and passwords of addresses, of at most `maximum` characters.
+    /// Returns the text as a line of at most `maximum` characters. Control characters, and the queries and passwords of
+    /// addresses, are removed.
     static func line(_ text: String?, maximum: Int = 200) -> String {
         let plain = (text ?? "").unicodeScalars.prefix(maximum * 5).filter { !$0.properties.isControl }
         return String(withoutPasswords(withoutQueries(String(String.UnicodeScalarView(plain)))).prefix(maximum))
     }
 
-    /// Replaces the query of each address or path. Servers quote the address of a request, whose query may be a signature.
+    /// Replaces the query of each address or path. Servers quote the address of a request, and its query may be a signature.
     private static func withoutQueries(_ text: String) -> String {
         var (result, rest) = ("", text[...])
         while let start = rest.firstIndex(of: "?") {
@@ -39,23 +40,23 @@ enum ServerText {
 }
 
 extension Unicode.Scalar.Properties {
-    /// `true` for control and format characters, including those that change the direction of writing.
+    /// `true` for control characters and format characters, for example characters that change the direction of writing.
     fileprivate var isControl: Bool { generalCategory == .control || generalCategory == .format }
 }
 
 /// The secrets of an upload. The secrets are removed from messages, because a server may quote secrets in its responses.
 struct UploadSecrets {
-    /// The minimum length of a secret. Shorter texts are ordinary words of sentences.
+    /// The minimum length of a secret. Shorter texts are not treated as secrets, because they may be ordinary words.
     private static let shortest = 4
 
-    /// The secrets, the longest first, because a secret can be part of another.
+    /// The secrets. The longest secret is first, because a secret can be a part of another secret.
     private let texts: [String]
 
     init(_ plan: UploadPlan) {
         var found: Set<String> = []
         for field in plan.headers where !RedirectRule.isHarmless(field.name) {
             found.insert(field.value)
-            // "Bearer TOKEN", "Basic BASE64"
+            // The value is for example "Bearer TOKEN" or "Basic BASE64".
             let words = field.value.split(separator: " ").map(String.init)
             guard words.count == 2 else { continue }
             found.insert(words[1])

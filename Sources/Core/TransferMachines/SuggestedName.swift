@@ -1,7 +1,7 @@
 import Foundation
 
-/// The file name that a response suggests: from `Content-Disposition` (RFC 6266), or from the last part of the address. The name
-/// contains no folder, because a server must not choose the folder of a file.
+/// The file name that a response suggests. The name comes from `Content-Disposition` (RFC 6266), or from the last part of the
+/// address. The name contains no folder, because a server must not choose the folder of a file.
 package enum SuggestedName {
     /// The maximum number of bytes of a file name on Linux file systems.
     private static let limit = 255
@@ -18,7 +18,7 @@ package enum SuggestedName {
         return values["filename*"].flatMap(decoded) ?? values["filename"]
     }
 
-    /// Returns the parameters after the first semicolon, by lower-case names. Quoted values may contain any character.
+    /// Returns the parameters after the first semicolon, by their names in lower case. A quoted value may contain any character.
     private static func parameters(_ header: String) -> [String: String] {
         var found: [String: String] = [:]
         var rest = header.drop { $0 != ";" }
@@ -45,16 +45,16 @@ package enum SuggestedName {
         return found
     }
 
-    /// Decodes `UTF-8''na%C3%AFve.txt` (RFC 8187); `nil` for another charset or another form.
+    /// Decodes a value such as `UTF-8''na%C3%AFve.txt` (RFC 8187). Returns `nil` if the charset or the form is different.
     private static func decoded(_ value: String) -> String? {
         let parts = value.split(separator: "'", maxSplits: 2, omittingEmptySubsequences: false)
         guard parts.count == 3, parts[0].lowercased() == "utf-8" else { return nil }
         return String(parts[2]).removingPercentEncoding
     }
 
-    /// Returns a safe name; `nil` if nothing of the name remains.
+    /// Returns a safe name. Returns `nil` if the name contains no permitted characters.
     private static func cleaned(_ name: String) -> String? {
-        // Only the last component of a path counts, with either separator.
+        // Only the last component of a path is used. The separator can be a slash or a backslash.
         let last = name.split(whereSeparator: { $0 == "/" || $0 == "\\" }).last.map(String.init) ?? ""
         let visible = last.unicodeScalars.filter { scalar in
             scalar.value >= 0x20 && scalar.value != 0x7F && !(0x80...0x9F).contains(scalar.value)

@@ -2,30 +2,29 @@ import Foundation
 
 /// The states of one transfer: the phase, the demand for the transfer, and the data that is kept after the end.
 ///
-/// Only this type has rules about this state. The type is pure: the input is an event, and the output is a list of commands. The
-/// ledger stores the state in the columns of the transfer's row. The app, the commands and the agent report events. Only this type
-/// changes the state.
+/// Only this type changes the state of a transfer. The app, the commands and the agent report events. The type is pure: it
+/// receives an event and returns a list of commands. The ledger stores the state in the columns of the transfer's row.
 ///
 /// Terms: an app **awaits** a transfer. When the last await ends (the event is **left**), an equal request may continue the
-/// transfer within the grace time. When a task **adopts** a transfer, an event delivers the end of the transfer. The app
-/// **suspends** and **releases** a transfer. The user **pauses**, **resumes** and **retries** a transfer.
+/// transfer within the grace time. A task **adopts** a transfer, and the end of an adopted transfer is then delivered by an
+/// event. The app **suspends** and **releases** a transfer. The user **pauses**, **resumes** and **retries** a transfer.
 package struct TransferLife: Equatable, Sendable {
     /// The current phase of the transfer, for example `queued` or `running`.
     package private(set) var phase: Phase
-    /// The demand for the transfer: whether processes await it, or an event delivers its end.
+    /// The demand for the transfer: whether processes await the transfer, or an event delivers its end.
     package private(set) var wish: Demand
     /// The data that is kept after the transfer ended.
     package private(set) var kept: Kept
-    /// `true` if the file is complete and its digest is correct, and only its final name is missing. The value stays `true` while
-    /// the transfer waits for disk space, after an agent was killed, and after the renaming of the file failed.
+    /// `true` if the file is complete and its digest is correct, but the file does not have its final name yet. The value stays
+    /// `true` while the transfer waits for disk space, after an agent was killed, and after a failed renaming.
     package private(set) var isProven: Bool
-    /// The reason why the transfer waits or failed. The reason is kept until the transfer completes, begins at the app's date, or
+    /// The reason why the transfer waits or failed. The reason is kept until the transfer completes, waits for a begin date, or
     /// is retried after a failure.
     package private(set) var reason: Reason?
-    /// The date since which no new bytes arrived. If this date is too long ago, the transfer fails.
+    /// The date of the last new bytes. If this date is too long ago, the transfer fails.
     package private(set) var idleSince: Date
-    /// The date since which the transfer is tried. If this date is too long ago, the transfer fails, also if bytes arrive, because
-    /// a transfer of one byte a second would never end.
+    /// The date of the first attempt. If this date is too long ago, the transfer fails even if bytes arrive. Otherwise a transfer
+    /// with one byte per second would never end.
     package private(set) var triedSince: Date
 
     /// Creates a state from its stored fields.
@@ -34,12 +33,12 @@ package struct TransferLife: Equatable, Sendable {
         (self.reason, self.idleSince, self.triedSince) = (reason, idleSince, triedSince)
     }
 
-    /// `true` if the transfer ended in any way. Only a failed transfer can continue, with the event `retried`.
+    /// `true` if the transfer ended with any outcome. Only a failed transfer can continue, after the event `retried`.
     package var hasEnded: Bool {
         if case .ended = phase { true } else { false }
     }
 
-    /// `true` if an attempt is running and more than the file's name is missing.
+    /// `true` if an attempt is running and the file is not complete.
     private var isBeingSent: Bool {
         switch phase {
         case .running: true
@@ -50,11 +49,11 @@ package struct TransferLife: Equatable, Sendable {
 
     /// The number of seconds for which the partial file of an ended download is kept, for resume data or for a retry.
     static let partRetention: Double = 7 * 86_400
-    /// The date until which the copy of a failed upload is kept. The copy is kept until the upload is retried or cancelled, because
-    /// the original may be gone.
+    /// The date until which the copy of a failed upload is kept. This date never comes, because the original may be removed. The
+    /// copy is kept until the upload is retried or cancelled.
     static let bodyEnd = Date.distantFuture
 
-    /// Applies an event. An event without a meaning in this phase changes nothing and returns no commands.
+    /// Applies an event. If the event has no effect in the current phase, nothing changes and the result is empty.
     ///
     /// - Parameters:
     ///   - event: The event.
@@ -62,7 +61,7 @@ package struct TransferLife: Equatable, Sendable {
     /// - Returns: The commands to carry out, in this order.
     package mutating func handle(_ event: Event, _ facts: Facts) -> [Command] {
         let commands = react(to: event, facts)
-        // Processes that await an ended transfer already have the result, so the demand is over.
+        // The processes that await an ended transfer already have the result, so the demand has ended.
         if hasEnded, wish == .awaited { wish = .unwanted } else if !hasEnded, wish == .unwanted { wish = .awaited }
         return commands
     }
@@ -89,7 +88,7 @@ package struct TransferLife: Equatable, Sendable {
             waitBegins(max(now, begin ?? now))
             return []
         case .paused:
-            // An attempt that must not be repeated or interrupted finishes first.
+            // If an attempt cannot be repeated or interrupted, the attempt finishes first.
             if isBeingSent, !(facts.mayBeRepeated && facts.mayBeCut) { return [] }
             hold(.person)
             return []
@@ -155,7 +154,7 @@ extension TransferLife {
         case .running, .finishing: next = .running
         case .ended: return
         }
-        // A transfer that the user resumes begins at once.
+        // If the user later resumes the transfer, the transfer begins at once.
         phase = .held(by: holder, next: holder == .person ? .queued : next)
     }
 
@@ -173,7 +172,7 @@ extension TransferLife {
         }
     }
 
-    /// Applies the result of an attempt, also if the transfer was held in between.
+    /// Applies the result of an attempt, even if the transfer was held during the attempt.
     private mutating func continueWork(as next: Next) {
         if case .held(by: let holders, next: _) = phase {
             return phase = .held(by: holders, next: holders.contains(.person) ? .queued : next)
@@ -192,13 +191,13 @@ extension TransferLife {
         restartWait(now)
     }
 
-    /// Restarts the time without progress. The data that was kept for a retry is used by the transfer again.
+    /// Restarts the time without progress. The transfer uses the data that was kept for a retry.
     private mutating func restartWait(_ now: Date) {
         waitBegins(now)
         kept = .nothing
     }
 
-    /// Restarts the time limits of the transfer at this date.
+    /// Restarts the time limits of the transfer at the date.
     private mutating func waitBegins(_ date: Date) { (idleSince, triedSince) = (date, date) }
 
     private mutating func retry(_ now: Date, _ facts: Facts) -> [Command] {
@@ -233,12 +232,12 @@ extension TransferLife {
                 phase = .held(by: .app, next: .waiting(until: date))
             case .held, .running, .finishing, .ended: return
             }
-            // The transfer now waits for its begin date. The wait for a begin date is not a trouble. A pause after a trouble would
-            // end when the network returns.
+            // The transfer now waits for its begin date. This wait is not a problem, so the reason is removed. With a reason, the
+            // wait would end when the network returns.
             reason = nil
             return waitBegins(date)
         }
-        // The app cannot end a pause after a trouble.
+        // The app cannot end a pause that an error caused.
         guard reason?.code == nil else { return }
         switch phase {
         case .waiting: requeue(now)
@@ -260,7 +259,7 @@ extension TransferLife {
 
     private mutating func cancel(_ message: String?, _ now: Date) -> [Command] {
         if case .ended(.failed, _) = phase, case .body = kept {
-            // The app was notified before. The data that was kept for a retry is not needed any more.
+            // The app was already notified of the failure. The data that was kept for a retry is not needed any more.
             (phase, kept) = (.ended(.cancelled, at: now), .nothing)
             return []
         }
@@ -274,14 +273,14 @@ extension TransferLife {
         let isMoving: Bool
         switch phase {
         case .running, .held(by: _, next: .running): isMoving = !isProven
-        // If no attempt is running, no later result is expected.
+        // If no attempt is running, no later result can arrive.
         case .queued, .waiting, .finishing, .held: isMoving = false
         case .ended: return []
         }
         let commands = cancel(nil, now)
         let until = now.addingTimeInterval(Self.partRetention)
         kept = isMoving ? .leaving(token: token, until: until) : .part(token: token, until: until)
-        // If bytes are moving, the app is notified later, with the agent's final result, so that the error contains the received
+        // If bytes are moving, the app is notified later with the agent's final result. The error then contains the received
         // part.
         return isMoving ? [] : commands
     }
@@ -324,7 +323,7 @@ extension TransferLife {
     private static let interrupted = Reason(
         code: -1005, message: "Interrupted. It is not known whether the server processed the request.")
 
-    /// Handles a complete file that is missing or damaged: the transfer is repeated if that is allowed.
+    /// Handles a complete file that is missing or damaged. The transfer is repeated if a repetition is allowed.
     private mutating func disprove(_ now: Date, _ facts: Facts) -> [Command] {
         guard !hasEnded else { return [] }
         isProven = false
@@ -351,8 +350,8 @@ extension TransferLife {
             let isAnswer = facts.isUpload && facts.hasAnswer
             if case .part = kept {} else if !isProven, !isAnswer { commands.append(.removeFiles) }
         }
-        // The body of a failed upload is kept, because the upload can be retried. The request body of a download is used for one
-        // request only.
+        // The body of a failed upload is kept, because the user can retry the upload. The request body of a download is used for
+        // a single request.
         if facts.hasBody, outcome == .completed || !facts.isUpload || wish != .adopted { commands.append(.removeBody) }
         return commands + reportCommands
     }
@@ -363,8 +362,7 @@ extension TransferLife {
             if wish == .adopted { return .body(until: Self.bodyEnd) }
             return isProven ? .body(until: partUntil) : .nothing
         }
-        // Keeps a complete file that could not get its name, for a retry. Keeps a resumable part for an app that may use resume
-        // data.
+        // A complete file that could not be renamed is kept for a retry. A resumable part is kept if the app may use resume data.
         if isProven { return .part(token: nil, until: partUntil) }
         return facts.hasResumablePart && wish == .adopted ? .part(token: facts.newToken, until: partUntil) : .nothing
     }
@@ -379,8 +377,7 @@ extension TransferLife {
         if case .ended(.failed, _) = phase { isFailed = true }
         if facts.hasBody, !isFailed || kept == .nothing { commands.append(.removeBody) }
         if !hasEnded { phase = .ended(.cancelled, at: now) }
-        // A failed transfer can be retried by the user, and a kept part can be resumed. The retry and the resumed download need the
-        // secrets.
+        // The user can retry a failed transfer, and an app can resume a kept part. These transfers need the secrets.
         if !isFailed, kept == .nothing { commands.append(.forgetSecrets) }
         if wish != .adopted { wish = .unwanted }
         return commands

@@ -1,6 +1,6 @@
 import Foundation
 
-// The parts of a transfer's life, and its events.
+// This file contains the parts of a transfer's state, and its events.
 extension TransferLife {
     /// The ways in which a transfer can end.
     package enum Outcome: String, Equatable, Sendable {
@@ -21,11 +21,11 @@ extension TransferLife {
         package static let person = Holders(rawValue: 2)
     }
 
-    /// The state that a held transfer has after its release.
+    /// The state of a held transfer after its release.
     package enum Next: Equatable, Sendable {
         case queued
         case waiting(until: Date)
-        /// The attempt must still be stopped, or must be completed if it must not be repeated.
+        /// An attempt is running. The attempt has to be stopped, or has to be completed if it must not be repeated.
         case running
     }
 
@@ -33,18 +33,18 @@ extension TransferLife {
     package enum Phase: Equatable, Sendable {
         /// The transfer waits until its holders release it.
         case held(by: Holders, next: Next)
-        /// The transfer begins when fewer than the maximum number of attempts run and its needs are met.
+        /// The transfer begins when its needs are met and the maximum number of attempts is not reached.
         case queued
         /// The transfer waits for its next attempt, or for the begin date that the app chose.
         case waiting(until: Date)
-        /// An attempt is running, or was running when the agent was killed.
+        /// An attempt is running, or was running when an agent was killed.
         case running
-        /// The file is complete, its digest is correct, and it is renamed to its final name.
+        /// The file is complete and its digest is correct. The agent renames the file to its final name.
         case finishing
         case ended(Outcome, at: Date)
     }
 
-    /// The demand for a transfer: who receives its end.
+    /// The demand for a transfer. The demand determines the receiver of its end.
     package enum Demand: Equatable, Sendable {
         /// Processes await the transfer. The ledger lists these processes.
         case awaited
@@ -52,25 +52,26 @@ extension TransferLife {
         case graceful(until: Date)
         /// An event delivers the end of the transfer.
         case adopted
-        /// The transfer ended, and only processes that still await it are notified.
+        /// The transfer ended. Only processes that still await the transfer are notified.
         case unwanted
     }
 
     /// The data that is kept of an ended transfer.
     package enum Kept: Equatable, Sendable {
         case nothing
-        /// The copy of a failed upload is kept for a retry.
+        /// The copy of a failed upload, which is kept for a retry.
         case body(until: Date)
-        /// The partial file of an ended download is kept for the resume data with this token, or for a retry if the token is `nil`.
+        /// The partial file of an ended download. The file is kept for the resume data with this token, or for a retry if the
+        /// token is `nil`.
         case part(token: String?, until: Date)
-        /// The partial file of a download that was cancelled for resume data is kept. The agent must still report the number of
-        /// received bytes.
+        /// The partial file of a download that was cancelled for resume data. The agent must still report the number of received
+        /// bytes.
         case leaving(token: String?, until: Date)
     }
 
     /// The reason why a transfer waits or failed.
     package struct Reason: Equatable, Sendable {
-        /// The number of the `URLError.Code`. `nil` if no error caused the wait.
+        /// The number of the `URLError.Code`. `nil` if the transfer does not wait because of an error.
         package var code: Int?
         package var message: String?
 
@@ -83,7 +84,7 @@ extension TransferLife {
 extension TransferLife {
     /// An event of a transfer.
     package enum Event: Equatable, Sendable {
-        // Requests of apps and users.
+        // Events that apps and users cause.
         /// Another process awaits the transfer.
         case awaited(now: Date)
         /// The last await ended.
@@ -96,29 +97,28 @@ extension TransferLife {
         case released(notBefore: Date?, now: Date)
         /// The user paused the transfer.
         case paused
-        /// The user ended all background work. The transfer is held. A running transfer is held only if sending it again is
-        /// allowed.
+        /// The user ended all background work. The transfer is held. A running transfer is held only if it can be sent again.
         case shelved
         /// The user ended a pause.
         case unpaused(now: Date)
-        /// The user resumed the transfer, also if the app suspended it.
+        /// The user resumed the transfer, even if the app suspended the transfer.
         case resumed(now: Date)
-        /// The user retried the transfer, also after a failure.
+        /// The user retried the transfer, for example after a failure.
         case retried(now: Date)
         /// The app set or removed the begin date.
         case scheduled(for: Date?, now: Date)
         case cancelled(message: String?, now: Date)
-        /// The transfer was cancelled. The resume data of the transfer will refer to the partial file by this token.
+        /// The app cancelled the transfer for resume data. The resume data will refer to the partial file by this token.
         case cancelledKeepingPart(token: String, now: Date)
         /// Resume data was created for the partial file, or no partial file was available.
         case resumeDataMade(hasPart: Bool, now: Date)
         /// Another transfer continues with the partial file.
         case partTaken
-        // Actions and observations of the agent.
+        // Events that the agent causes or observes.
         case began
         /// The attempt was stopped, and the received bytes are on the disk.
         case stopped
-        /// No agent could try the transfer before this moment, so all time limits start now.
+        /// No agent could try the transfer before this date, so all time limits start at this date.
         case countsReset(now: Date)
         /// More bytes were received than in all earlier attempts.
         case progressed(now: Date)
@@ -138,31 +138,31 @@ extension TransferLife {
     package enum Command: Equatable, Sendable {
         /// Notify the app of the end.
         case reportEnd
-        /// Delete the earlier notification of the end, because the app will be notified again.
+        /// Delete the earlier report of the end, because the app will be notified again.
         case forgetReport
         /// Remove the partial file, or the file in the spool.
         case removeFiles
         /// Remove the copy of the request body.
         case removeBody
-        /// Reset the number of counted attempts.
+        /// Reset the counted attempts to 0.
         case resetCounts
-        /// Remove the credentials, because the upload is complete or will not be retried.
+        /// Remove the credentials, because no later attempt needs the credentials.
         case forgetSecrets
     }
 
-    /// The facts on which the effect of an event also depends.
+    /// The facts that also determine the effect of an event.
     package struct Facts: Equatable, Sendable {
         package var isUpload: Bool
-        /// `true` if sending the transfer again is allowed, or if its protocol can check the server's state. See
+        /// `true` if the transfer can be sent again, or if its protocol can check the state of the server. See
         /// ``TransferRequest/isIdempotent``.
         package var mayBeRepeated: Bool
-        /// `true` if an interruption does no harm, because the server reports how many bytes it has.
+        /// `true` if an interruption does no harm, because the server reports the number of bytes that it has.
         package var mayBeCut: Bool
         package var hasBody: Bool
         package var hasResumablePart: Bool
-        /// `true` if a response arrived, for any HTTP status.
+        /// `true` if a response arrived, with any HTTP status.
         package var hasAnswer: Bool
-        /// A new token for the partial file.
+        /// A token that can be used for the partial file.
         package var newToken: String
 
         package init(

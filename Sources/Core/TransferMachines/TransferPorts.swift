@@ -1,10 +1,10 @@
-// The ports of transfers: the agent's requests to a transport, and the transport's events. `CurlTransport` implements these ports
-// with libcurl. The test kit implements these ports with scripts.
+// This file declares the ports of transfers: the agent's requests to a transport, and the transport's events. `CurlTransport`
+// implements these ports with libcurl. The test kit implements these ports with scripts.
 
 import Foundation
 
-/// The identifier of one attempt at a transfer. Each attempt has a new number, so that a late response of an old attempt is
-/// recognized and ignored.
+/// The identifier of one attempt of a transfer. Each attempt has a new number. So the agent recognizes and ignores a late
+/// response of an old attempt.
 package struct AttemptID: Hashable, Sendable, CustomStringConvertible {
     package let transfer: Int64
     package let number: Int
@@ -17,7 +17,7 @@ package struct AttemptID: Hashable, Sendable, CustomStringConvertible {
     package var description: String { "\(transfer).\(number)" }
 }
 
-/// A header line. Headers are a list and not a dictionary, because their order and duplicates must be kept.
+/// A header of a request or a response. Headers are a list and not a dictionary, because their order and duplicates must be kept.
 package struct HeaderField: Hashable, Sendable, Codable {
     package var name: String
     package var value: String
@@ -49,37 +49,37 @@ package enum LeastTLS: Int, Sendable {
     case v13 = 13
 }
 
-/// The request that is sent for one attempt. The request contains all decisions, so a transport makes no decisions.
+/// The request for one attempt. The request contains all decisions, so a transport does not decide.
 package struct WireRequest: Sendable, Equatable {
     package var method: String
     package var url: String
     package var headers: [HeaderField]
-    /// The number of seconds without a byte in either direction after which the attempt fails with `.stalled`.
+    /// The maximum number of seconds in which no byte is sent or received. After this time the attempt fails with `.stalled`.
     package var idleTimeout: Double
-    /// The rate of the response in bytes per second below which the attempt counts as stalled.
+    /// The minimum rate of the response in bytes per second. If the rate is lower, the attempt counts as stalled.
     package var leastRate: Int64 = 0
-    /// The minimum useful rate in bytes per second: the rate of a modem with 300 baud.
+    /// The minimum useful rate in bytes per second. A modem with 300 baud has this rate.
     package static let leastUsefulRate: Int64 = 30
-    /// The maximum number of seconds to establish a connection.
+    /// The maximum number of seconds that it may take to establish a connection.
     package var connectTimeout: Double
-    /// The maximum number of redirects that are followed. If 0, a redirect is returned as the response.
+    /// The maximum number of redirects that the transport follows. If the value is 0, a redirect is returned as the response.
     package var maximumRedirects: Int
-    /// The maximum number of body bytes that are accepted from the server. `nil` if only the sink limits the number.
+    /// The maximum number of body bytes that the transport accepts from the server. `nil` if only the sink limits the number.
     package var maximumBodyBytes: Int64?
-    /// The limit in bytes per second, in both directions. `nil` for no limit.
+    /// The limit in bytes per second for both directions together. `nil` if no limit applies.
     package var rateLimit: Int64?
-    /// The group of requests that share the limit for sent bytes. `nil` if the limit is only for this request.
+    /// The group of requests that share the limit for sent bytes. `nil` if the limit applies only to this request.
     package var rateGroup: String?
-    /// `true` if a compressed response is decoded. A compressed response is also requested, unless a header of the request already
-    /// does this. `maximumBodyBytes` applies to the decoded bytes.
+    /// `true` if a compressed response is decoded. If no header of the request asks for compression, the transport adds such a
+    /// header. `maximumBodyBytes` applies to the decoded bytes.
     package var decodesContent = false
-    /// The minimum version of TLS. `nil` for the minimum of the system's library.
+    /// The minimum version of TLS. `nil` if the minimum of the system's library applies.
     package var leastTLS: LeastTLS?
-    /// The path of a PEM file with the certificate authorities for the server's certificate. `nil` for the system's authorities.
+    /// The path of a PEM file with the authorities that can certify the server. `nil` if the system's authorities apply.
     package var authorityFile: String?
-    /// The credential that is sent if the server requires a credential.
+    /// The credential that the transport sends if the server requires a credential.
     package var credential: WireCredential?
-    /// The values for a signature. The signature is created when the attempt starts, because it contains the time.
+    /// The values for a signature. The signature is created at the start of the attempt, because the signature contains the time.
     package var signing: S3Signing?
 
     package init(
@@ -105,8 +105,8 @@ package enum ContentCoding {
 
     /// Returns whether the body of the response to a request with these headers is decoded.
     ///
-    /// As on Apple's platforms, a body is also decoded if the app set the `Accept-Encoding` header. If this header has only unknown
-    /// codings, the bytes are not decoded, because the app decodes them.
+    /// As on Apple's platforms, a body is also decoded if the app set the `Accept-Encoding` header. If this header contains only
+    /// unknown codings, the app decodes the bytes.
     package static func isDecoded(inResponseTo headers: [HeaderField]) -> Bool {
         let fields = headers.filter { $0.name.lowercased() == "accept-encoding" }
         let named = fields.flatMap { $0.value.split(separator: ",") }.map { coding in
@@ -124,7 +124,7 @@ package enum WireFailure: Error, Sendable, Equatable, Codable {
     case proxyRefused(Int)
     case timedOutConnecting
     case stalled
-    /// The connection was lost, or ended before the announced length (libcurl 18, 52, 55, 56, 92).
+    /// The connection was lost, or it ended before all announced bytes arrived (libcurl 18, 52, 55, 56, 92).
     case connectionLost
     case tlsUntrusted(String)
     /// The file at ``WireRequest/authorityFile`` is missing, or contains no certificates. No request was sent.
@@ -134,32 +134,35 @@ package enum WireFailure: Error, Sendable, Equatable, Codable {
     case bodyTooLarge
     case badAnswer(String)
     case unsupportedURL
-    /// The sink stopped the attempt (the owner of the sink has the error), or the source could not be read.
+    /// The sink stopped the attempt, or the source could not be read. If the sink stopped the attempt, the owner of the sink has
+    /// the error.
     case stoppedByOwner
     case cancelled
     case other(code: Int32, message: String)
 }
 
-/// An event of an attempt. An attempt reports any number of `progress` and `resumption` events, then exactly one `ended` event.
+/// An event of an attempt. Each attempt reports any number of `progress` and `resumption` events, followed by exactly one `ended`
+/// event.
 package enum TransportEvent: Sendable, Equatable {
-    /// The numbers of body bytes that this attempt has sent and received. Reported at most a few times a second.
+    /// The numbers of body bytes that this attempt has sent and received. This event is reported at most a few times per second.
     case progress(AttemptID, sent: Int64, received: Int64)
-    /// A 104 response (Upload Resumption Supported) arrived. The response contains the address or the offset of a resumable upload.
+    /// A 104 response (Upload Resumption Supported) arrived. The response contains the address or the offset of a resumable
+    /// upload.
     case resumption(AttemptID, ResponseHead)
     case ended(AttemptID, WireEnd)
 }
 
-/// The end of an attempt. `head` is set if all response headers arrived, also if the body is incomplete.
+/// The end of an attempt. If all response headers arrived, `head` contains the headers, even if the body is incomplete.
 package struct WireEnd: Sendable, Equatable {
     package var head: ResponseHead?
     package var failure: WireFailure?
     package var bytesSent: Int64
     package var bytesReceived: Int64
-    /// The response's body, if the sink stored it in memory.
+    /// The body of the response, if the sink stored the body in memory.
     package var body = Data()
-    /// The result of the comparison of the response's body with a part of a snapshot. `nil` if nothing was compared.
+    /// The result of a comparison between the response's body and a part of a snapshot. `nil` if nothing was compared.
     package var comparison: BodyComparison?
-    /// `true` if a redirect was followed. In this case a failure may concern another host.
+    /// `true` if the transport followed a redirect. A failure may then concern another host.
     package var wasRedirected = false
     /// The timing of the last request. `nil` if the transport does not measure the timing.
     package var timing: WireTiming?
@@ -172,7 +175,7 @@ package struct WireEnd: Sendable, Equatable {
     }
 }
 
-/// The timing of one request, in seconds since the attempt began. A value is `nil` if the step did not happen or was not necessary.
+/// The timing of one request, in seconds since the beginning of the attempt. A value is `nil` if the step did not occur.
 package struct WireTiming: Sendable, Equatable {
     package var nameResolved: Double?
     package var connected: Double?
@@ -180,7 +183,7 @@ package struct WireTiming: Sendable, Equatable {
     package var requestBegan: Double?
     package var answerBegan: Double?
     package var ended: Double
-    /// The name of the protocol in ALPN, for example "http/1.1" or "h2".
+    /// The name of the protocol, as ALPN defines it, for example "http/1.1" or "h2".
     package var networkProtocol: String?
     package var isReusedConnection: Bool
     package var remoteAddress: String?
@@ -195,16 +198,16 @@ package struct WireTiming: Sendable, Equatable {
 
 /// The source of an upload's bytes. The source is called only on the transport's thread.
 package protocol BodySource: AnyObject, Sendable {
-    /// The number of bytes, which is sent as `Content-Length`. The value is negative if the number is unknown. In this case the
-    /// body ends when ``read(into:)`` returns 0.
+    /// The number of bytes, which is sent as `Content-Length`. The value is negative if the number is unknown. The body then ends
+    /// when ``read(into:)`` returns 0.
     var byteCount: Int64 { get }
-    /// `false` if no bytes can be read now. The transport tries again when it is resumed.
+    /// `false` if no bytes can be read now. The transport reads again after it is resumed.
     var isReady: Bool { get }
-    /// Fills the buffer. Returns the number of bytes, 0 at the end, or `nil` if the source cannot be read. In the last case the
-    /// attempt ends with `.stoppedByOwner`.
+    /// Fills the buffer. Returns the number of bytes, or 0 at the end. Returns `nil` if the source cannot be read. The attempt
+    /// then ends with `.stoppedByOwner`.
     func read(into buffer: UnsafeMutableRawBufferPointer) -> Int?
-    /// Moves back to the first byte, because the body is sent again after a redirect or an authentication. Returns `false` if that
-    /// is not possible.
+    /// Moves back to the first byte, because the body is sent again after a redirect or an authentication. Returns `false` if
+    /// this is not possible.
     func rewind() -> Bool
 }
 
@@ -214,7 +217,7 @@ extension BodySource {
 
 /// The destination of a download's bytes. The destination is called only on the transport's thread.
 package protocol BodySink: AnyObject, Sendable {
-    /// `true` if the sink accepts no bytes now. The server has to wait until the sink accepts bytes again.
+    /// `true` if the sink cannot accept bytes now. The server has to wait until the sink can accept bytes.
     var isFull: Bool { get }
     /// Receives the final response headers, before any body byte. If the result is `false`, the attempt ends with
     /// `.stoppedByOwner`.
@@ -231,6 +234,6 @@ extension BodySink {
 package protocol Transport: Sendable {
     /// Starts an attempt. Events arrive at the transport's handler, on the transport's thread.
     func start(_ attempt: AttemptID, _ request: WireRequest, source: (any BodySource)?, sink: any BodySink)
-    /// Cancels an attempt. The attempt's `ended` event contains `.cancelled` unless the attempt had ended before.
+    /// Cancels an attempt. The `ended` event of the attempt contains `.cancelled`, unless the attempt ended before the call.
     func cancel(_ attempt: AttemptID)
 }
