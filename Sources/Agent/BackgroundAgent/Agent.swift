@@ -4,12 +4,12 @@ import BackgroundScheduling
 import Foundation
 import TransferMachines
 
-/// The coordinator of the agent. The agent receives events, lets its parts record the events and plan effects, commits, and then
-/// performs the effects.
+/// Coordinates the parts of the agent. The agent receives events, lets its parts record the events and plan effects, commits the
+/// changes, and then performs the effects.
 ///
-/// The agent uses one thread and one loop. All data that must not be lost when the agent ends is in its database (ledger). The
-/// state of the parts can be derived from the ledger. The parts are values: if a commit fails, the parts keep their state and the
-/// events are handled again. If an attempt has several progress events, only the latest is kept.
+/// The agent uses one thread and one loop. The agent's database (ledger) contains all data that must not be lost when the agent
+/// ends. The state of the parts can be derived from the ledger. The parts are values. If a commit fails, the parts keep their
+/// state, and the events are handled again. If an attempt has several progress events, only the latest event is kept.
 package final class Agent {
     private let ledger: Ledger
     private let launcher: any Launcher<ProcessIdentity>
@@ -19,18 +19,18 @@ package final class Agent {
     private let disk: DiskWorker
     private let random: () -> Double
     private let log: AgentLog
-    /// Starts to watch an app's process that waits for the agent's work. Returns `false` if the process has already ended.
+    /// Starts to watch an app process that waits for the agent's work. Returns `false` if the process has already ended.
     private let watchProcess: (ProcessIdentity) -> Bool
-    /// Posts an event to this agent, from any thread.
+    /// Posts an event to this agent. This function can be called on any thread.
     private let post: @Sendable (AgentEvent) -> Void
 
     private var parts: AgentParts
     private var receivedEvents: [AgentEvent] = []
 
     /// - Parameters:
-    ///   - watchProcess: watches a process. The end of the process is sent as `.processEnded`. Returns `false` if the process has
-    ///     already ended.
-    ///   - post: posts an event to the thread that runs this agent. This thread passes the event to ``receive(_:)``.
+    /// - watchProcess: watches a process, and sends the end of the process as `.processEnded`. Returns `false` if the process has
+    ///   already ended.
+    /// - post: posts an event to the thread of this agent, which passes the event to ``receive(_:)``.
     ///   - random: returns a number from 0 up to 1.
     ///   - log: receives the log entries instead of the journal and standard error.
     package init(
@@ -49,14 +49,14 @@ package final class Agent {
     /// The part of the agent that decides how long the agent runs.
     package var lifetime: Lifetime { parts.lifetime }
 
-    /// The files that the app specified. A change of such a file ends the pause after failed launches.
+    /// The files that the app specified. If such a file changes, the pause after failed launches ends.
     package var watchedFiles: [String] { parts.passScope.settings.watchedFiles ?? [] }
 
-    /// Continues the agent, because new work arrived after all work was complete.
+    /// Continues the agent, because new work arrived after the earlier work was complete.
     package func continueWork() { parts.lifetime.continueWork() }
 
-    /// Requests the next start of the agent, if the agent exits while work is unfinished. Returns `false` if the request is
-    /// refused. After a refusal the agent continues.
+    /// Requests the next start of the agent, if the agent exits although work is unfinished. Returns `false` if the request is
+    /// refused. The agent then continues.
     package func armActivation() -> Bool {
         guard case .finished(.away(_, let until)) = parts.lifetime, let activator = ports.activator else { return true }
         do throws(ActivationFailure) {
@@ -71,7 +71,8 @@ package final class Agent {
         }
     }
 
-    /// Returns `true` if this agent may be replaced now: no operation is running that the next agent would have to continue.
+    /// Returns `true` if this agent can be replaced now, because no operation is running that the next agent would have to
+    /// continue.
     package func isAtRest() throws(StoreError) -> Bool {
         guard parts.attempts.isEmpty, !parts.planner.isShowing else { return false }
         return try ledger.read { try $0.liveLaunches().isEmpty }
@@ -81,8 +82,8 @@ package final class Agent {
 
     package func receive(_ event: AgentEvent) { receivedEvents.append(event) }
 
-    /// Returns `true` if events were received, or another process committed since the last pass. The agent's own commits also cause
-    /// change notifications, and with many small transfers most notifications are of this kind.
+    /// Returns `true` if events were received, or if another process committed since the last pass. The agent's own commits also
+    /// cause change notifications. If many small transfers run, most change notifications are of this kind.
     package func hasNews() throws(StoreError) -> Bool {
         guard receivedEvents.isEmpty else { return true }
         return parts.passScope.isNews(try ledger.readAfterRing { try $0.foreignVersion() })
@@ -90,16 +91,17 @@ package final class Agent {
 
     // MARK: Turning
 
-    /// Adopts, reports or removes the unfinished operations of an earlier agent. A new agent calls this method first.
+    /// Adopts, reports or removes the unfinished operations of an earlier agent. Call this method before any other work of a new
+    /// agent.
     package func reconcile(version: String) throws(StoreError) {
         let inheritance = try Inheritance.read(from: ledger, version: version, now: host.now())
         for effect in inheritance.effects { perform(effect) }
         for launch in inheritance.launches {
             guard let id = launch.id else { continue }
             switch (launcher.isAlive(id), launch.process) {
-            // The process started, but its identity was not committed: the process writes its identity when it begins.
+            // The process started, but its identity was not committed. The process records its identity when it begins to run.
             case (true, nil) where launch.pid == nil: parts.launches.awaitIdentity(of: id)
-            // An earlier version recorded only the process id, which may belong to another process by now.
+            // An earlier version recorded only the process id. Another process may have this id by now.
             case (true, nil): parts.launches.markUnwatched(id)
             case (true, let process?): perform(.adoptLaunch(id, process))
             case (false, _): receive(.launchEnded(id, .unknown))
@@ -109,29 +111,30 @@ package final class Agent {
         perform(.removeOrphans)
     }
 
-    /// Handles the received events and all due work of the ledger. Returns the latest time of the next call.
+    /// Handles the received events and all due work in the ledger. Returns the date at which this method has to be called again
+    /// at the latest.
     ///
-    /// - Throws: ``StoreError`` if the commit failed. The next turn handles the same events again.
+    /// - Throws: ``StoreError`` if the commit failed. The next call handles the same events again.
     package func turn() throws(StoreError) -> Date? {
         var wake: Date?
-        // `true` if the pass before changed rows. After such a pass another pass is needed, because the agent's own commits do not
-        // wake it. Also, an earlier part of a pass may have to handle rows that a later part wrote.
+        // `true` if the previous pass changed rows. Another pass is then needed for two reasons. The agent's own commits do not
+        // wake the agent. In addition, an earlier part may have to handle rows that a later part changed.
         var isFollowUp = false
         for _ in 0..<100 {
             let look = try runPass()
             wake = look.wake
             let isDueAgain = parts.passScope.record(look.effects)
             for effect in look.effects { perform(effect) }
-            // An effect may make other work due (for example a launch that cannot start).
+            // An effect may make other work due, for example if a launch cannot be started.
             guard receivedEvents.isEmpty, !isDueAgain else {
                 isFollowUp = false
                 continue
             }
-            // A pass that found another process's commit needs another follow-up.
+            // If a pass found another process's commit, another pass is needed after it.
             if !look.hasChanged || (isFollowUp && !look.hadNews) { break }
             isFollowUp = true
         }
-        // Events are left: return at once to handle them.
+        // Some events are not handled yet, so this method has to be called again at once.
         guard receivedEvents.isEmpty else { return host.now() }
         return parts.passScope.nextWake(wake, now: host.now())
     }
@@ -141,11 +144,12 @@ package final class Agent {
         var wake: Date?
         /// `true` if another complete pass may find more work.
         var hasChanged: Bool
-        /// `true` if another process had committed since the pass before.
+        /// `true` if another process committed after the previous pass.
         var hadNews: Bool
     }
 
-    /// Runs one pass: slow operations before the transaction, decisions inside it, log entries after it.
+    /// Runs one pass. Slow operations run before the transaction, decisions are made inside the transaction, and log entries are
+    /// written after it.
     private func runPass() throws(StoreError) -> PassOutcome {
         let (events, hasLinked) = parts.attempts.finishEnded(receivedEvents.withoutLateProgress)
         receivedEvents = events
@@ -177,7 +181,8 @@ package final class Agent {
         return look
     }
 
-    /// Commits. If the commit fails, the events are kept. The number of kept events stays limited while a disk is full.
+    /// Commits the changes. If the commit fails, the events are kept. Their number stays limited, for example while a disk is
+    /// full.
     private func commit<Value>(_ body: (LedgerTransaction) throws -> Value) throws(StoreError) -> Value {
         do throws(StoreError) {
             return try ledger.write(body)
@@ -191,7 +196,7 @@ package final class Agent {
 
     // MARK: Performing
 
-    /// Performs an effect after the commit, so that the ledger cannot refuse the effect any more.
+    /// Performs an effect. This method is called after the commit, because the ledger cannot refuse the effect any more.
     private func perform(_ effect: AgentEffect) {
         switch effect {
         case .startLaunch(let id): startLaunch(id)
@@ -267,7 +272,7 @@ package final class Agent {
         let mayReplace: Bool
         do throws(StoreError) {
             let transfer = try ledger.read { try $0.transfer(id) }
-            // If the transfer was cancelled after the commit, the file of the transfer must not appear.
+            // If the transfer was cancelled after the commit, its file must not appear in the user's folder.
             guard let transfer, transfer.state == .running, transfer.isFinishing else { return receive(.filePlaced(id, nil)) }
             let isTheOne = transfer.replacedFile.map { $0 == FileIdentity(whole.path)?.text } ?? true
             mayReplace = transfer.destination == nil || transfer.mayReplace && isTheOne
@@ -280,11 +285,12 @@ package final class Agent {
         var giving =
             FileName.objection(to: part, whole, sight, disk.calls)
             ?? FileName.rename(part, whole, replacing: mayReplace, disk.calls)
-        // Another program may have put another file at the part's path before the file was renamed.
+        // Another program may have moved another file to the part's path before the renaming.
         if giving == .given, let placed = FileVersion.named(whole.path, disk.calls), !placed.isStill(sight.ofContent) {
             giving = .changed
         }
-        // After a temporary error the step is repeated later. The proof then finds that the file has its final name.
+        // After a temporary error this step is repeated later. The later check of the file then finds that it already has its
+        // final name.
         if giving == .given, let trouble = FileName.sync(folder: whole.deletingLastPathComponent().path, disk.calls) {
             giving = .failed(trouble)
         }

@@ -4,46 +4,46 @@ import BackgroundNotices
 import Foundation
 import TransferMachines
 
-/// An action that is performed after a commit. An effect contains ids and values but no handles, so it does no harm if it is
-/// performed late or twice.
+/// An action that the agent performs after a commit. An effect contains ids and values but no handles. So a late or repeated
+/// effect does no harm.
 enum AgentEffect: Equatable {
     case startLaunch(Int64)
     /// Watches the process of a launch that an earlier agent started.
     case adoptLaunch(Int64, ProcessIdentity)
     case warnLaunch(Int64)
     case killLaunch(Int64)
-    /// Treats the launch as ended, because the agent cannot kill its process.
+    /// Handles the launch as ended, because the agent cannot kill its process.
     case endLaunch(Int64)
     case forgetLaunch(Int64)
     case startAttempt(Int64)
-    /// Makes the part durable, then records that the transfer is stopped.
+    /// Syncs the partial file to the disk, and then records that the transfer is stopped.
     case stopAttempt(Int64)
-    /// Checks a file again that an earlier agent had proven.
+    /// Checks the content of a file again that an earlier agent verified.
     case checkProof(Int64, FileProof.Expectation)
-    /// Gives a complete file its final name, if the file has not changed since its content was verified.
+    /// Renames a complete file to its final name, if the file did not change after its content was verified.
     case placeFile(Int64, part: URL, whole: URL, FileVersion)
-    /// Removes the server's data of a cancelled upload if the server can be reached now.
+    /// Removes the data of a cancelled upload from the server, if the server can be reached now.
     case tidyServer(WireRequest, AttemptID)
     case removeFile(URL)
     case removeOrphans
-    /// - Parameter of: the notification server that assigned the number `replacing`.
+    /// - Parameter of: The notification server that assigned the number `replacing`.
     case present(Notice, replacing: UInt32?, of: String?)
     case withdraw(identifier: String, serverID: UInt32, of: String?)
-    /// Receives the button presses of a notification again.
+    /// Requests the button presses of a notification that an earlier agent showed.
     case adoptNotification(identifier: String, serverID: UInt32, of: String?)
     case showBadge(Int)
     /// Checks whether the notification server responds.
     case askServer
     case watchProcess(ProcessIdentity)
     case sessionChanged(SessionEnvironment?)
-    /// Sets the alarm that wakes the machine; `nil` removes the alarm.
+    /// Sets the alarm that wakes the machine. `nil` removes the alarm.
     case armAlarm(Date?)
     case lookAtMachine
     case delaySleep
     case allowSleep
     case suspendMachine
 
-    /// `true` if performing the effect makes no work due except work of transfers.
+    /// `true` if the effect can make only work of transfers due.
     var isOfTransfersAlone: Bool {
         switch self {
         case .startAttempt, .stopAttempt, .tidyServer, .removeFile, .removeOrphans: true

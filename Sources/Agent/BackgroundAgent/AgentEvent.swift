@@ -5,19 +5,19 @@ import BackgroundScheduling
 import Foundation
 import TransferMachines
 
-/// An event that the agent receives. The agent's loop handles events in order.
+/// An event that the agent receives. The agent's loop handles the events in their order.
 package enum AgentEvent: Sendable {
     case transport(TransportEvent)
     case presenter(PresenterEvent)
     case conditions(DesktopConditions)
-    /// The clock was set. Rules with wall-clock times are planned again. Times that the clock skipped may have been missed.
+    /// The clock was set. Rules with wall-clock times are planned again, because the clock may have skipped a time.
     case timeChanged
     /// The time zone changed. Rules with wall-clock times are planned again.
     case zoneChanged
-    /// The machine woke from sleep. Rules are planned again as for ``timeChanged``. The network may not be available yet.
+    /// The machine woke from sleep. Rules are planned again, as after ``timeChanged``. The network may not be available yet.
     case resumed
     case sleepEvent(SleepEvent)
-    /// The alarm's time has come. The alarm may have woken the machine.
+    /// The alarm's time was reached. The alarm may have woken the machine.
     case alarmRang
     case alarmRefused(WakeRefusal)
     /// The process of a launch is running.
@@ -26,28 +26,28 @@ package enum AgentEvent: Sendable {
     case launchFailed(Int64, reason: String)
     case launchEnded(Int64, ProcessEnd)
     case processEnded(ProcessIdentity)
-    /// A download continues at an offset, or all received bytes are on the disk. The progress is written to the ledger for other
-    /// processes.
+    /// A download continues at an offset, or all received bytes are on the disk. The agent writes the progress to the ledger for
+    /// other processes.
     case attemptMoved(AttemptID)
-    /// An attempt at a download ended. The received bytes are on the disk, and a complete file was hashed.
+    /// The attempt of a download ended. The received bytes are on the disk. If the file is complete, its digest was computed.
     case attemptFinished(AttemptID, WireEnd)
-    /// The file to upload cannot be opened.
+    /// The file for an upload cannot be opened.
     case attemptWithoutSource(AttemptID, FileTrouble)
     /// The agent stopped an attempt, and its partial file is on the disk.
     case attemptStopped(AttemptID)
     /// The result of the check of a file that an earlier agent had verified.
     case proofChecked(Int64, FileProof.Finding)
-    /// A complete file was renamed to its final name, or could not be renamed. The result is `nil` if the file was not needed any
-    /// more and was not renamed.
+    /// The renaming of a complete file to its final name ended with this result. The result is `nil` if the file was not needed
+    /// any more and was not renamed.
     case filePlaced(Int64, FileName.NamingResult?)
     /// The app's executable is missing.
     case appIsMissing(AppIsMissing)
-    /// A file that the app specified has changed, or another file in the folder of such a file.
+    /// A file that the app specified changed, or another file in its folder changed.
     case filesChanged
     /// The process received SIGTERM or SIGINT.
     case stopRequested
 
-    /// `true` for transferred bytes and for settled attempts, which make no other work due.
+    /// `true` for events about transferred bytes and ended attempts. These events make only work of transfers due.
     var isOfTransport: Bool {
         switch self {
         case .transport, .attemptFinished: true
@@ -70,7 +70,7 @@ package enum AgentEvent: Sendable {
 }
 
 extension [AgentEvent] {
-    /// The events to keep while commits fail: of repeated progress events, only the latest of each attempt.
+    /// The events that are kept while commits fail. Of the progress events of an attempt, only the latest event is kept.
     var withLatestProgressOnly: [AgentEvent] {
         var (progressed, moved): (Set<AttemptID>, Set<AttemptID>) = ([], [])
         let latest = reversed().filter { event in
@@ -81,7 +81,7 @@ extension [AgentEvent] {
         return latest.reversed()
     }
 
-    /// The events without the progress of attempts that have ended.
+    /// The events without the progress events of ended attempts.
     var withoutLateProgress: [AgentEvent] {
         let ended = Set(compactMap { if case .transport(.ended(let attempt, _)) = $0 { attempt } else { nil } })
         guard !ended.isEmpty else { return self }

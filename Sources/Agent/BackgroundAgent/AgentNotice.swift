@@ -2,17 +2,17 @@ import BackgroundLedger
 import Foundation
 import TransferMachines
 
-/// A notification of the agent itself, for a problem that no app process can report. Such a notification is shown at most once a
-/// day for each cause.
+/// A notification that the agent shows for itself, because no app process can report the problem. For each cause, such a
+/// notification is shown at most once a day.
 struct AgentNotice: Equatable {
-    /// The name of the cause. Several notifications with the same cause are shown once.
+    /// The name of the cause. Several notifications with this cause are shown as a single notification.
     let cause: String
     let title: String
     let body: String
 
-    /// The prefix of the identifiers. A press on such a notification launches no app.
+    /// The prefix of the identifiers. If the user presses such a notification, no app is launched.
     static let prefix = NotificationRecord.agentPrefix
-    /// The number of seconds after which a notification is shown again if its cause continues or returns.
+    /// The number of seconds after which a notification can be shown again, if its cause continues or returns.
     static let silence: Double = 86_400
 
     var identifier: String { Self.prefix + cause }
@@ -27,11 +27,12 @@ struct AgentNotice: Equatable {
 extension AgentNotice {
     private static func name(of host: String) -> String { host.split(separator: "/").last.map(String.init) ?? host }
 
-    /// Returns `true` if the notification reports that transfers to a host wait. The notification is outdated when data from the
-    /// host has arrived.
+    /// Returns `true` if the notification reports that transfers to this host wait. The notification is outdated when data from
+    /// the host arrives.
     static func suspects(_ notice: NotificationRecord, host: String) -> Bool { suspectedHost(of: notice) == name(of: host) }
 
-    /// Returns the host that the notification is about, without the scheme. Returns `nil` if the notification has another cause.
+    /// Returns the host of a notification about waiting transfers, without the scheme. Returns `nil` for notifications with
+    /// another cause.
     fileprivate static func suspectedHost(of notice: NotificationRecord) -> String? {
         for suspicion in TransferTrouble.Suspicion.allCases where notice.identifier.hasPrefix("\(prefix)\(suspicion.rawValue).") {
             return String(notice.identifier.dropFirst("\(prefix)\(suspicion.rawValue).".count))
@@ -62,10 +63,10 @@ extension AgentNotice {
     }
 }
 
-/// The error that is reported if the app's executable is missing, because it was deleted or moved, or its disk is not mounted.
+/// The error if the app's executable is missing. The executable was deleted or moved, or its disk is not mounted.
 package struct AppIsMissing: Error, Equatable, CustomStringConvertible {
     let path: String
-    /// The app's name for the user.
+    /// The app's name that the user sees.
     let name: String
 
     package init(path: String, name: String) { (self.path, self.name) = (path, name) }
@@ -76,8 +77,8 @@ package struct AppIsMissing: Error, Equatable, CustomStringConvertible {
 extension AgentNotice {
     private static let missing = "missing."
 
-    /// Returns `true` if the notification reports that an app cannot be started. The notification is outdated after a successful
-    /// start of the app.
+    /// Returns `true` if the notification reports that an app cannot be started. The notification is outdated after the app was
+    /// started with success.
     static func reportsMissingApp(_ notice: NotificationRecord) -> Bool { notice.identifier.hasPrefix(prefix + missing) }
 
     init(_ missing: AppIsMissing) {
@@ -99,8 +100,8 @@ extension Pass {
         try transaction.addNotification(notice.identifier, notice.content, dueAt: nil, now: now)
     }
 
-    /// Withdraws the notification about a host if no transfer waits for the host any more, because the transfers were cancelled or
-    /// held. The next transfer that waits for the host is reported again.
+    /// Withdraws the notification about a host if no transfer waits for the host any more. Such transfers were cancelled or held.
+    /// If another transfer later waits for the host, a new notification is shown.
     mutating func withdrawSuspicions() throws {
         let transaction = transaction
         try retract { notice in
@@ -109,9 +110,10 @@ extension Pass {
         }
     }
 
-    /// Withdraws the agent's notifications whose cause is over.
+    /// Withdraws the agent's notifications whose cause has ended.
     ///
-    /// - Parameter isOver: called for each of the agent's own notifications.
+    /// - Parameter isOver: A function that returns `true` if the cause has ended. It is called for each of the agent's
+    ///   notifications.
     mutating func retract(_ isOver: (NotificationRecord) throws -> Bool) throws {
         let own = try transaction.notifications(beginning: AgentNotice.prefix)
         try transaction.retract(own.filter { try isOver($0) && !$0.life.isWithdrawn }, now: now)

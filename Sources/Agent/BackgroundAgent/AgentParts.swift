@@ -3,8 +3,8 @@ import BackgroundScheduling
 import Foundation
 import TransferMachines
 
-/// The agent's state in memory. Each fact belongs to one part. This type defines the order in which the parts record events and
-/// plan effects.
+/// The agent's state in memory. Each fact belongs to a single part. This type defines the order in which the parts record events
+/// and plan effects.
 struct AgentParts {
     var time: TimeWatch
     var passScope = PassScope()
@@ -17,7 +17,7 @@ struct AgentParts {
     var cleanup = Cleanup()
     var activation: Activation
     var wakes = SystemWakes()
-    /// The number of the ledger's migrations that are known to belong to this version.
+    /// The number of migrations of the ledger that this version is known to contain.
     private var knownMigrations = 0
 
     init(_ moment: ClockReading, activation: Activation) {
@@ -28,45 +28,46 @@ struct AgentParts {
 
     // MARK: The order
 
-    /// Makes all decisions of one transaction, in this order.
+    /// Makes all decisions of one transaction. The order of the steps matters.
     mutating func planEverything(_ heard: [AgentEvent], living: Set<Int64>, _ pass: inout Pass) throws {
-        // Checks if this agent may continue, or if a newer version changed the ledger. Checked inside the transaction, because the
-        // change notification arrives before a commit is visible, and no other notification may follow for hours.
+        // Checks whether a newer version changed the ledger, so that this agent has to end. The check is inside the transaction,
+        // because a change notification arrives before the commit is visible. The next notification may follow only hours later.
         try noticeNewerVersion(&pass)
-        // The clocks are checked before any time budget, because a clock that jumped must not end a budget.
+        // The clocks are checked before the time budgets, because a budget must not end when the clock is set.
         try checkClocks(&pass)
         for event in heard { try handle(event, &pass) }
         if try watchedProcesses.readSessionEnvironment(&pass) { planner.tryAgain() }
-        // A command may begin or end a launch, which is then supervised below.
+        // A command may begin or end a launch. The launch is then supervised below.
         try answerQuestions(&pass)
-        // Ended launches are handled before time budgets, so that no ended launch receives a warning. They are handled before
-        // requests, because an ended launch makes room for another launch, and its request becomes due again.
+        // Ended launches are handled before time budgets, so that an ended launch receives no warning. They are handled before
+        // requests, because another launch can start after a launch has ended, and its request can become due again.
         try launches.adoptLate(&pass, living: living)
         try ContinuedWork.dropOrphans(pass, watchedProcesses)
         try launches.endContinued(pass, watchedProcesses)
         try handleEndedLaunches(&pass)
         try launches.supervise(&pass, conditions)
         try watchedProcesses.plan(&pass)
-        // Planned before the requests: if the clock was set, a request that was due by the old clock may not be due any more.
+        // The time is checked before the requests. If the clock was set, a request that was due by the old clock may not be due
+        // any more.
         try time.plan(&pass)
-        // Sleep is delayed before requests are handled, so that the machine stays awake for the work that it was woken for.
+        // Sleep is delayed before requests are handled, so that the machine stays awake for the work for which it was woken.
         try wakes.tick(&pass)
         if lifetime.beginsWork {
             if !wakes.holdsWork { try DueRequests.plan(&pass, conditions, time) }
             try ContinuedWork.plan(&pass)
             try TimeChanges.plan(&pass)
             try planAttempts(&pass)
-            // Deliveries are planned after the attempts, so that results of attempts that just ended are delivered.
+            // Deliveries are planned after the attempts, so that the results of attempts that just ended are delivered.
             try Deliveries.plan(&pass, moving: attempts.movingSessions)
-            // Withdrawn after the attempts are planned, because a transfer that was just cancelled or held does not wait for a host
-            // any more.
+            // This step follows the planning of attempts, because a transfer that was just cancelled or held does not wait for a
+            // host any more.
             try pass.withdrawSuspicions()
         }
-        // The rows of a newer version may have another meaning.
+        // In rows of a newer version, values may have another meaning.
         if !lifetime.isSuperseded { try planner.plan(&pass, isQuitting: lifetime.isQuitting) }
-        // Planned after all other work, because the machine may sleep again if no work is left.
+        // Sleep is planned after all other work, because the machine may sleep again if no work is left.
         try wakes.plan(&pass, hasAttempts: !attempts.isEmpty)
-        // The lifetime of the agent is decided last, because only now it is known if work is left.
+        // The lifetime of the agent is decided last, because only now it is known whether work is left.
         let others = Lifetime.OtherWork(
             hasAttempts: !attempts.isEmpty, answersDue: planner.answersDue(pass.moment), isShowing: planner.isShowing,
             holdsAlarm: wakes.needsAgent, outOfReach: launches.outOfReach)
@@ -74,8 +75,8 @@ struct AgentParts {
         cleanup.planOrphans(&pass, lifetime)
     }
 
-    /// Makes the decisions of a transaction in which only transfer events arrived since the last complete pass. With many small transfers
-    /// this is the usual case.
+    /// Makes the decisions of a transaction if only transfer events arrived after the last complete pass. This is the usual case
+    /// if many small transfers run.
     mutating func planTransfers(_ heard: [AgentEvent], _ pass: inout Pass) throws {
         try checkClocks(&pass)
         for event in heard { try handle(event, &pass) }
@@ -83,7 +84,7 @@ struct AgentParts {
             try planAttempts(&pass)
             try Deliveries.plan(&pass, moving: attempts.movingSessions)
         }
-        // A complete pass follows, because the agent may have to exit after the last attempt. The machine may also have slept.
+        // A complete pass follows, because the agent may have to exit after the last attempt, or the machine may have slept.
         if attempts.isEmpty || time.mustReplan { passScope.requireFullPass() }
     }
 
@@ -112,14 +113,15 @@ struct AgentParts {
             try planner.handle(event, &pass, &launches)
         case .conditions(let desktop):
             try conditions.update(desktop, pass)
-            // Any change of the network is a reason to try again at once, even if the network stays "available".
+            // Any change of the network is a reason to try again at once, even if the network was available before and after the
+            // change.
             if desktop.isNetworkAvailable { try attempts.retryUnreached(&pass) }
             wakes.handlePowerChange()
         case .timeChanged: time.handleTimeJump(pass)
         case .zoneChanged: time.handleZoneChange()
         case .resumed: try handleWake(&pass)
         case .sleepEvent(let event): try wakes.handle(event, &pass)
-        // The alarm itself changes no state, because the agent's clocks already show that work is due.
+        // The alarm changes no state, because the agent's clocks already show that work is due.
         case .alarmRang: break
         case .alarmRefused(let refusal): wakes.record(refusal)
         case .launchStarted(let id, let process):
@@ -138,7 +140,8 @@ struct AgentParts {
         let change = try time.check(&pass)
         if change.shift != 0 {
             launches.shift(by: change.shift)
-            // An attempt that failed because of a certificate's dates used the clock before the change.
+            // If an attempt failed because of a certificate's dates, it used the clock before the change. So the attempt is
+            // repeated.
             try pass.transaction.retryTransfers(waitingWith: TransferTrouble.recordedClockCodes, now: pass.now)
         }
         if change.shift != 0 { try wakes.resetAlarm(&pass) }
@@ -168,7 +171,7 @@ struct AgentParts {
         attempts.stopAll(&pass)
     }
 
-    /// Stops all running work, waits for its end, then exits. Queued work stays in the ledger.
+    /// Stops all running work, waits for the end of this work, and then exits. Queued work stays in the ledger.
     private mutating func quit(forGood: Bool, _ pass: inout Pass) throws {
         guard lifetime.quit(forGood: forGood) else { return }
         pass.log(.agentStopping)
@@ -200,7 +203,7 @@ struct AgentParts {
             try launches.stop(launch, .simulated, &pass)
             return "ended the time of \(question.argument)"
         case .quit:
-            // The command that stopped this agent has ended. The user has queued work since then, and an agent must do this work.
+            // The command that requested the stop has ended. The user queued work after that, so the agent must do this work.
             if !question.isAwaited(in: pass.directories),
                 try pass.transaction.hasActiveTransfers() || pass.transaction.hasRequests()
             {

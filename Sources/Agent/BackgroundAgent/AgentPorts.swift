@@ -3,20 +3,21 @@ import BackgroundNotices
 import BackgroundScheduling
 import TransferMachines
 
-/// The ports through which the agent acts. The composition root connects them to implementations. Tests use test doubles.
+/// The ports through which the agent acts. The program connects the ports to implementations when it starts. Tests use test
+/// doubles.
 package struct AgentPorts {
     package var transport: any Transport
     package var presenter: any Presenter
     package var conditions: any ConditionsSource
-    /// Starts the agent again after its exit. `nil` if no program can start the agent again. Without an activator the agent runs
-    /// while work is unfinished.
+    /// Starts the agent again after its exit. `nil` if no program can start the agent again. Without an activator, the agent runs
+    /// as long as work is unfinished.
     package var activator: (any AgentActivator)?
     /// Wakes the machine. `nil` if the machine cannot be woken.
     package var wakeClock: (any WakeClock)?
     /// Controls sleep. `nil` if the machine has no sleep manager.
     package var sleepManager: (any SleepManager)?
-    /// Called at the agent's start and after each change of the session. Receives the user's session that commands reported, or
-    /// `nil` if no command has reported a session yet.
+    /// A function that is called at the agent's start and after each change of the session. It receives the user's session that
+    /// commands reported, or `nil` if no command reported a session yet.
     package var sessionChanged: @Sendable (SessionEnvironment?) -> Void
 
     package init(

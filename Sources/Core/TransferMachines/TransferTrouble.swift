@@ -1,24 +1,25 @@
 import Foundation
 
-/// The reason why a transfer waits or failed. The reason is stored in the transfer's row, shown in the history and reported in the
-/// app's error.
+/// The reason why a transfer waits or failed. The ledger stores the reason in the transfer's row. The history shows the reason,
+/// and the app's error contains it.
 package struct TransferTrouble: Codable, Equatable, Sendable {
-    /// The code of `URLError` (-1001 timed out, -1003 host, -1004 connect, -1005 lost, -1011 response, -1200 TLS …).
+    /// The code of `URLError`, for example -1001 (timed out), -1003 (host), -1004 (connect), -1005 (lost), -1011 (response) or
+    /// -1200 (TLS).
     package var code: Int
-    /// A sentence for the user. The text contains no secrets, so it never contains headers or the query of a URL.
+    /// A sentence for the user. The sentence contains no secrets, so it contains neither headers nor the query of a URL.
     package var message: String
-    /// `true` if the network or the host cannot be reached. The attempt is not counted, and a change of the network starts the next
-    /// attempt at once.
+    /// `true` if the network or the host cannot be reached. The attempt is then not counted. A change of the network starts the
+    /// next attempt at once.
     package var isWaitingForNetwork: Bool
-    /// The code that is stored in the transfer's row. A time-out while connecting is stored as an unreachable host, because it is
-    /// not a stalled connection.
+    /// The code that is stored in the transfer's row. A time-out during the connection is stored as an unreachable host, because
+    /// it is not a stalled connection.
     package var recordedCode: Int { isWaitingForNetwork && code == -1001 ? -1004 : code }
 
-    /// Returns whether a stored code means that the host could not be reached: its name was not found, or no connection or no
-    /// network was available. In this case the app is notified that its task waits for connectivity.
+    /// Returns whether a stored code means that the host could not be reached. The host's name was not found, or no connection or
+    /// network was available. The app is then notified that its task waits for connectivity.
     package static func isUnreachable(recordedCode code: Int) -> Bool { [-1003, -1004, -1009].contains(code) }
 
-    /// The stored codes of problems that a change of the network may solve: unreachable hosts, lost connections, stalled
+    /// The stored codes of problems that a change of the network may solve. Such problems are unreachable hosts, lost or stalled
     /// connections, and responses that may come from a captive portal.
     package static let recordedNetworkCodes = [-1001, -1003, -1004, -1005, -1009] + recordedClockCodes + [-1010]
 
@@ -30,18 +31,18 @@ package struct TransferTrouble: Codable, Equatable, Sendable {
     package enum Suspicion: String, Codable, CaseIterable, Sendable {
         /// A captive portal responds instead of the server.
         case portal
-        /// The server's certificate is not valid at the current time of this computer's clock.
+        /// The server's certificate is not valid at the time that this computer's clock shows.
         case clock
         /// The certificate belongs to another host, or no known authority signed it.
         case certificate
     }
 
-    /// The suspected problem. `nil` if no such problem is suspected.
+    /// The suspected problem, or `nil` if no problem is suspected.
     package var suspicion: Suspicion?
 
     /// The HTTP status that caused the trouble.
     package var status: Int?
-    /// The server's `Retry-After` in seconds, reduced to the maximum if necessary.
+    /// The server's `Retry-After` in seconds, limited to the maximum of the policy.
     package var retryAfter: Double?
 
     package init(
@@ -109,21 +110,22 @@ package struct TransferTrouble: Codable, Equatable, Sendable {
 }
 
 extension WireFailure {
-    /// `true` if the same request may succeed later. Other failures need a user's action, or another request.
+    /// `true` if the same request may succeed later. After other failures, the user has to act or the request has to change.
     var isWorthRetrying: Bool {
         switch self {
         case .couldNotResolveHost, .couldNotConnect, .proxyRefused, .timedOutConnecting, .stalled, .connectionLost, .badAnswer,
             .other,
             .authoritiesUnreadable:
             true
-        // With another network or at another time, the request may succeed. But only some transfers are allowed to wait for this.
+        // The request may succeed with another network or at another time. However, only some transfers are allowed to wait for
+        // this.
         case .tlsUntrusted, .tooManyRedirects, .redirectToOtherScheme, .bodyTooLarge, .unsupportedURL,
             .stoppedByOwner, .cancelled:
             false
         }
     }
 
-    /// `true` if the request may have reached the server, which may then have carried it out.
+    /// `true` if the server may have received the request and carried it out.
     var mayHaveActed: Bool {
         switch self {
         case .couldNotResolveHost, .couldNotConnect, .proxyRefused, .timedOutConnecting, .tlsUntrusted, .authoritiesUnreadable,

@@ -1,53 +1,53 @@
 import Foundation
 
-/// An upload with tus 1.0.0 (tus.io/protocols/resumable-upload). POST creates a place for the file on the server. HEAD requests the
-/// number of bytes in the place (the offset), and PATCH sends bytes to the place.
+/// An upload with tus 1.0.0 (tus.io/protocols/resumable-upload). POST creates an upload resource on the server (the place for the
+/// file). HEAD requests the number of bytes in the place (the offset). PATCH sends bytes to the place.
 ///
-/// The rule: only the server's offset is used. After any failure the offset is requested before a byte is sent, and no byte before
-/// the offset is sent again. `Upload-Expires` is not compared with the local clock, because the server responds with 404 or 410 for
-/// an expired place.
+/// Only the server's offset is used. After any failure, the offset is requested before a byte is sent. Bytes before the offset
+/// are not sent again. `Upload-Expires` is not compared with the local clock, because the server responds with 404 or 410 for an
+/// expired place.
 ///
-/// An address that contains `{name}` is for servers that store a file at the path of its place. In this case the name contains a
-/// part of the digest, so that no other photo of the same name is replaced.
+/// Some servers store a file at the path of its place. For such servers, the address contains `{name}`. The name then contains a
+/// part of the digest, so that the file does not replace another photo with the same name.
 struct TusUpload: UploadProtocol {
     enum State {
-        /// OPTIONS, which returns the supported versions and the maximum size of a file.
+        /// The upload requests the supported versions and the maximum size of a file by OPTIONS.
         case discovering
-        /// POST, which makes a place for the file.
+        /// The upload creates a place for the file by POST.
         case creating
-        /// HEAD, which returns the number of stored bytes.
+        /// The upload requests the number of stored bytes by HEAD.
         case querying
-        /// PATCH from this offset.
+        /// The upload sends bytes from this offset by PATCH.
         case appending(Int64)
-        /// HEAD after the server reported that it has the complete file.
+        /// The upload checks the file by HEAD after the server reported that it has the complete file.
         case confirming
     }
 
-    /// The sizes of one request that are tried, from the largest down, if a proxy refuses larger requests (413).
+    /// The sizes of a request in bytes. If a proxy refuses a request as too large (413), the next smaller size is tried.
     static let chunkSizes: [Int64] = [64 << 20, 16 << 20, 4 << 20, 1 << 20, 256 << 10]
-    /// The maximum size of a file that is sent with its digest, if the server checks the digest. After an interruption, at most
-    /// this number of bytes is sent again, because a server cannot keep a part that it cannot check.
+    /// The maximum size of a file that is sent with its digest, if the server checks digests. A server cannot keep a part that it
+    /// cannot check. So after an interruption, at most this number of bytes is sent again.
     static let checkedBytes: Int64 = 4 << 20
 
-    /// The size of one request if the server loses an interrupted request completely.
+    /// The size of a request for a server that keeps nothing of an interrupted request.
     static let losableBytes: Int64 = 1 << 20
 
     let plan: UploadPlan
     private(set) var state: State
     private var place: UploadPlace
     private var checksums: Set<String> = []
-    /// `true` if the server supports the removal of an upload. `nil` if this is unknown, because an earlier process sent the
+    /// `true` if the server supports the removal of an upload. `nil` if this is unknown because an earlier process sent the
     /// OPTIONS.
     private var canTerminate: Bool?
-    /// The knowledge about the server, for example the maximum size of one request.
+    /// The known facts about the server, for example the maximum size of a request.
     private(set) var knowledge: ServerKnowledge
-    /// The offset of an interrupted request, and the number of bytes that it sent.
+    /// The interrupted request: its offset, and the number of bytes that were sent.
     private var lostAppend: (from: Int64, sent: Int64)?
-    /// The offset that the server reported last.
+    /// The last offset that the server reported.
     private(set) var storedBytes: Int64 = 0
-    /// The evidence that the server has the file: the server's offset, unless the offset cannot be requested.
+    /// The evidence that the server has the file. The evidence is the server's offset, if the offset can be requested.
     private(set) var proof = UploadProof.length
-    /// The number of times in a row that the server had less of the file than it had reported.
+    /// The number of consecutive times that the server had fewer bytes of the file than it had reported.
     private var lowerOffsets = 0
     private static let maximumLowerOffsets = 4
 
@@ -76,7 +76,7 @@ struct TusUpload: UploadProtocol {
 
     // MARK: Requests
 
-    /// The address for OPTIONS: the upload's address, or the folder of the names.
+    /// The address for OPTIONS. This is the address of the upload, or the folder of the names if the address contains a name.
     private var discoveryURL: String {
         guard let mark = plan.collectionURL.firstRange(of: UploadPlan.nameMark) else { return plan.collectionURL }
         return String(plan.collectionURL[..<mark.lowerBound])
@@ -115,13 +115,13 @@ struct TusUpload: UploadProtocol {
         UploadMemory(step: step, place: place.address, creations: place.creations)
     }
 
-    /// The file's name and type, because some servers require both.
+    /// The name and the media type of the file, because some servers require both values.
     private var metadata: String {
         let pairs = [("filename", RemoteName.safe(plan.order.fileName)), ("filetype", plan.order.mediaType)]
         return pairs.map { "\($0) \(Data($1.utf8).base64EncodedString())" }.joined(separator: ",")
     }
 
-    /// The digest of the complete file, which is known without another read.
+    /// The digest of the complete file. The digest is already known, so the file is not read again.
     private var checksum: HeaderField? {
         guard checksums.contains("sha256"), plan.order.byteCount <= Self.checkedBytes, let bytes = plan.sha256.flatMap(Hex.bytes)
         else { return nil }
@@ -172,7 +172,7 @@ struct TusUpload: UploadProtocol {
                 return .fail(head, -1011, "The server does not accept new files over tus (no \"creation\" extension).")
             }
         case 408, 429, 500, 502...599: return pauses.retry(head)
-        // A proxy may block OPTIONS. The next request shows the properties that matter.
+        // A proxy may block OPTIONS. The response to the next request shows whether the server can accept the file.
         default: break
         }
         state = .creating
@@ -219,7 +219,7 @@ struct TusUpload: UploadProtocol {
     private mutating func afterAppend(_ head: ResponseHead, _ offset: Int64, _ pauses: Pauses) -> UploadOutcome {
         switch head.status {
         case 200..<300:
-            // The offset in the response is used. If the offset is missing or did not advance, the offset is requested.
+            // The offset in the response is used. If this offset is missing or did not increase, the offset is requested.
             guard let now = head["Upload-Offset"].flatMap({ Int64($0) }), now > offset, now <= plan.order.byteCount else {
                 state = .querying
                 return pauses.retry(head, UploadPlace.unknownOffset)
@@ -239,7 +239,7 @@ struct TusUpload: UploadProtocol {
             guard let smaller = Self.chunkSizes.first(where: { $0 < sent }) else {
                 return .fail(head, -1103, "The file is too large for the server.")
             }
-            // The offset is requested first, because a proxy may have forwarded a part.
+            // The offset is requested first, because the proxy may have forwarded a part of the bytes.
             knowledge.requestBytes = smaller
             state = .querying
             return .continue
@@ -253,7 +253,7 @@ struct TusUpload: UploadProtocol {
         }
     }
 
-    /// Returns whether a tus server sent the response. Every response of a tus server has this header.
+    /// Returns whether a tus server sent the response. Every response of a tus server contains this header.
     private static func isServers(_ head: ResponseHead) -> Bool { head["Tus-Resumable"] != nil }
 
     private func otherwise(_ head: ResponseHead, _ pauses: Pauses) -> UploadOutcome {
@@ -270,8 +270,8 @@ struct TusUpload: UploadProtocol {
 
     /// Handles the check after the server reported that it has the complete file.
     ///
-    /// SeaweedFS deletes the session of a complete upload, and a hook of tusd can move the file. A missing address therefore does
-    /// not mean that the file is lost. The proof is then only the response to the PATCH.
+    /// SeaweedFS deletes the session of a complete upload, and a hook of tusd can move the file. So if the address is missing,
+    /// the file is not necessarily lost. The response to the PATCH is then the only proof.
     private mutating func afterConfirmation(_ head: ResponseHead, _ pauses: Pauses) -> UploadOutcome {
         switch head.status {
         case 200..<300 where head.mayBeOfAPortal && pauses.policy.suspicionDelay != nil:
@@ -284,7 +284,7 @@ struct TusUpload: UploadProtocol {
                 return finish(.answer)
             }
             if offset == plan.order.byteCount { return finish(.length) }
-            // A lower offset is accepted several times, because some servers update the offset a moment late.
+            // Some servers update the offset with a short delay, so a lower offset is accepted several times.
             lowerOffsets += 1
             if lowerOffsets >= Self.maximumLowerOffsets {
                 lowerOffsets = 0
@@ -293,7 +293,7 @@ struct TusUpload: UploadProtocol {
             }
             return pauses.retry(
                 head, "The server has \(offset) of \(plan.order.byteCount) bytes, although it reported the complete file.")
-        // The place is gone (tus allows 403, 404 and 410 in this case), or a proxy blocks the request.
+        // The place is missing, or a proxy blocks the request. The protocol permits 403, 404 and 410 for a missing place.
         case 400, 403, 404, 405, 406, 410, 501: return finish(.answer)
         default: return otherwise(head, pauses)
         }

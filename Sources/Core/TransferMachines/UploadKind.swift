@@ -1,19 +1,19 @@
-/// The kinds of upload, with their names in the ledger and in the configuration.
+/// The kinds of upload. The ledger and the configuration use their names.
 ///
-/// This type defines the differences between the kinds, except the protocols. A new kind needs a case of this type and its rules (a
-/// separate file, used in ``UploadMachine``). A new kind also needs the API for authors (`UploadDelivery.swift` of
-/// BackgroundTransfer). If the kind requires more than an address and a password, its configuration is read in `Destinations.swift`
-/// of StormyCommand.
+/// This type defines all differences between the kinds except the protocols. A new kind needs a case of this type and a separate
+/// file with its protocol, which ``UploadMachine`` uses. A new kind also needs the API for authors (`UploadDelivery.swift` of
+/// BackgroundTransfer). If the kind requires more than an address and a password, `Destinations.swift` of StormyCommand reads its
+/// configuration.
 public enum UploadKind: String, Codable, Sendable, CaseIterable {
-    /// The app's request with the file as its body, without an upload protocol.
+    /// The request that the app prepared, with the file as its body. No upload protocol is used.
     case plain
-    /// A single PUT to the final name, for servers without MOVE. An address with a query (a presigned address) is used unchanged.
+    /// A single PUT to the final name, for servers without MOVE. A presigned address, which has a query, is used unchanged.
     case put
-    /// PUT under a temporary name, then MOVE, so that an incomplete file never has the final name.
+    /// A PUT to a temporary name, followed by a MOVE. So an incomplete file never has the final name.
     case webdav
-    /// A single POST of a form that contains the file, in the form that a browser sends.
+    /// A single POST of a form that contains the file. The form is equal to a form that a browser sends.
     case multipart
-    /// tus 1.0.0. An upload can be resumed at every byte.
+    /// tus 1.0.0. After an interruption, the upload can continue at every byte.
     case tus
     /// Resumable uploads of the IETF (draft-ietf-httpbis-resumable-upload).
     case resumable
@@ -38,15 +38,15 @@ public enum UploadKind: String, Codable, Sendable, CaseIterable {
     /// `true` if the server identifies a file by its SHA-1.
     public var needsSHA1: Bool { self == .immich }
 
-    /// `true` if an interruption does no harm, because the upload can check what the server has. For `plain`, the request's method
-    /// also decides this.
+    /// `true` if an interruption does no harm, because the upload can check what the server has. For `plain`, the method of the
+    /// request also matters.
     public var mayBeCut: Bool { self != .multipart }
 
-    /// `true` if the upload chooses the file's name and some servers do not report whether a name is taken. In this case the upload
+    /// `true` if the upload chooses the file's name although some servers do not report whether a name is taken. The upload then
     /// needs the names of this computer's other uploads.
     package var choosesNames: Bool { self == .put || self == .s3 }
 
-    /// Returns whether the server may have the file under its final name while the response to this step is missing. The result is
+    /// Returns whether the server may have the file under its final name if the response to this step is missing. The result is
     /// `false` for tus and resumable uploads, because the place on the server can be removed.
     package func mayBeOnServer(at step: UploadMemory.Step) -> Bool {
         switch self {
@@ -56,7 +56,7 @@ public enum UploadKind: String, Codable, Sendable, CaseIterable {
         }
     }
 
-    /// The headers that the protocol sets, in lower case.
+    /// The names of the headers that the protocol sets, in lower case.
     var ownHeaders: [String] {
         switch self {
         case .plain: []
@@ -74,18 +74,18 @@ public enum UploadKind: String, Codable, Sendable, CaseIterable {
         }
     }
 
-    /// The request with which a later check finds out whether a server still has a file.
+    /// The request by which a later check finds out whether a server still has a file.
     public enum LaterQuestion: Equatable, Sendable {
         /// A request for the file.
         case file
         /// A signed request for the file.
         case signedFile
-        /// A request for the original of a photo in Immich. The last part of the receipt's address is the photo's identifier.
-        /// Without an identifier, the SHA-1 in Immich's database is requested.
+        /// A request for the original of a photo in Immich. The last part of the address in the receipt is the photo's
+        /// identifier. If the address contains no identifier, the check searches Immich's database for the SHA-1.
         case immichAsset
         /// A request for the number of stored bytes, as tus defines it.
         case offset
-        /// No request is possible. The value is the reason.
+        /// No request is possible, for the reason in the associated value.
         case nothing(String)
     }
 
@@ -93,7 +93,7 @@ public enum UploadKind: String, Codable, Sendable, CaseIterable {
     ///
     /// - Parameters:
     ///   - asked: The address of the upload.
-    ///   - stored: The address of the file as the server reported it.
+    /// - stored: The address of the file that the server reported.
     public func laterQuestion(asked: String, stored: String) -> LaterQuestion {
         switch self {
         case .plain: .nothing("the server does not report where it stored the file")
@@ -108,14 +108,14 @@ public enum UploadKind: String, Codable, Sendable, CaseIterable {
     }
 }
 
-/// A kind of upload, with the values that it needs in addition to the address.
+/// A kind of upload, together with the values that this kind needs in addition to the address.
 public struct UploadWay: Equatable, Sendable {
     public var kind: UploadKind
-    /// The name of the form's field (only for `multipart`).
+    /// The name of the form field that contains the file (only for `multipart`).
     public var field: String?
     /// The access to the bucket (only for `s3`).
     public var s3: S3Access?
-    /// The configured destination, with its name in messages and its certificate authorities. `nil` if the app has no configured
+    /// The configured destination: its name in messages, and its certificate authorities. `nil` if the app has no configured
     /// destinations.
     public var server: UploadServer?
 

@@ -1,10 +1,10 @@
 import Foundation
 
-/// The states of one upload with any protocol. Each protocol has its rules (``UploadProtocol``). This type has the common rules:
-/// the first end is final, and a pause follows an attempt without a response.
+/// The states of one upload with any protocol. Each protocol has its own rules (``UploadProtocol``). This type contains the
+/// common rules: the first end is final, and a pause follows an attempt without a response.
 ///
-/// If the response to a request is missing, each protocol that can check the server's state does so before it sends the request
-/// again. The state that is necessary to continue is committed before each request.
+/// If the response to a request is missing, a protocol checks the state of the server, if it can, before it sends the request
+/// again. The state that a new process needs to continue is committed before each request.
 package struct UploadMachine: Sendable {
     private var rules: any UploadProtocol
     private let policy: RetryPolicy
@@ -12,38 +12,38 @@ package struct UploadMachine: Sendable {
     private let advice: UploadAdvice?
     private var end: End?
     private var refusal: Refusal?
-    /// The furthest progress in this process, and the number of responses since then without progress.
+    /// The furthest progress in this process. `idleAnswers` is the number of responses since then without further progress.
     private var furthest = Progress()
     private var idleAnswers = 0
-    /// The number of refusals since the last progress that may concern a single attempt.
+    /// The number of refusals since the last progress that may concern only a single attempt.
     private var refusals = 0
 
-    /// The progress of an upload. A taken name also counts as progress, because the number of names is limited.
+    /// The progress of an upload. A taken name also counts as progress, because the number of possible names is limited.
     private struct Progress: Equatable, Sendable {
         var stage: Int64 = 0
         var name = 0
     }
 
-    /// The maximum number of responses in a row without progress. An upload needs some of these responses for checks, folders and a
-    /// new start. If the server sends more, the upload would repeat the same steps endlessly.
+    /// The maximum number of consecutive responses without progress. An upload needs some of these responses for checks, for
+    /// folders and for a new start. Without a maximum, an upload could repeat the same steps endlessly.
     private static let maximumIdleAnswers = 24
 
     private let plan: UploadPlan
 
-    /// Returns whether a plan is equal to this machine's plan. Knowledge about the server and the progress of the upload are not
-    /// compared.
+    /// Returns whether another plan is equal to this machine's plan. The facts about the server and the progress of the upload
+    /// are not compared.
     package func follows(_ other: UploadPlan) -> Bool {
         var other = other
         (other.knowledge, other.order.furthest) = (plan.knowledge, plan.order.furthest)
         return other == plan
     }
 
-    /// A final response over http that is a web page. A captive portal may have refused the request in place of the server, so a
-    /// name that no file has is requested before the upload fails.
+    /// The server's final response was a web page over http. A captive portal may have sent this page. So a name that no file has
+    /// is requested before the upload fails.
     private enum Refusal: Equatable, Sendable {
-        /// - Parameter isTriedAgain: `true` if the refusal may concern a single attempt.
+        /// - Parameter isTriedAgain: `true` if the refusal may concern only a single attempt.
         case querying(TransferTrouble, isTriedAgain: Bool)
-        /// The response to that name was also a page. No file is sent before that name gets another response.
+        /// The response to the unused name was also a page. No file is sent until the unused name gets another response.
         case waiting
     }
 
@@ -71,7 +71,7 @@ package struct UploadMachine: Sendable {
         }
     }
 
-    /// Returns the next request, or the end. A second call returns the same value.
+    /// Returns the next request or the end. A repeated call returns the same value.
     package mutating func next() -> UploadCommand {
         switch end {
         case .finished(let url): return .finished(remoteURL: url)
@@ -91,13 +91,13 @@ package struct UploadMachine: Sendable {
         return command
     }
 
-    /// Handles a 104 response that arrived while a request is running.
+    /// Handles a 104 response that arrived during a request.
     /// - Returns: The ``UploadMemory`` to commit now, because a final response may never arrive. `nil` if nothing changed.
     package mutating func received(_ resumption: ResponseHead) -> UploadMemory? { end == nil ? rules.received(resumption) : nil }
 
     /// Handles the end of an attempt.
     /// - Parameters:
-    ///   - attemptsWithoutProgress: The number of attempts since the last attempt with progress.
+    /// - attemptsWithoutProgress: The number of attempts after the last attempt with progress.
     ///   - jitter: A random number in 0..<1.
     package mutating func ended(_ wire: WireEnd, now: Date, attemptsWithoutProgress: Int, jitter: Double) -> UploadOutcome {
         switch end {
@@ -107,7 +107,8 @@ package struct UploadMachine: Sendable {
         }
         let pauses = Pauses(policy: policy, now: now, attempts: attemptsWithoutProgress, jitter: jitter, opener: opener)
         var outcome: UploadOutcome
-        // Response headers count as a response, even if the connection broke later, because servers refuse large bodies that way.
+        // If response headers arrived, they count as a response even if the connection broke later. Servers refuse large bodies
+        // in this way.
         if wire.failure != .cancelled, let head = wire.head {
             if let refusal {
                 outcome = answered(refusal, head, pauses)
@@ -122,7 +123,7 @@ package struct UploadMachine: Sendable {
             outcome = pauses.after(failure)
             if failure.mayHaveActed, refusal == nil { rules.lost(wire) }
         }
-        // Secrets are removed before the advice is added, because the advice names the destination.
+        // Secrets are removed before the advice is added, because the advice contains the name of the destination.
         outcome = outcome.changing { UploadSecrets(plan).removed(from: $0) }.advised(by: advice)
         switch outcome {
         case .continue: return pauseInACircle(wire, pauses).advised(by: advice)
@@ -135,8 +136,8 @@ package struct UploadMachine: Sendable {
 
     static let answeredEarly = "The server responded before it had the complete file."
 
-    /// Returns whether the server reported success before all bytes of the request were sent. The server cannot have the complete
-    /// file at that moment.
+    /// Returns whether the server reported success before all bytes of the request were sent. At this time the server cannot have
+    /// the complete file.
     private func isEarly(_ head: ResponseHead, _ wire: WireEnd) -> Bool {
         guard (200..<300).contains(head.status), case .send(_, let content, _) = rules.next() else {
             return false
@@ -157,7 +158,7 @@ package struct UploadMachine: Sendable {
         guard case .fail(let trouble) = outcome, !isOfAnybody, mayPass(head, wire, reason, before) else {
             return suspecting(outcome.explained(by: reason), head, pauses)
         }
-        // The refusal is treated like a lost response, because the server may have acted.
+        // The refusal is handled like a lost response, because the server may have carried out the request.
         rules = before
         rules.handleUncertainty()
         if head.isPage, head.isUnencrypted, policy.suspicionDelay != nil {
@@ -168,9 +169,9 @@ package struct UploadMachine: Sendable {
         return outcome.explained(by: reason)
     }
 
-    /// Returns whether a refusal may concern a single attempt. The number of such refusals is limited.
+    /// Returns whether a refusal may concern only a single attempt. The number of such refusals is limited.
     ///
-    /// - Parameter refused: The rules that sent the request.
+    /// - Parameter refused: The rules of the protocol before this response.
     private mutating func mayPass(
         _ head: ResponseHead, _ wire: WireEnd, _ reason: ServerReason?, _ refused: any UploadProtocol
     ) -> Bool {
@@ -180,8 +181,8 @@ package struct UploadMachine: Sendable {
         return refusals < RetryPolicy.maximumRefusals
     }
 
-    /// Handles a page, or a success that does not follow the protocol, which may come from a captive portal. The upload does not
-    /// fail because of such a response.
+    /// Handles a page, or a success that does not follow the protocol. A captive portal may have sent such a response, so the
+    /// upload does not fail.
     private mutating func suspecting(_ outcome: UploadOutcome, _ head: ResponseHead, _ pauses: Pauses) -> UploadOutcome {
         guard case .fail(let trouble) = outcome, policy.suspicionDelay != nil else { return outcome }
         if head.isUnprovenSuccess {
@@ -190,14 +191,14 @@ package struct UploadMachine: Sendable {
             return .continue
         }
         guard head.isPage else { return outcome }
-        // 413 comes from a proxy that refuses large bodies. The server behind this proxy may have a page for each name, so a
-        // request for an unused name would prove nothing.
+        // The status 413 comes from a proxy that refuses large bodies. The server behind this proxy may have a page for each
+        // name. So a request for an unused name would not prove anything.
         guard head.status >= 400, ![401, 407, 413].contains(head.status), head.isUnencrypted else { return outcome }
         refusal = .querying(trouble, isTriedAgain: false)
         return .continue
     }
 
-    /// Handles the response to a name that no file has.
+    /// Handles the response to a request for a name that no file has.
     private mutating func answered(_ refusal: Refusal, _ head: ResponseHead, _ pauses: Pauses) -> UploadOutcome {
         if head.isOfAPortalForEveryName || head.mayLeadToALogIn && !head.leadsToEncryption {
             self.refusal = .waiting
@@ -222,43 +223,42 @@ package struct UploadMachine: Sendable {
         return pauses.retry(head, "The server's redirects have no end.")
     }
 
-    /// The progress in the protocol's unit. A value above all earlier values is progress. The value may decrease if the server
-    /// loses stored bytes.
+    /// The progress, in a unit that the protocol defines. A value is progress if it is greater than all earlier values. The value
+    /// decreases if the server loses stored bytes.
     package var stage: Int64 { rules.stage }
 
-    /// The number of bytes that the server has stored and that are not sent again.
+    /// The number of bytes that the server has stored. These bytes are not sent again.
     package var storedBytes: Int64 { rules.storedBytes }
 
-    /// The ``UploadMemory`` for the next attempt, if the last response changed it after the last commit. `nil` if the response did
-    /// not change it.
+    /// The ``UploadMemory`` for the next attempt. `nil` if the last response did not change the ``UploadMemory``.
     package var memory: UploadMemory? { rules.memory }
 
-    /// The address (without secrets) at which the server may have the file while a response is missing. `nil` if the file was not
-    /// sent.
+    /// The address at which the server may have the file while a response is missing. The address contains no secrets. `nil` if
+    /// the file was not sent.
     package var openName: String? { rules.openName }
 
-    /// Sets the names that this computer's other uploads use.
+    /// Sets the names that other uploads of this computer use.
     ///
-    /// - Parameter taken: The addresses at which the files of other uploads are, or may be. A file at such an address is not this
-    ///   file, and this file is not sent to such an address.
-    /// - Parameter stored: The addresses of completed uploads. The server may have lost their files.
+    /// - Parameter taken: The addresses at which files of other uploads are stored or may be stored. A file at such an address is
+    ///   not the file of this upload, and this upload does not send its file to such an address.
+    /// - Parameter stored: The addresses of completed uploads. The server may have lost the files of these uploads.
     package mutating func setOtherNames(taken: Set<String>, stored: Set<String> = []) {
         rules.setOtherNames(taken: taken, stored: stored)
     }
 
-    /// `true` if the next request sends the file to an address although the server does not report whether a file exists there. In
-    /// this case, only the names from ``setOtherNames(taken:stored:)`` prevent an upload from overwriting the file of another
-    /// upload.
+    /// `true` if the next request sends the file to an address although the server does not report whether a file exists at this
+    /// address. In this case, only the names from ``setOtherNames(taken:stored:)`` prevent the upload from overwriting another
+    /// upload's file.
     package var needsNames: Bool { rules.needsNames }
 
     /// The evidence that the server has the complete file.
     package var proof: UploadProof { rules.proof }
 
-    /// The knowledge about the server that later uploads use.
+    /// The known facts about the server. Later uploads use these facts.
     package var knowledge: ServerKnowledge { rules.knowledge }
 
-    /// The reason why a file is stored in another way than requested, for example under another name. `nil` if it is stored as
-    /// requested.
+    /// The reason why the server stores a file in another way than requested, for example under another name. `nil` if the file
+    /// is stored as requested.
     package var remark: String? { rules.remark }
 
     /// The request that removes a failed upload from the server. `nil` if the server has no data of the upload, or if the data
@@ -269,16 +269,16 @@ package struct UploadMachine: Sendable {
     }
 }
 
-/// The rules of one upload protocol. The rules are used only until the first end.
+/// The rules of one upload protocol. The rules are not used after the upload ended.
 protocol UploadProtocol: Sendable {
-    /// Returns the next request. A second call returns the same value.
+    /// Returns the next request. A repeated call returns the same value.
     func next() -> UploadCommand
-    /// Records that the last request may have been carried out, although its response is lost or contradicts that. The server's
-    /// state is checked before the request is repeated.
+    /// Records that the server may have carried out the last request, although the response was lost or contradicts this. The
+    /// state of the server is checked before the request is repeated.
     mutating func handleUncertainty()
-    /// Records that the server reported success before the file was sent completely.
+    /// Records that the server reported success before it received the complete file.
     mutating func recordEarlyResponse()
-    /// Records that a request was sent, in part or completely, without a response.
+    /// Records that a request was sent completely or in part, and that no response arrived.
     mutating func lost(_ end: WireEnd)
     mutating func received(_ resumption: ResponseHead) -> UploadMemory?
     mutating func answered(_ head: ResponseHead, _ end: WireEnd, _ pauses: Pauses) -> UploadOutcome
@@ -286,7 +286,7 @@ protocol UploadProtocol: Sendable {
     /// Returns whether the server may accept the last request later, although this response is final in the protocol.
     func mayPass(_ head: ResponseHead, _ end: WireEnd) -> Bool
     var stage: Int64 { get }
-    /// The index of the current numbered name.
+    /// The index of the name that is used now.
     var nameIndex: Int { get }
     var storedBytes: Int64 { get }
     var proof: UploadProof { get }
@@ -301,7 +301,7 @@ protocol UploadProtocol: Sendable {
     var needsNames: Bool { get }
 }
 
-/// The default implementations, for a protocol with a single request.
+/// The default implementations. They are sufficient for a protocol with a single request.
 extension UploadProtocol {
     mutating func handleUncertainty() {}
     mutating func recordEarlyResponse() { handleUncertainty() }
@@ -323,18 +323,18 @@ extension UploadProtocol {
 }
 
 extension UploadOutcome {
-    /// The outcome if no numbered name is free.
+    /// The outcome if all numbered names are taken.
     static let everyNameIsTaken = UploadOutcome.fail(
         TransferTrouble(code: -3000, message: "\(RemoteName.maximumIndex) files of this name exist already."))
 
-    /// The outcome if the server would receive the file under every numbered name.
+    /// The outcome if HEAD reports names as free but the server refuses these names.
     static let freeNamesAreRefused = UploadOutcome.fail(
         TransferTrouble(
             code: -1011,
             message: "The server responds with 412 (a file of this name exists), although HEAD reports that the name is free.",
             status: 412))
 
-    /// Returns a failure with the status that caused it.
+    /// Returns a failure that contains the status of the response.
     static func fail(_ head: ResponseHead, _ code: Int, _ message: String) -> UploadOutcome {
         .fail(TransferTrouble(code: code, message: message, status: head.status))
     }
@@ -346,8 +346,9 @@ package enum UploadProof: String, Codable, Sendable {
     case answer
     /// The server reported the expected number of bytes.
     case length
-    /// Blocks of the file were read back and are equal to the sent blocks.
+    /// Blocks of the file were read back. These blocks are equal to the sent blocks.
     case content
-    /// The complete file was read back, or the server's digest is equal to the digest of the sent data.
+    /// The complete file was read back and is equal to the sent file, or the server's digest is equal to the digest of the sent
+    /// data.
     case digest
 }

@@ -1,16 +1,17 @@
 import Foundation
 
-/// The description of an upload that an app submitted: the file and the protocol. The ledger stores the order as JSON in a column
-/// of the transfer's row.
+/// The description of an upload that an app submitted: the file and the protocol. The ledger stores this description as JSON in a
+/// column of the transfer's row.
 package struct UploadOrder: Codable, Equatable, Sendable {
     package var method: UploadKind
-    /// The requested name on the server. If the name is taken, `name-1.jpg` and so on are used.
+    /// The requested name on the server. If the name is taken, `name-1.jpg`, `name-2.jpg` and so on are used.
     package var fileName: String
-    /// The number of bytes of the snapshot, which never changes.
+    /// The number of bytes of the snapshot. This number never changes.
     package var byteCount: Int64
-    /// A value that is unique to this transfer. The name of the temporary file consists of its letters and digits.
+    /// A value that is unique to this transfer. The name of the temporary file consists of the letters and digits of this value.
     package var token: String
-    /// The highest progress value of the ``UploadMachine``. A repeated check after a failed step is not progress.
+    /// The highest progress value of the ``UploadMachine``. If a failed step is checked again, the check does not count as
+    /// progress.
     package var furthest: Int?
     /// The media type of the file.
     package var contentType: String?
@@ -32,13 +33,14 @@ package struct UploadOrder: Codable, Equatable, Sendable {
         self.token = token
     }
 
-    /// The media type that is sent, also if the app set no type.
+    /// The media type that is sent. If the app set no type, a general type is sent.
     var mediaType: String { contentType ?? "application/octet-stream" }
 
-    /// The name of the form's field that is sent, also if the app set no name.
+    /// The name of the form field that is sent. If the app set no name, the name is `file`.
     var fieldName: String { field ?? "file" }
 
-    /// The photo's modification date, if protocols can express it, because file systems allow years that protocols do not.
+    /// The photo's modification date. `nil` if protocols cannot express the date, because file systems allow years that protocols
+    /// do not allow.
     var modificationTime: Date? {
         guard let modifiedAt, (0..<253_402_300_800).contains(modifiedAt.timeIntervalSince1970) else { return nil }
         return modifiedAt

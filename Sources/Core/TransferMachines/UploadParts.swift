@@ -1,4 +1,4 @@
-/// The numbered parts of a file. All parts have the same size, but the last part may be smaller. The parts are the same after every
+/// The numbered parts of a file. All parts have the same size, but the last part may be smaller. The parts do not change after a
 /// restart.
 struct UploadParts: Equatable, Sendable {
     let byteCount: Int64
@@ -14,7 +14,7 @@ struct UploadParts: Equatable, Sendable {
         size = max(smallest, (needed + mebibyte - 1) / mebibyte * mebibyte)
     }
 
-    /// The number of parts, which is at least 1, also for an empty file.
+    /// The number of parts. An empty file has one part.
     var count: Int { max(1, Int((byteCount + size - 1) / size)) }
 
     /// Returns the range of a part. The first part is number 1.
@@ -28,7 +28,7 @@ struct UploadParts: Equatable, Sendable {
         return .snapshot(from: start, count: count)
     }
 
-    /// Returns the parts that a server has with their full length.
+    /// Returns the numbers of the parts that a server has with their complete length.
     func whole(_ sizes: [Int: Int64]) -> Set<Int> {
         Set(sizes.filter { number, size in (1...count).contains(number) && range(of: number).count == size }.keys)
     }

@@ -1,16 +1,17 @@
 import Foundation
 
-/// The place that the server created for a file, and the number of places that were created and lost. `Location` contains the
-/// address of the place.
+/// The place that the server created for a file. The type also counts the places that were created and lost. The header
+/// `Location` contains the address of the place.
 struct UploadPlace {
-    /// The maximum number of places for one file. A server that loses each place would otherwise receive requests endlessly.
+    /// The maximum number of places for one file. Without a maximum, a server that loses each place would receive requests
+    /// endlessly.
     static let maximumCreations = 5
 
     private(set) var address: String?
     private(set) var creations: Int
-    /// The address before a redirect; `nil` if a response confirmed the present address.
+    /// The address before a redirect. `nil` if a response confirmed the current address.
     private var earlier: String?
-    /// The number of responses in a row that deny the place and may come from another program than the server.
+    /// The number of consecutive responses that deny the place. Another program than the server may have sent these responses.
     private var denials = 0
 
     init(_ memory: UploadMemory?) {
@@ -26,13 +27,13 @@ struct UploadPlace {
     /// Records another address of the same place.
     mutating func moved(to address: String) { (earlier, self.address) = (earlier ?? self.address, address) }
 
-    /// Records that the server reported how much of the file is at the place.
+    /// Records that the server reported the number of bytes at the place.
     mutating func isThere() { (earlier, denials) = (nil, 0) }
 
     /// Returns whether the request about the place is repeated after a response that denies the place.
     ///
-    /// A proxy or a captive portal can be the source of the response. The server itself may have the complete file, and a second
-    /// place would be a second copy. The request is therefore repeated up to three times, at the address before a redirect.
+    /// A proxy or a captive portal may have sent the response, while the server may have the complete file. A second place would
+    /// then cause a second copy. So the request is repeated up to three times, at the address before a redirect.
     mutating func asksAgain() -> Bool {
         if let earlier { (address, self.earlier) = (earlier, nil) }
         denials = (denials + 1) % NameDoubt.maximumChecks
@@ -42,13 +43,13 @@ struct UploadPlace {
     static let unknownOffset = "The server does not report how much of the file it has."
     static let thrownAway = "The server has discarded the received part of the file."
 
-    /// Statuses that do not reveal how much of the file is at a place.
+    /// Statuses that do not show how many bytes of the file are at a place.
     private static let denials: Set<Int> = [400, 401, 403, 404, 405, 406, 407, 410, 415, 422, 451, 501]
 
-    /// Returns the outcome of a response about the place if another program may have sent it.
+    /// Returns the outcome of a response about the place, if another program than the server may have sent the response.
     ///
-    /// - Parameter isServers: `true` if the response has a mark of the protocol.
-    /// - Returns: `nil` if the response is accepted as the server's response.
+    /// - Parameter isServers: `true` if the response contains a header of the protocol.
+    /// - Returns: `nil` if the response is accepted as the response of the server.
     mutating func afterForeign(_ head: ResponseHead, isServers: Bool, _ pauses: Pauses) -> UploadOutcome? {
         guard head["Upload-Offset"] == nil else { return nil }
         if head.mayBeOfAPortal, pauses.policy.suspicionDelay != nil { return pauses.page(head) }
@@ -57,18 +58,18 @@ struct UploadPlace {
         return pauses.retry(head, Self.unknownOffset)
     }
 
-    /// Handles a place that is gone, or belongs to another upload.
+    /// Handles a place that is missing or belongs to another upload.
     mutating func lose(_ head: ResponseHead, _ pauses: Pauses, _ why: String) -> UploadOutcome {
         guard creations < Self.maximumCreations else { return .fail(head, -1011, "\(why) It did so \(creations) times.") }
         address = nil
         return pauses.retry(head, why)
     }
 
-    /// Forgets an address at which no place was made.
+    /// Forgets an address at which no place was created.
     mutating func forget() { address = nil }
 
-    /// Returns the place's absolute address. A server behind a proxy that ends TLS reports an address with http. So the scheme and
-    /// the port of the used address are kept.
+    /// Returns the absolute address of the place. If a proxy handles TLS, the server behind the proxy reports an http address. So
+    /// the scheme and the port of the used address are kept.
     static func address(of location: String?, madeAt address: String) -> String? {
         guard let location, !location.isEmpty, let home = URL(string: address),
             let target = URL(string: location, relativeTo: home)?.absoluteURL, let host = target.host, !host.isEmpty

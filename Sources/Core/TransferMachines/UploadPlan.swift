@@ -1,19 +1,19 @@
 import Foundation
 
-/// The order of an upload, together with values that can change between two attempts.
+/// The order of an upload, together with the values that can change between two attempts.
 package struct UploadPlan: Equatable, Sendable {
     package var order: UploadOrder
-    /// The folder's http or https address.
+    /// The http or https address of the folder.
     package var collectionURL: String
-    /// The headers of every request. Headers about the content are sent only with the content.
+    /// The headers of every request. Headers that describe the content are sent only with the content.
     package var headers: [HeaderField]
-    /// The maximum number of seconds without a byte.
+    /// The maximum number of seconds in which no byte is sent or received.
     package var idleTimeout: Double
     /// The limit in bytes per second for all uploads to this address.
     package var rateLimit: Int64?
     /// The SHA-256 of the snapshot, in lower-case hexadecimal. `nil` if the digest is unknown.
     package var sha256: String?
-    /// The knowledge about the server from earlier uploads.
+    /// The facts about the server that earlier uploads recorded.
     package var knowledge: ServerKnowledge
 
     package init(
@@ -29,43 +29,43 @@ package struct UploadPlan: Equatable, Sendable {
         self.knowledge = knowledge
     }
 
-    /// The text in an address that the file's name replaces.
+    /// The mark in an address that the name of the file replaces.
     static let nameMark = "{name}"
 
-    /// Returns the plan with a plain mark, also if the address was percent-encoded in a URL.
+    /// Returns the plan with the plain mark, even if a URL percent-encoded the mark.
     func withPlainNameMark() -> UploadPlan {
         var plan = self
         plan.collectionURL = collectionURL.replacing("%7Bname%7D", with: Self.nameMark)
         return plan
     }
 
-    /// The address at which a place for the file is requested. If the address contains the name, the name has a mark of the
-    /// content, so that no other photo of that name is replaced.
+    /// The address at which a place for the file is requested. If the address contains the name, this name contains a mark of the
+    /// content. So the file does not replace another photo with the same name.
     var creationURL: String {
         collectionURL.replacing(Self.nameMark, with: CollectionAddress.encoded(markedName, keeping: ""))
     }
 
-    /// The name that is the same for the same content, and differs for other content.
+    /// The name with a mark. The mark is equal for equal content and differs for other content.
     private var markedName: String { RemoteName.marked(order.fileName, with: sha256 ?? order.token) }
 
-    /// A name that no file has.
+    /// A name that no file on the server has.
     var nobodysName: String { RemoteName.marked(order.fileName, with: String(order.token.reversed())) }
 
-    /// Returns one of the names that are tried in turn.
+    /// Returns the name with this index. The names are tried one after the other.
     func name(_ index: Int, isMarked: Bool = false) -> String {
         RemoteName.numbered(isMarked ? markedName : order.fileName, index)
     }
 
-    /// The maximum size of a response in bytes. S3's list of a thousand parts is smaller.
+    /// The maximum size of a response in bytes. A list of a thousand parts from S3 is smaller.
     package static let maximumAnswer: Int64 = 1 << 20
 
-    /// Headers of HTTP or a protocol, which a caller's headers cannot replace.
+    /// The headers of HTTP and of the protocols. A caller's headers cannot replace these headers.
     private static let reserved = Set(UploadKind.allCases.flatMap(\.ownHeaders))
         .union(["content-length", "transfer-encoding", "expect", "range", "content-range", "accept-encoding"])
 
-    /// - Parameter extra: The protocol's own headers, which a caller's headers cannot replace.
+    /// - Parameter extra: The headers of the protocol. A caller's headers cannot replace these headers.
     func request(_ method: String, _ url: String, _ extra: [HeaderField] = []) -> WireRequest {
-        // A server may store uploads on another host. The credentials of this host are not sent to another host.
+        // A server may store uploads on another host. Credentials for this host are not sent to the other host.
         let isAtHome =
             if let home = URL(string: collectionURL.replacing(Self.nameMark, with: "")), let target = URL(string: url) {
                 RedirectRule.origin(of: home) == RedirectRule.origin(of: target)
@@ -88,10 +88,11 @@ package struct UploadPlan: Equatable, Sendable {
         return parts.string ?? collectionURL
     }
 
-    /// Returns a request with these headers only, so without credentials. If the body of the response is too slow, the attempt ends
-    /// with the headers only.
+    /// Returns a request that contains only these headers, and no credentials. If the body of the response is too slow, the
+    /// attempt ends with the headers only.
     func bare(_ method: String, _ url: String, _ headers: [HeaderField] = []) -> WireRequest {
-        // Redirects are not followed: a redirected PUT may arrive as a GET, and the 200 of a GET looks like success.
+        // Redirects are not followed, because a redirected PUT may arrive as a GET. The response 200 to a GET would look like a
+        // success.
         var wire = WireRequest(
             method: method, url: url, headers: headers, idleTimeout: idleTimeout, maximumRedirects: 0,
             maximumBodyBytes: Self.maximumAnswer, rateLimit: rateLimit)
@@ -105,9 +106,9 @@ package struct UploadPlan: Equatable, Sendable {
 /// The body of a request.
 package enum UploadContent: Equatable, Sendable {
     case none
-    /// An empty body, announced to the server (`Content-Length: 0`).
+    /// An empty body. The request contains `Content-Length: 0`.
     case empty
-    /// The given number of bytes of the snapshot, from an offset.
+    /// A number of bytes of the snapshot, from an offset.
     case snapshot(from: Int64, count: Int64)
     /// The complete snapshot, with data before and after it.
     case wrapped(before: Data, after: Data)
@@ -115,10 +116,10 @@ package enum UploadContent: Equatable, Sendable {
     case data(Data)
 }
 
-/// The state that is committed before each request, so that a new process can continue the upload. All protocols share this type.
-/// Each protocol uses the fields that it needs.
+/// The state that is committed before each request, so that a new process can continue the upload. All protocols use this type.
+/// Each protocol uses only the fields that it needs.
 package struct UploadMemory: Codable, Equatable, Sendable {
-    /// The step of the upload whose request is sent next.
+    /// The step of the upload. The request of this step is sent next.
     package enum Step: String, Codable, Sendable {
         case chooseName, put, check, move
         /// A place on the server is created.
@@ -138,7 +139,7 @@ package struct UploadMemory: Codable, Equatable, Sendable {
     package var place: String?
     /// The number of places that were created, including lost places.
     package var creations: Int?
-    /// The version of the protocol with which the place was created.
+    /// The version of the protocol by which the place was created.
     package var version: Int?
     /// `true` if the name contains a part of the digest.
     package var isMarked: Bool?
@@ -146,16 +147,16 @@ package struct UploadMemory: Codable, Equatable, Sendable {
     package var distrustsHead: Bool?
     /// The characters of the file's name that the server does not allow.
     package var replaced: String?
-    /// The rules that refused the file's name (`ForbiddenNameRules`).
+    /// The rules by which the server refused the file's name (`ForbiddenNameRules`).
     package var nameRules: Int?
-    /// `true` if the file was sent to this name in an earlier step and may be there.
+    /// `true` if the file was sent to this name in an earlier step and may exist under this name.
     package var isDoubted: Bool?
 
     package init(
         step: Step, nameIndex: Int = 0, isStored: Bool = false, place: String? = nil, creations: Int? = nil, version: Int? = nil,
         isMarked: Bool = false, distrustsHead: Bool = false, replaced: String = "", nameRules: Int = 0, isDoubted: Bool = false
     ) {
-        // A value `false` is not stored. The field is also missing in rows of versions that did not have this field.
+        // The value `false` is not stored. The field is also missing in rows of earlier versions, which did not have this field.
         self.isMarked = isMarked ? true : nil
         self.distrustsHead = distrustsHead ? true : nil
         self.replaced = replaced.isEmpty ? nil : replaced
@@ -171,38 +172,39 @@ package struct UploadMemory: Codable, Equatable, Sendable {
 }
 
 extension UploadMemory {
-    /// `true` if the file was sent to its name by PUT, and the server may have it without a confirmation.
+    /// `true` if the file was sent to its name by PUT and the server may have the file without a confirmation.
     package var mayBeThere: Bool { step == .put || step == .check || isDoubted == true }
 }
 
-/// The capabilities of a server that earlier responses showed. The capabilities are stored for each server, so that later uploads
-/// do not test them again.
+/// The capabilities of a server, which earlier responses showed. The ledger stores the capabilities of each server, so that later
+/// uploads do not test them again.
 package struct ServerKnowledge: Codable, Equatable, Sendable {
     /// The version of the IETF's resumable uploads that the server supports.
     package var resumableVersion: Int?
     /// The maximum number of bytes of one request. Larger requests were refused with status 413.
     package var requestBytes: Int64?
-    /// The region of an S3 bucket, and the region that was configured when the bucket's region was found.
+    /// The region of an S3 bucket. `configuredRegion` is the region in the configuration at the time when the region of the
+    /// bucket was found.
     package var region: String?
     package var configuredRegion: String?
-    /// `true` if the S3 server ignores or refuses `If-None-Match`, `false` if it supports the condition. `nil` if this was not
-    /// tested.
+    /// `true` if the S3 server ignores or refuses `If-None-Match`, and `false` if it supports this condition. `nil` if this was
+    /// not tested.
     package var lacksConditions: Bool?
     /// The major version of Immich on the server. `nil` if the version is not known.
     package var immichVersion: Int?
-    /// The form in which a WebDAV server accepts the new name of a MOVE. `nil` for the configured address.
+    /// The form in which a WebDAV server accepts the new name of a MOVE. `nil` if the server accepts the configured address.
     package var moveDestination: MoveDestination?
 
     package init() {}
 }
 
-/// The form of the `Destination` of a MOVE (RFC 4918 §10.3). If a proxy in front of the server handles TLS, the server uses http
-/// for its own address and refuses https.
+/// The form of the `Destination` header of a MOVE (RFC 4918 §10.3). If a proxy in front of the server handles TLS, the server
+/// uses http for its own address and refuses https.
 package enum MoveDestination: String, Codable, Sendable {
     case overHTTP
     case pathAlone
 
-    /// - Parameter form: The last form; `nil` for the address as configured.
+    /// - Parameter form: The last form, or `nil` for the configured address.
     static func next(after form: MoveDestination?) -> MoveDestination? {
         switch form {
         case nil: .overHTTP
@@ -223,9 +225,9 @@ package enum MoveDestination: String, Codable, Sendable {
 
 /// The next action of an upload.
 package enum UploadCommand: Equatable, Sendable {
-    /// Commit `persistFirst`, then send the request. After a crash, the upload continues with the committed state.
+    /// Commit `persistFirst`, and then send the request. After a crash, the upload continues with the committed state.
     case send(WireRequest, UploadContent, persistFirst: UploadMemory)
-    /// Commit `persistFirst`, then send the request, and compare the response's body with this part of the snapshot
+    /// Commit `persistFirst`, and then send the request. Compare the body of the response with this part of the snapshot
     /// (``WireEnd/comparison``).
     case compare(WireRequest, SnapshotPart, persistFirst: UploadMemory)
     case finished(remoteURL: String)

@@ -1,13 +1,13 @@
-/// The server of an upload, as the user configured it. The values are stored with the upload, so that an agent that starts later
-/// uses the same values.
+/// The server of an upload, as the user configured it. The ledger stores these values with the upload, so that a later agent uses
+/// the same values.
 public struct UploadServer: Codable, Equatable, Sendable {
     /// The name of the destination. Messages about the server begin with this name.
     public var name: String
-    /// The place of the destination's settings (`kind`, `url`, `user`, `ca_file` …), for example `[upload.destinations.home] of
-    /// config.toml`. Messages refer to this place.
+    /// The section of the configuration with the destination's settings (`kind`, `url`, `user`, `ca_file` …), for example
+    /// `[upload.destinations.home] of config.toml`. Messages contain this text.
     public var settings: String
-    /// The absolute path of a PEM file with certificate authorities. `nil` for the system's authorities. The authorities in the
-    /// file replace the system's authorities for every request of the upload.
+    /// The absolute path of a PEM file with certificate authorities. The authorities in the file replace the system's authorities
+    /// for every request of the upload. `nil` if the system's authorities apply.
     public var authorityFile: String?
 
     public init(name: String, settings: String, authorityFile: String? = nil) {
@@ -36,7 +36,7 @@ enum UploadOpener: Equatable, Sendable {
         }
     }
 
-    /// The message of a response with status 401.
+    /// The message for a response with status 401.
     var refusal: String {
         switch self {
         case .nothing: "The server requires a user name and password (401)."
@@ -57,14 +57,14 @@ enum UploadOpener: Equatable, Sendable {
     }
 }
 
-/// Advice for the user about a failed attempt: what to do, and in which settings.
+/// The advice for the user about a failed attempt: what the user can do, and the settings that the user can change.
 struct UploadAdvice: Sendable {
     let server: UploadServer
     let opener: UploadOpener
-    /// `true` if the address has a query, which may be a signature that expires.
+    /// `true` if the address has a query. The query may be a signature that expires.
     let isPresigned: Bool
 
-    /// Creates advice; `nil` if the upload has no named destination.
+    /// Creates advice. Returns `nil` if the upload has no named destination.
     init?(_ plan: UploadPlan) {
         guard let server = plan.order.server else { return nil }
         self.server = server
@@ -72,7 +72,7 @@ struct UploadAdvice: Sendable {
         isPresigned = plan.order.method == .put && plan.collectionURL.contains("?")
     }
 
-    /// Returns the trouble with a message that begins with the destination's name and ends with what to do.
+    /// Returns the trouble with a changed message. The message begins with the name of the destination and ends with the advice.
     func named(_ trouble: TransferTrouble, isTriedAgain: Bool) -> TransferTrouble {
         var named = trouble
         let advice = sentence(trouble, isTriedAgain) ?? (isTriedAgain ? Self.later : nil)
@@ -82,7 +82,7 @@ struct UploadAdvice: Sendable {
 
     private static let later = "The upload is tried again automatically."
 
-    /// Returns the advice; `nil` if the message already contains advice, or if no advice is known.
+    /// Returns the advice. Returns `nil` if the message already contains advice, or if no advice is available.
     private func sentence(_ trouble: TransferTrouble, _ isTriedAgain: Bool) -> String? {
         switch trouble.suspicion {
         case .portal?: return nil
@@ -101,7 +101,7 @@ struct UploadAdvice: Sendable {
         return "If the server has its own certificate authority, write the path of its PEM file as ca_file in \(server.settings)."
     }
 
-    /// Returns the advice after a response that may differ at another attempt.
+    /// Returns the advice for a response that may differ at the next attempt.
     private func passingSentence(status: Int) -> String? {
         switch status {
         case 423: "Unlock the file on the server if the lock remains. \(Self.later)"
@@ -147,7 +147,7 @@ struct UploadAdvice: Sendable {
 }
 
 extension UploadOutcome {
-    /// Returns the outcome with advice in the message of its trouble.
+    /// Returns the outcome with the advice in the message of its trouble.
     func advised(by advice: UploadAdvice?) -> UploadOutcome {
         guard let advice else { return self }
         return switch self {
@@ -157,7 +157,7 @@ extension UploadOutcome {
         }
     }
 
-    /// Returns the outcome with a changed trouble, if the outcome has a trouble.
+    /// Returns the outcome with a changed trouble. An outcome without a trouble is returned unchanged.
     func changing(_ change: (TransferTrouble) -> TransferTrouble) -> UploadOutcome {
         switch self {
         case .continue, .finished: self
@@ -166,8 +166,8 @@ extension UploadOutcome {
         }
     }
 
-    /// Returns the outcome with the server's reason in the message of a failure or a pause, unless the message already contains the
-    /// reason.
+    /// Returns the outcome with the server's reason in the message of its trouble. A message that already contains the reason is
+    /// not changed.
     func explained(by reason: ServerReason?) -> UploadOutcome {
         guard let reason else { return self }
         return changing { trouble in

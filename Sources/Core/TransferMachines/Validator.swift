@@ -1,14 +1,14 @@
 import Foundation
 
-/// A value that proves that two responses contain the same bytes. Only strong validators are stored for files. If a weak validator
-/// is equal, bytes may differ, so combined parts could be a file that never existed.
+/// A value that proves that two responses contain the same bytes. Only strong validators are stored for files. Two responses with
+/// equal weak validators may contain different bytes. If parts of such responses were combined, the file could be damaged.
 package enum Validator: Codable, Equatable, Hashable, Sendable {
-    /// An entity tag with its quotes. ``from(_:receivedAt:)`` accepts strong tags only.
+    /// An entity tag with its quotes. ``from(_:receivedAt:)`` accepts only strong tags.
     case entityTag(String)
-    /// A `Last-Modified` that is strong by RFC 9110 §8.8.2.2, exactly as the server wrote it.
+    /// A `Last-Modified` date that is strong by RFC 9110 §8.8.2.2. The text is exactly the text that the server sent.
     case lastModified(String)
 
-    /// The value of the header `If-Range`, with which a download continues.
+    /// The value of the header `If-Range`, which a resumed download sends.
     package var ifRange: String {
         switch self {
         case .entityTag(let tag): tag
@@ -16,11 +16,12 @@ package enum Validator: Codable, Equatable, Hashable, Sendable {
         }
     }
 
-    /// Returns the strong validator of a response, or `nil` if the response has no such validator.
+    /// Returns the strong validator of a response, or `nil` if the response contains no strong validator.
     ///
-    /// `Last-Modified` is used only if the response has no entity tag (RFC 9110 §13.1.5: also no weak tag), and if the date is
-    /// older than the response. The minimum difference is 1 s to the server's `Date` (the same clock), or 60 s to the local clock.
-    /// - Parameter receivedAt: The time at which the response arrived, for servers that send no `Date`.
+    /// `Last-Modified` is used only if the response contains no entity tag, not even a weak tag (RFC 9110 §13.1.5). The date must
+    /// also be older than the response. The minimum difference is 1 s to the server's `Date`, which comes from the same clock, or
+    /// 60 s to the local clock.
+    /// - Parameter receivedAt: The time at which the response arrived. It is used if the server sends no `Date`.
     package static func from(_ head: ResponseHead, receivedAt: Date? = nil) -> Validator? {
         let tags = Set(head.headers.filter { $0.name.lowercased() == "etag" }.map { trimmed($0.value) })
         if let tag = tags.first {
@@ -34,11 +35,11 @@ package enum Validator: Codable, Equatable, Hashable, Sendable {
         return .lastModified(text)
     }
 
-    /// Returns the validator for a conditional request, which requests a response again only if it has changed. Returns `nil` if
-    /// the response has no such validator.
+    /// Returns the validator for a conditional request. The server sends a complete response to a conditional request only if the
+    /// content changed. Returns `nil` if the response contains no validator.
     ///
-    /// Weak entity tags are used (RFC 9110 §13.1.2). An invalid entity tag is ignored. A date ahead of the local clock is ignored,
-    /// because changes would not be detected after the clock is corrected.
+    /// Weak entity tags are used (RFC 9110 §13.1.2). An invalid entity tag is ignored. A date ahead of the local clock is also
+    /// ignored, because changes would not be detected after the clock is corrected.
     package static func toRevalidate(_ head: ResponseHead, receivedAt: Date) -> Validator? {
         let tags = Set(head.headers.filter { $0.name.lowercased() == "etag" }.map { trimmed($0.value) })
         if let tag = tags.first, tags.count == 1, isStrong(tag.hasPrefix("W/") ? String(tag.dropFirst(2)) : tag) {
@@ -60,8 +61,8 @@ package enum Validator: Codable, Equatable, Hashable, Sendable {
         }
     }
 
-    /// Returns whether a response has exactly this validator. If the header is missing, the result is `false`, because nothing is
-    /// proven.
+    /// Returns whether a response has exactly this validator. If the header is missing, the result is `false`, because a missing
+    /// header does not prove equality.
     package func matches(_ head: ResponseHead) -> Bool {
         switch self {
         case .entityTag(let tag): head["ETag"].map(Self.trimmed) == tag

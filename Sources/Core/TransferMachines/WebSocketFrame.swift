@@ -1,6 +1,6 @@
 import Foundation
 
-/// A frame of the WebSocket protocol. Source of the rules: RFC 6455, 5.
+/// A frame of the WebSocket protocol. RFC 6455, section 5, defines the rules.
 package struct WebSocketFrame: Equatable, Sendable {
     package enum Opcode: UInt8, Sendable {
         case continuation = 0x0
@@ -10,7 +10,8 @@ package struct WebSocketFrame: Equatable, Sendable {
         case ping = 0x9
         case pong = 0xA
 
-        /// `true` for a control frame, which is complete by itself and small, and can be sent between the parts of a message.
+        /// `true` if the frame is a control frame. A control frame is small and is not split. It can be sent between the parts of
+        /// a message.
         var isControl: Bool { rawValue >= 0x8 }
     }
 
@@ -26,9 +27,9 @@ package struct WebSocketFrame: Equatable, Sendable {
         (self.opcode, self.payload, self.isFinal) = (opcode, payload, isFinal)
     }
 
-    /// Returns the frame as a client sends it.
+    /// Returns the bytes of the frame that a client sends.
     ///
-    /// - Parameter mask: An unpredictable value that is new for each frame.
+    /// - Parameter mask: An unpredictable value. Each frame needs a new value.
     package func bytes(mask: UInt32) -> Data {
         var bytes = Data(capacity: payload.count + 14)
         bytes.append(opcode.rawValue | (isFinal ? 0x80 : 0))
@@ -58,18 +59,18 @@ package struct WebSocketFrame: Equatable, Sendable {
 }
 
 extension WebSocketFrame {
-    /// The header before the payload of a server's frame.
+    /// The header of a server's frame. The header is sent before the payload.
     struct Header: Equatable {
         var opcode: Opcode
         var isFinal: Bool
-        /// The number of bytes of the header itself.
+        /// The number of bytes of this header.
         var byteCount: Int
         var payloadCount: Int
     }
 
-    /// Returns the header; `nil` if it is not complete yet.
+    /// Returns the header, or `nil` if the header is not complete yet.
     ///
-    /// A length in more bytes than necessary is accepted, because it does no harm.
+    /// The length may be encoded in more bytes than necessary, because this does no harm.
     /// - Throws: ``WebSocketMachine/BrokenRule`` as soon as the available bytes violate a rule.
     static func header(in bytes: Data) throws(WebSocketMachine.BrokenRule) -> Header? {
         let start = bytes.startIndex

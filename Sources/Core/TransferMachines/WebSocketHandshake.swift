@@ -1,6 +1,7 @@
 import Foundation
 
-/// The handshake that opens a web socket: the client's HTTP request and the required response. Source of the rules: RFC 6455, 4.
+/// The handshake that opens a web socket: the client's HTTP request and the required response. RFC 6455, section 4, defines the
+/// rules.
 package struct WebSocketHandshake: Equatable, Sendable {
     /// The reason why a web socket could not be opened.
     package struct Refusal: Error, Equatable, Sendable {
@@ -9,24 +10,24 @@ package struct WebSocketHandshake: Equatable, Sendable {
         package var why: String
     }
 
-    /// The maximum number of bytes of all lines of a response.
+    /// The maximum number of bytes of a response's headers, including the status line.
     static let headLimit = 256 * 1024
 
     /// The address, with the scheme `http` or `https`.
     package let url: String
-    /// The headers of the request, without the handshake's own headers.
+    /// The headers of the request. The headers of the handshake are not included.
     private let headers: [HeaderField]
-    /// The subprotocols, the preferred subprotocol first.
+    /// The offered subprotocols. The preferred subprotocol is first.
     package let offered: [String]
-    /// The random key: 16 bytes in base64.
+    /// The random key, which consists of 16 bytes in base64.
     package let key: String
-    /// The value that the server must return for the key.
+    /// The value that the server must return in response to the key.
     private let expected: String
 
     /// - Parameters:
-    ///   - headers: The app's headers. These headers may contain subprotocols, the preferred subprotocol first, and a key that
-    ///     replaces the random key.
-    ///   - accept: Returns the expected value for a key: the SHA-1 in base64 of ``proof(of:)``.
+    /// - headers: The app's headers. These headers may contain subprotocols, of which the preferred subprotocol is first. They
+    ///   may also contain a key that replaces the random key.
+    /// - accept: Returns the expected value for a key. This value is the SHA-1 of ``proof(of:)`` in base64.
     package init(url: String, headers: [HeaderField], key: String, accept: (String) -> String) {
         func values(_ name: String) -> [String] { headers.filter { $0.name.lowercased() == name }.map(\.value) }
         self.url = url
@@ -40,10 +41,10 @@ package struct WebSocketHandshake: Equatable, Sendable {
         expected = accept(self.key)
     }
 
-    /// Returns the text for the expected digest in the response. The digest proves that the server has read the key.
+    /// Returns the text whose digest the response must contain. The digest proves that the server read the key.
     package static func proof(of key: String) -> Data { Data((key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11").utf8) }
 
-    /// Headers that belong to the handshake, or would announce a body.
+    /// Headers that belong to the handshake, and headers that would announce a body.
     private static let own: Set<String> = [
         "upgrade", "connection", "content-length", "transfer-encoding", "expect", "te", "sec-websocket-key",
         "sec-websocket-version", "sec-websocket-protocol", "sec-websocket-extensions",
@@ -77,7 +78,7 @@ package struct WebSocketHandshake: Equatable, Sendable {
 
     // MARK: The response
 
-    /// Reads the response headers and removes them from the bytes. Returns `nil` if the headers are not complete yet.
+    /// Reads the response headers and removes their bytes from `bytes`. Returns `nil` if the headers are not complete yet.
     package func answer(in bytes: inout Data) throws(Refusal) -> ResponseHead? {
         while true {
             guard zip(bytes, "HTTP/1.".utf8).allSatisfy({ $0 == $1 }) else { throw Refusal(why: "the response is not HTTP/1.1") }
@@ -108,7 +109,7 @@ package struct WebSocketHandshake: Equatable, Sendable {
             String(line[..<colon]), line[line.index(after: colon)...].trimmingCharacters(in: .whitespaces))
     }
 
-    /// Returns the subprotocol that the server chose, or `nil` if it chose no subprotocol.
+    /// Returns the subprotocol that the server chose, or `nil` if the server chose no subprotocol.
     package func judge(_ head: ResponseHead) throws(Refusal) -> String? {
         func refused(_ why: String) -> Refusal { Refusal(head: head, why: why) }
         func values(_ name: String) -> [String] { head.headers.filter { $0.name.lowercased() == name }.map(\.value) }

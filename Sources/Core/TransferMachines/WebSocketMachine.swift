@@ -1,9 +1,9 @@
 import Foundation
 
-/// The states of a web socket on the client's side, from the handshake to the end. Source of the rules: RFC 6455.
+/// The states of a web socket on the client's side, from the handshake to the end. RFC 6455 defines the rules.
 ///
-/// The input consists of bytes and calls. The output consists of frames to send and events. The type has no connection and no
-/// random numbers, so the sender masks the frames.
+/// The machine receives bytes and calls. It returns frames to send, and events. The machine has no connection and no random
+/// numbers, so the caller masks the frames.
 package struct WebSocketMachine: Sendable {
     package enum Message: Equatable, Sendable {
         case text(String)
@@ -18,7 +18,7 @@ package struct WebSocketMachine: Sendable {
         }
     }
 
-    /// The close codes, which announce the end of a web socket. Source: RFC 6455, 7.4.1.
+    /// The close codes, which announce the end of a web socket. RFC 6455, section 7.4.1, defines these codes.
     package enum Code {
         package static let normal = 1000
         package static let protocolError = 1002
@@ -26,8 +26,8 @@ package struct WebSocketMachine: Sendable {
         package static let invalidPayload = 1007
         package static let tooBig = 1009
 
-        /// Returns whether the protocol permits sending a code. This is true for codes that are registered with the IANA, and for
-        /// the codes of apps.
+        /// Returns whether the protocol permits sending a code. The result is `true` for codes that are registered with the IANA,
+        /// and for the codes of apps.
         package static func isSendable(_ code: Int) -> Bool {
             [1000...1003, 1007...1014, 3000...4999].contains { $0.contains(code) }
         }
@@ -58,12 +58,12 @@ package struct WebSocketMachine: Sendable {
     package enum Failure: Equatable, Sendable {
         /// The response to the handshake did not open a web socket.
         case refused(WebSocketHandshake.Refusal)
-        /// The connection ended before a response.
+        /// The connection ended before the server responded.
         case noAnswer
         case brokenRule(BrokenRule)
         /// The connection ended without a close frame.
         ///
-        /// - Parameter isOrderly: `true` if the server closed the connection, `false` if the connection was lost.
+        /// - Parameter isOrderly: `true` if the server closed the connection, and `false` if the connection was lost.
         case lost(isOrderly: Bool)
     }
 
@@ -74,9 +74,9 @@ package struct WebSocketMachine: Sendable {
         case transmit(WebSocketFrame)
         case opened(subprotocol: String?, ResponseHead)
         case deliver(Message)
-        /// The server responded to this ping.
+        /// The server responded to the ping with this number.
         case answered(ping: Int)
-        /// The web socket is closed. The pending frames are sent, and then the connection ends.
+        /// The web socket is closed. The caller sends the pending frames and then ends the connection.
         ///
         /// - Parameters: code: ``Code/noStatus`` if the close frame has no code.
         case closed(code: Int, reason: Data)
@@ -87,25 +87,26 @@ package struct WebSocketMachine: Sendable {
         case fresh
         case requesting
         case open(Assembly?)
-        /// This side announced the end and awaits the server's close frame. The parts of a message must still be correct.
+        /// The client announced the end and waits for the server's close frame. The parts of a message must still follow the
+        /// protocol.
         case closing(Assembly?, code: Int, reason: Data)
         case over
     }
 
-    /// The parts of a message.
+    /// A message whose parts are arriving.
     private struct Assembly {
         var isText: Bool
         var bytes: Data
     }
 
-    /// The maximum number of bytes of a message. A longer message is refused before its content is received, because the frames
-    /// announce their length.
+    /// The maximum number of bytes of a message. Frames announce their length, so a longer message is refused before its content
+    /// arrives.
     package var maximumMessageSize: Int
     private let handshake: WebSocketHandshake
     private var state = State.fresh
-    /// The received bytes that are not read yet.
+    /// The received bytes that were not processed yet.
     private var pending = Data()
-    /// The pings without a response, the oldest first.
+    /// The numbers of the pings without a response. The oldest ping is first.
     private var pings: [Int] = []
 
     package init(_ handshake: WebSocketHandshake, maximumMessageSize: Int) {
@@ -118,7 +119,7 @@ package struct WebSocketMachine: Sendable {
 
     // MARK: Requests
 
-    /// Starts the handshake. Call this method when the connection is established.
+    /// Starts the handshake. Call this method after the connection is established.
     package mutating func connected() -> [Command] {
         guard case .fresh = state else { return [] }
         state = .requesting
@@ -136,8 +137,8 @@ package struct WebSocketMachine: Sendable {
 
     /// Sends a ping if the web socket is open.
     ///
-    /// - Parameter number: A number that is reported with the response. All pings have the same content, so a response belongs to
-    ///   the oldest ping.
+    /// - Parameter number: A number that is reported with the response. All pings have the same content, so each response belongs
+    ///   to the oldest ping.
     package mutating func ping(_ number: Int) -> [Command] {
         guard case .open = state else { return [] }
         pings.append(number)
@@ -147,8 +148,8 @@ package struct WebSocketMachine: Sendable {
     /// Sends a close frame if the web socket is open.
     ///
     /// - Parameters:
-    ///   - code: If the protocol does not permit sending the code, the code and the reason are omitted.
-    ///   - reason: UTF-8, of which at most 123 bytes are sent.
+    /// - code: The close code. If the protocol does not permit sending this code, the code and the reason are not sent.
+    /// - reason: The reason in UTF-8. At most 123 bytes of the reason are sent.
     package mutating func close(code: Int, reason: Data) -> [Command] {
         guard case .open(let assembly) = state else { return [] }
         let reason = Self.fitting(reason)
@@ -158,7 +159,7 @@ package struct WebSocketMachine: Sendable {
 
     /// Handles the end of the connection.
     ///
-    /// - Parameter isOrderly: `true` if the server closed the connection, `false` if the connection was lost.
+    /// - Parameter isOrderly: `true` if the server closed the connection, and `false` if the connection was lost.
     package mutating func ended(isOrderly: Bool) -> [Command] {
         defer { state = .over }
         return switch state {
@@ -189,12 +190,12 @@ package struct WebSocketMachine: Sendable {
         do {
             while let frame = try nextFrame() { commands += try handle(frame) }
         } catch {
-            // If this side already announced the end, no second close frame is sent.
+            // If the client already announced the end, it does not send a second close frame.
             if case .open = state { commands.append(.transmit(Self.closeFrame(error.kind.code, Data()))) }
             state = .over
             commands.append(.failed(.brokenRule(error)))
         }
-        // The bytes that were read are released.
+        // The processed bytes are released.
         if case .over = state { pending = Data() } else if pending.startIndex != 0 { pending = Data(pending) }
         return commands
     }
@@ -228,7 +229,7 @@ package struct WebSocketMachine: Sendable {
             if case .closing = state { return [] }
             return [.transmit(WebSocketFrame(.pong, frame.payload))]
         case .pong:
-            // Our pings have no payload, so a pong with a payload is not a response to our pings.
+            // The client's pings have no payload. So a pong with a payload is not a response to these pings.
             guard frame.payload.isEmpty, !pings.isEmpty else { return [] }
             return [.answered(ping: pings.removeFirst())]
         case .close: return try handleCloseFrame(frame.payload)
@@ -236,7 +237,7 @@ package struct WebSocketMachine: Sendable {
         case .continuation:
             switch state {
             case .open(var assembly?):
-                // The state releases its reference first, because shared bytes would be copied completely with each part.
+                // The state releases its reference to the bytes first. Otherwise all bytes would be copied for each part.
                 state = .open(nil)
                 assembly.bytes.append(frame.payload)
                 return try handle(assembly, frame.isFinal)
@@ -252,7 +253,7 @@ package struct WebSocketMachine: Sendable {
     private mutating func handle(_ assembly: Assembly, _ isWhole: Bool) throws(BrokenRule) -> [Command] {
         let message = isWhole ? try Self.message(assembly) : nil
         if case .closing(_, let code, let reason) = state {
-            // This side has already announced the end, so the app receives no more messages.
+            // The client already announced the end, so the app receives no more messages.
             state = .closing(isWhole ? nil : assembly, code: code, reason: reason)
             return []
         }
@@ -288,7 +289,8 @@ package struct WebSocketMachine: Sendable {
         return WebSocketFrame(.close, Data([UInt8(code >> 8), UInt8(code & 0xFF)]) + reason)
     }
 
-    /// Returns the reason, cut before a character and not inside it; empty if the reason is not UTF-8.
+    /// Returns the reason without the characters that exceed the limit. The cut is never inside a character. Returns empty data
+    /// if the reason is not UTF-8.
     private static func fitting(_ reason: Data) -> Data {
         let limit = WebSocketFrame.controlLimit - 2
         guard let text = String(validating: reason, as: UTF8.self) else { return Data() }

@@ -3,7 +3,8 @@ import BackgroundLedger
 import Foundation
 import TransferMachines
 
-/// The digests that are computed while a file arrives: always SHA-256, and the digests that the server announced.
+/// The digests that are computed while a file arrives. SHA-256 is always computed, and the other digests are computed if the
+/// server announced them.
 struct ArrivalDigests: Sendable {
     private var running: [RequiredDigest.Algorithm: RunningDigest] = [.sha256: RunningDigest()]
 
@@ -15,14 +16,15 @@ struct ArrivalDigests: Sendable {
         for algorithm in running.keys { running[algorithm]?.update(bytes) }
     }
 
-    /// Adds a range of an open file. Returns `false` if the range cannot be read. `errno` is 0 if the file is too short.
+    /// Adds a range of an open file to the digests. Returns `false` if the range cannot be read. If the file is too short,
+    /// `errno` is 0.
     mutating func update(_ descriptor: Int32, _ range: Range<Int64>, _ calls: FileCalls) -> Bool {
         withUnsafeTemporaryAllocation(byteCount: 1 << 18, alignment: 16) { buffer in
             var position = range.lowerBound
             while position < range.upperBound {
                 let wanted = min(buffer.count, Int(range.upperBound - position))
                 let count = calls.read(descriptor, buffer.baseAddress, wanted, at: position)
-                // The file is shorter than before. The next attempt detects the missing bytes and requests them again.
+                // The file became shorter. The next attempt detects the missing bytes and requests these bytes again.
                 if count == 0 { errno = 0 }
                 guard count > 0 else { return false }
                 update(UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(buffer)[..<count]))
@@ -32,7 +34,7 @@ struct ArrivalDigests: Sendable {
         }
     }
 
-    /// Returns a digest; `nil` if it was not computed.
+    /// Returns a digest, or `nil` if the digest was not computed.
     func bytes(_ algorithm: RequiredDigest.Algorithm) -> [UInt8]? { running[algorithm]?.bytes }
 
     var sha256: String { running[.sha256]?.hex ?? "" }

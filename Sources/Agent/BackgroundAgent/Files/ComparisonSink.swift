@@ -5,9 +5,9 @@ import TransferMachines
 /// Compares the body of a response with a part of an upload's snapshot while the body arrives. The body is not stored.
 final class ComparisonSink: BodySink {
     private struct State {
-        /// The source of the bytes to compare with; `nil` if the body cannot be compared.
+        /// The source of the snapshot's bytes. `nil` if the body cannot be compared.
         var file: UploadFile?
-        /// The bytes of the range that have not arrived yet.
+        /// The number of bytes of the range that have not arrived yet.
         var missing: Int64 = 0
         /// `true` if the range ends at the end of the snapshot.
         var isLast = false
@@ -19,13 +19,13 @@ final class ComparisonSink: BodySink {
     private let calls: FileCalls
     private let state = Mutex(State())
 
-    /// - Throws: ``FileTrouble``, before a request is sent, if the snapshot cannot be opened.
+    /// - Throws: ``FileTrouble`` if the snapshot cannot be opened. No request was sent in this case.
     init(_ url: URL, _ part: SnapshotPart, _ calls: FileCalls) throws(FileTrouble) {
         (self.url, self.part, self.calls) = (url, part, calls)
         _ = try UploadFile(url, size: part.total, calls: calls)
     }
 
-    /// The result of the comparison of the bytes that have arrived so far.
+    /// The result for the bytes that have arrived so far.
     var comparison: BodyComparison { state.withLock { $0.comparison } }
 
     func receive(head: ResponseHead) -> Bool {
@@ -54,13 +54,14 @@ final class ComparisonSink: BodySink {
             state.missing -= Int64(count)
             if state.missing == 0 { state.comparison = .same }
             guard count < bytes.count else { return true }
-            // More bytes than the snapshot has belong to another file. More bytes than the range has are not needed.
+            // If the body is longer than the snapshot, the body belongs to another file. Bytes after the end of the range are not
+            // needed.
             if state.isLast { state.comparison = .differs }
             return false
         }
     }
 
-    /// - Returns: `nil` if the snapshot cannot be read.
+    /// - Returns: the bytes, or `nil` if the snapshot cannot be read.
     private static func read(_ count: Int, of file: UploadFile) -> [UInt8]? {
         var bytes = [UInt8](repeating: 0, count: count)
         var filled = 0

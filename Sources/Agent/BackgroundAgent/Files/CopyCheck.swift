@@ -4,22 +4,22 @@ import Spool
 import Synchronization
 import TransferMachines
 
-/// Computes the digest of a complete queued copy, for the request that sends the last part of the copy.
+/// Computes the digest of the agent's complete copy of a file, for the request that sends the last part of the copy.
 ///
-/// Earlier requests, possibly of an earlier agent, have sent the other parts, so the copy was not read completely after it was
-/// queued. Without this digest, the server would accept a copy that was damaged later. The disk worker computes the digest while
-/// the last part is sent.
+/// Earlier requests, possibly of an earlier agent, sent the other parts. So the copy was not read completely after it was queued.
+/// Without this digest, the server would accept a copy that was damaged after it was queued. The disk worker computes the digest
+/// while the last part is sent.
 final class CopyCheck: DiskWork {
     private struct State {
         var hashed: Int64 = 0
         var digest = RunningDigest()
-        /// `true` if the copy could not be read to its end. The digest of such a copy is unknown.
+        /// `true` if the copy could not be read to its end. The digest of such a copy is not known.
         var isUnreadable = false
-        /// The end of the attempt, which is posted when the digest is computed.
+        /// The end of the attempt, which is posted after the digest is computed.
         var heldEnd: WireEnd?
     }
 
-    /// The number of bytes hashed in one turn.
+    /// The number of bytes that are hashed in one turn.
     private static let turn = 4 << 20
 
     private let file: UploadFile
@@ -34,7 +34,7 @@ final class CopyCheck: DiskWork {
         disk.enqueue(self, .more)
     }
 
-    /// The digest; `nil` until the complete copy was read, or if the copy could not be read.
+    /// The digest of the copy. `nil` if the copy was not read completely yet, or could not be read.
     var sha256: String? { state.withLock { $0.hashed == file.copyBytes ? $0.digest.hex : nil } }
 
     private func isDone(_ state: State) -> Bool { state.isUnreadable || state.hashed == file.copyBytes }
@@ -55,9 +55,10 @@ final class CopyCheck: DiskWork {
         return rest
     }
 
-    /// Handles the end of the attempt's transfer.
+    /// Handles the end of the transfer in the attempt.
     ///
-    /// - Returns: `true` if the digest is known, or not needed. Otherwise `.attemptFinished` is posted when the digest is computed.
+    /// - Returns: `true` if the digest is known or not needed. Otherwise `.attemptFinished` is posted after the digest is
+    ///   computed.
     func finish(_ end: WireEnd) -> Bool {
         guard let head = end.head, (200..<300).contains(head.status) else { return true }
         let isHeld = state.withLock { state in

@@ -1,15 +1,16 @@
 import Foundation
 import ProcessSupport
 
-/// Decides how much of a response may be written. Some disk space is always left free, and a body without an announced length is limited.
+/// Decides how many bytes of a response can be written. Some disk space is always left free. The length of a body without an
+/// announced length is limited.
 struct DiskRoom {
-    /// The offset up to which the bytes are known to fit.
+    /// The offset up to which the bytes fit on the disk, according to the last check.
     private var fits: Int64 = 0
-    /// The maximum number of bytes of a body without an announced length; `nil` if the length is announced.
+    /// The maximum number of bytes of a body without an announced length. `nil` if the length is announced.
     private var endless: Int64?
 
-    /// The maximum number of bytes written between two checks of the disk. The number is smaller if little space is left, because
-    /// other attempts also write between checks.
+    /// The maximum number of bytes that are written between two checks of the disk. If little space is left, this number is
+    /// smaller, because other attempts also write between two checks.
     private static let step: Int64 = 4 << 20
     private static let sharers: Int64 = 32
     /// The maximum number of bytes of a body without an announced length.
@@ -25,7 +26,7 @@ struct DiskRoom {
         if !hasEnd { endless = Self.longestEndless }
     }
 
-    /// Returns the reason why these bytes must not be written; `nil` if they may be written.
+    /// Returns the reason why these bytes must not be written. Returns `nil` if the bytes can be written.
     mutating func trouble(writing count: Int64, at offset: Int64, _ descriptor: Int32) -> FileTrouble? {
         let end = offset + count
         if let endless, end > endless {
@@ -39,8 +40,8 @@ struct DiskRoom {
             return nil
         }
         guard left >= count else {
-            // A body without an announced length may be endless, so its part must not stay on the full disk until other files are
-            // deleted.
+            // A body without an announced length may be endless. Its partial file must not stay on the full disk, because the
+            // file would occupy the space until other files are deleted.
             return FileTrouble(
                 why: "\(FileFault.noRoomReason), except the space that is left for other programs", isPassing: true,
                 isOfNoUse: endless != nil, mayBeEndless: endless != nil)

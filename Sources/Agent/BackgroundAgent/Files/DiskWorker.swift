@@ -4,26 +4,27 @@ import Synchronization
 
 /// A long operation on a file.
 protocol DiskWork: AnyObject, Sendable {
-    /// Runs one turn of the work. A turn is short, because other work waits for its end.
+    /// Runs one turn of the work. A turn must be short, because other work waits for the end of the turn.
     func work() -> DiskWorker.Rest
 }
 
-/// A thread that hashes and syncs files. On the transport's or the agent's thread, these operations would block all transfers. The
-/// thread sleeps while it has no work.
+/// Hashes and syncs files on a separate thread. On the thread of the transport or of the agent, these operations would block all
+/// transfers. The separate thread sleeps while it has no work.
 package final class DiskWorker: @unchecked Sendable {  // because the condition's lock guards the queue
     package static let shared = DiskWorker()
 
     /// `false` if the worker has no thread and works only when it is called. Tests with simulated time use such a worker, because
-    /// then it is known when work is complete.
+    /// they then know when the work is complete.
     let hasThread: Bool
 
-    /// The number of unhashed bytes up to which the owner of an ended attempt waits for the hash.
+    /// The number of bytes without a digest up to which the owner of an ended attempt waits for the digest.
     let waitedFor: Int64
 
-    /// The system calls for the files of this worker, and for all other files of transfers.
+    /// The system calls for the files of this worker and for all other files of transfers.
     package let calls: FileCalls
 
-    /// - Parameter waitedFor: the number of unhashed bytes up to which an owner waits. If it is negative, an owner never waits.
+    /// - Parameter waitedFor: The number of bytes without a digest up to which an owner waits. If this number is negative, an
+    ///   owner never waits.
     package init(hasThread: Bool = true, waitedFor: Int64 = 16 << 20, calls: FileCalls = FileCalls()) {
         (self.hasThread, self.waitedFor, self.calls) = (hasThread, waitedFor, calls)
     }
@@ -31,17 +32,17 @@ package final class DiskWorker: @unchecked Sendable {  // because the condition'
     /// The work that is left after one turn.
     enum Rest {
         case nothing
-        /// More work, to be done in the next turn.
+        /// More work is left for the next turn.
         case more
-        /// Too little work for a turn now. A turn follows if no more data arrives for one second.
+        /// Too little work is left for a turn now. A turn follows if no more data arrives for one second.
         case little
     }
 
-    /// The time without new data after which a little work gets a turn.
+    /// The time without new data after which a small amount of work gets a turn.
     private static let patience = Duration.seconds(1)
 
-    /// A task that waits. The reference is weak, because a small file is often complete before its turn. The file and its
-    /// descriptor are then released at once.
+    /// A task that waits for its turn. The reference is weak, because a small file is often complete before its turn. The file
+    /// and its descriptor are then released at once.
     private struct Waiting {
         weak var task: (any DiskWork)?
         let due: SuspendingClock.Instant
@@ -52,7 +53,7 @@ package final class DiskWorker: @unchecked Sendable {  // because the condition'
     private var later: [Waiting] = []
     private var isRunning = false
 
-    /// Queues a task with this amount of work.
+    /// Queues a task. `rest` is the amount of its work.
     func enqueue(_ task: any DiskWork, _ rest: Rest) {
         if case .nothing = rest { return }
         condition.lock()
@@ -65,7 +66,7 @@ package final class DiskWorker: @unchecked Sendable {  // because the condition'
         condition.broadcast()
     }
 
-    /// Returns when the condition is true. The condition is checked after each turn of work.
+    /// Waits until the condition is true. The condition is checked after each turn of work.
     func wait(until isDone: () -> Bool) {
         if !hasThread { catchUp() }
         condition.lock()
@@ -84,7 +85,7 @@ package final class DiskWorker: @unchecked Sendable {  // because the condition'
         }
     }
 
-    /// Does all queued work on the thread of the caller.
+    /// Does all queued work on the caller's thread.
     package func catchUp() {
         while true {
             condition.lock()
@@ -106,7 +107,7 @@ package final class DiskWorker: @unchecked Sendable {  // because the condition'
             while queue.isEmpty { waitForWork() }
             let task = queue.removeFirst()
             condition.unlock()
-            // Files take turns, so a large file does not block small files.
+            // Files take turns, so that a large file does not block small files.
             let rest = task.work()
             condition.lock()
             insert(task, rest)

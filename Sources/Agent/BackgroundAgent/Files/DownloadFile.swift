@@ -4,16 +4,17 @@ import Foundation
 import Synchronization
 import TransferMachines
 
-/// The partial file of one download attempt. This class stores bytes on the transport's thread, as the download's machine decides.
+/// The partial file of one attempt of a download. This class stores bytes on the transport's thread. The download's machine
+/// decides what is stored.
 ///
-/// After a crash, the validator of one version is never stored with the bytes of another version. To ensure this, a new version is
-/// written to another file while the ledger refers to the old bytes. The agent commits the new file's name together with the new
-/// validator. Bytes that count as stored in the ledger were synced before. The disk worker hashes and syncs bytes after they were
-/// written.
+/// After a crash, the validator of one version is never stored with the bytes of another version. To ensure this, a new version
+/// is written to another file while the ledger refers to the old bytes. The agent commits the new file's name together with the
+/// new validator. Bytes that the ledger counts as stored were synced before. The disk worker hashes and syncs bytes after they
+/// were written.
 final class DownloadFile: BodySink, DiskWork {
-    /// A lock held only briefly: the agent's loop reads the state in its transaction, which must not wait for a disk.
+    /// The lock of the state is held only briefly, because the agent's loop waits for it inside a transaction.
     private let state: Mutex<DownloadFileState>
-    /// A lock held while the file is opened, cut and written. This lock is acquired before the lock of `state`.
+    /// The lock of the file. It is held while the file is opened, cut and written. It is acquired before the lock of `state`.
     private let file = Mutex(DiskRoom())
     private let attempt: AttemptID
     private let permissions: mode_t
@@ -22,9 +23,9 @@ final class DownloadFile: BodySink, DiskWork {
     private let startedAt: Date
 
     /// - Parameters:
-    ///   - place: the place of the part file.
+    /// - place: the place of the partial file.
     ///   - isPrivate: `true` if only the user may read the file. Otherwise the file has the permissions of the user's other files.
-    ///   - disk: hashes and syncs behind the written bytes.
+    /// - disk: the worker that hashes and syncs the written bytes.
     ///   - now: the start time of the attempt.
     ///   - post: receives events, from any thread.
     init(
@@ -59,7 +60,7 @@ final class DownloadFile: BodySink, DiskWork {
                 switch disposition {
                 case .discard: return nil
                 case .rewrite:
-                    // The ledger's data about this part stays true until the ledger refers to the other file.
+                    // The ledger's data about this partial file stays true until the ledger refers to the other file.
                     if state.isCommitted { (state.place, state.isCommitted) = (state.place.other, false) }
                     state.answer = .whole
                     return 0
@@ -79,7 +80,7 @@ final class DownloadFile: BodySink, DiskWork {
         KillPoint.reach(.transferPrepared, attempt.transfer)
         let (path, isStopped) = state.withLock { ($0.place.url.path, $0.isStopped) }
         guard !isStopped else { return false }
-        // A part to append to must exist and be long enough, because a hole in the file is not received data.
+        // If bytes are appended, the file must exist and be long enough, because a hole in the file is not received data.
         let descriptor = disk.calls.open(
             path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | (offset == 0 ? O_CREAT : 0), permissions)
         guard descriptor >= 0 else {
@@ -100,7 +101,7 @@ final class DownloadFile: BodySink, DiskWork {
         }
     }
 
-    /// - Returns: `nil` if the file has the first `offset` bytes and nothing after them.
+    /// - Returns: `nil` if the file now consists of its first `offset` bytes.
     private func cut(_ descriptor: Int32, at path: String, to offset: Int64) -> FileTrouble? {
         do throws(FileTrouble) {
             guard try FileName.size(of: descriptor, at: path, disk.calls) ?? -1 >= offset else { return .lostPart(path) }
@@ -117,8 +118,8 @@ final class DownloadFile: BodySink, DiskWork {
 
     func write(_ bytes: UnsafeRawBufferPointer) -> Bool {
         let (isTaken, need) = file.withLock { append(bytes, &$0) }
-        // The transport never waits for the disk worker, because other transfers use this thread too. Waiting bytes need no memory,
-        // because they are in the file.
+        // The transport never waits for the disk worker, because other transfers also use this thread. The waiting bytes need no
+        // memory, because they are already in the file.
         disk.enqueue(self, need)
         return isTaken
     }
@@ -158,12 +159,12 @@ final class DownloadFile: BodySink, DiskWork {
     func work() -> DiskWorker.Rest {
         let start = state.withLock { $0 }
         guard start.descriptor >= 0, start.trouble == nil, !start.isStopped else {
-            // The error may have occurred just before the owner began to wait. The wait must end then.
+            // The error may have occurred just before the owner began to wait. This wait must end now.
             if start.trouble != nil { endSettling(start.bytes.beginning) }
             return .nothing
         }
         let (turn, beginning) = (start.bytes.nextTurn, start.bytes.beginning)
-        // Hashes a copy without the lock, because the transport continues to write.
+        // A copy of the digests is updated without the lock, because the transport continues to write.
         var hashing = start.bytes.digests
         guard turn.isEmpty || hashing.update(start.descriptor, turn, disk.calls) else { return failWork(beginning) }
         let hashed = hashing
@@ -171,14 +172,14 @@ final class DownloadFile: BodySink, DiskWork {
             guard state.bytes.beginning == beginning else { return nil }
             state.bytes.recordHashed(to: turn.upperBound, hashed)
             if state.bytes.isRefuted { state.record(.changedPart(state.place.url.path)) }
-            // All received bytes are hashed, so they are synced. If the server stops sending now, a crash loses no bytes.
+            // All received bytes are hashed, so they are synced now. If the server stops sending, a crash loses no bytes.
             let isCaughtUp = state.bytes.isHashed && !state.bytes.isDurable
             return isCaughtUp || state.bytes.isSyncDue ? state.bytes.written : nil
         }
         if let syncTo {
             guard disk.calls.syncData(start.descriptor) == 0 else { return failWork(beginning, syncing: true) }
             let isAll = state.withLock { state in
-                // During the sync, the transfer may have ended, and more bytes may have been synced.
+                // During the sync, the transfer may have ended, and another sync may have stored more bytes.
                 guard state.bytes.beginning == beginning, state.bytes.recordSynced(to: syncTo) else { return false }
                 return state.bytes.isDurable && !state.isSettling
             }
@@ -200,7 +201,7 @@ final class DownloadFile: BodySink, DiskWork {
         return rest
     }
 
-    /// - Parameter beginning: the beginning that the work belongs to; a later beginning has another descriptor.
+    /// - Parameter beginning: the beginning to which the work belongs. A later beginning has another descriptor.
     private func failWork(_ beginning: Int, syncing: Bool = false) -> DiskWorker.Rest {
         let number = errno
         state.withLock { state in
@@ -212,7 +213,7 @@ final class DownloadFile: BodySink, DiskWork {
         return .nothing
     }
 
-    /// Ends the owner's wait.
+    /// Ends the wait of the owner.
     private func endSettling(_ beginning: Int) {
         let settled = state.withLock { state -> WireEnd? in
             guard state.bytes.beginning == beginning, case .reported(let end) = state.settling else { return nil }
@@ -222,20 +223,21 @@ final class DownloadFile: BodySink, DiskWork {
         if let settled { post(.attemptFinished(attempt, settled)) }
     }
 
-    /// Makes all written bytes durable. If this fails, records the trouble.
+    /// Syncs all written bytes to the disk. If the sync fails, records the trouble.
     ///
-    /// Called when the attempt was stopped or has ended: no more bytes are written, and no response headers open another file.
+    /// Call this method after the attempt was stopped or has ended, because no more bytes are written and no other file is
+    /// opened.
     private func sync() {
         let open = file.withLock { _ in
             state.withLock { state -> (descriptor: Int32, written: Int64)? in
-                // The bytes that are already on a full disk must not be lost.
+                // The bytes that are already on the disk must not be lost if the disk is full.
                 guard state.descriptor >= 0, state.trouble?.isPassing ?? true, state.bytes.maySync else { return nil }
                 return (state.descriptor, state.bytes.written)
             }
         }
         guard let open else { return }
-        // The sync is outside the lock. With the lock, the transport's thread, and therefore all other transfers, would wait for
-        // this disk.
+        // The lock is not held during the sync. Otherwise the transport's thread, and so all other transfers, would wait for this
+        // disk.
         guard disk.calls.syncData(open.descriptor) == 0 else {
             _ = fail()
             return state.withLock { $0.bytes.recordFailedSync() }
@@ -244,7 +246,7 @@ final class DownloadFile: BodySink, DiskWork {
         KillPoint.reach(.transferSynced, attempt.transfer)
     }
 
-    /// Records the error in `errno`. Returns `false`, for the transport.
+    /// Records the error in `errno`. Returns `false`, which the caller returns to the transport.
     private func fail(ofOpenFile isOpen: Bool = true) -> Bool {
         let number = errno
         state.withLock { state in
@@ -258,14 +260,14 @@ final class DownloadFile: BodySink, DiskWork {
 
     /// The progress of the download.
     struct Progress {
-        /// The bytes that are durable on disk.
+        /// The state of the bytes that were synced to the disk.
         var partial: PartialFile?
-        /// The place of the part file.
+        /// The place of the partial file.
         var place: PartPlace
         var written: Int64
-        /// The offset at which the response continued the download; `nil` if the response contains the file from its beginning.
+        /// The offset at which the response continued the download. `nil` if the response contains the file from its beginning.
         var resumedAt: Int64?
-        /// `true` if a response that the download needs has begun.
+        /// `true` if the beginning of a usable response arrived.
         var hasAnswer: Bool
     }
 
@@ -289,21 +291,21 @@ final class DownloadFile: BodySink, DiskWork {
         return progress
     }
 
-    /// Ends the attempt for its owner, although the transport may still run. The received bytes become durable.
+    /// Ends the attempt for its owner, although the transport may still run. The received bytes are synced to the disk.
     func release() {
-        // Waits until the bytes that are being written are complete.
+        // This lock waits until the current write is complete.
         file.withLock { _ in state.withLock { $0.intake = .stopped(wasWriting: $0.holdsBytes) } }
         sync()
     }
 
-    /// Handles the end of the transfer: the received bytes become durable, and a complete file is hashed.
+    /// Handles the end of the transfer. The received bytes are synced, and a complete file is hashed.
     ///
-    /// - Returns: `true` if this is done. Otherwise much work is left, and `.attemptFinished` is posted when the work is done.
+    /// - Returns: `true` if this work is complete. Otherwise `.attemptFinished` is posted when the work is complete.
     func finish(_ end: WireEnd) -> Bool {
         let descriptor = state.withLock { $0.holdsBytes ? $0.descriptor : -1 }
         let found = descriptor < 0 ? nil : FileVersion.open(descriptor, disk.calls)
         if descriptor >= 0, found == nil { _ = fail() }
-        // The state is read in one step, because the worker may record trouble at any time.
+        // The state is read in a single step, because the worker may record trouble at any time.
         let isRead = state.withLock { state in
             guard state.trouble == nil, let found, state.compare(found) else { return false }
             let isWhole = end.failure == nil || state.machine.partial?.totalBytes == state.bytes.written
@@ -338,12 +340,12 @@ final class DownloadFile: BodySink, DiskWork {
         var report: ResumeReport
         var sha256: String
         var trouble: FileTrouble?
-        /// The state of the part before its last bytes were read.
+        /// The state of the partial file before its last bytes were read.
         var sight: FileVersion?
     }
 
-    /// Returns the result of a settled attempt: the state machine decides, and a complete file is proven. A second call has the same
-    /// result.
+    /// Returns the result of an ended attempt. The machine decides, and the digests of a complete file are checked. A second call
+    /// returns the same result.
     func outcome(of end: WireEnd, now: Date, attemptsWithoutProgress: Int, jitter: Double) -> Outcome {
         state.withLock { state in
             var ended = state
@@ -368,10 +370,10 @@ final class DownloadFile: BodySink, DiskWork {
         }
     }
 
-    /// Gives a complete and proven file its final name in addition to the part's name, before the ledger is changed. Returns
-    /// `false` if this has to be done later.
+    /// Adds the final name to a complete and verified file, before the ledger is changed. Returns `false` if this has to be done
+    /// later.
     ///
-    /// This adds a second name: if the ledger shows that the transfer was stopped in the meantime, the part still exists.
+    /// The partial file keeps its old name. So if the ledger shows that the transfer was stopped, the partial file still exists.
     func linkIfWhole(_ end: WireEnd, upTo limit: Int64) -> Bool {
         let outcome = outcome(of: end, now: startedAt, attemptsWithoutProgress: 0, jitter: 0)
         guard case .finish = outcome.command, outcome.trouble == nil, outcome.progress.written <= limit else { return false }
@@ -386,12 +388,12 @@ final class DownloadFile: BodySink, DiskWork {
 }
 
 extension FileTrouble {
-    /// The trouble that the part does not exist any more. The next attempt also detects that and requests the complete file.
+    /// The trouble if the partial file is missing. The next attempt also detects this and requests the complete file.
     fileprivate static func lostPart(_ path: String) -> FileTrouble {
         FileTrouble(why: "\(path): the partial file of the download is missing", isPassing: true)
     }
 
-    /// The trouble that another program changed the part. The next attempt starts from the beginning.
+    /// The trouble if another program changed the partial file. The next attempt starts from the beginning.
     static func changedPart(_ path: String) -> FileTrouble {
         FileTrouble(why: "\(path): another program changed the file", isPassing: true, isOfNoUse: true)
     }

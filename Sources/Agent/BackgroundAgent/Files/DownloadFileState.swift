@@ -1,30 +1,30 @@
 import BackgroundLedger
 import TransferMachines
 
-/// The state of a download's file. The transport's thread, the disk worker's thread and the agent's loop share it.
+/// The state of a download's file. The transport's thread, the disk worker's thread and the agent's loop share this state.
 struct DownloadFileState {
     /// The handling of bytes that arrive.
     enum Intake {
-        /// The bytes belong to a response that is not wanted.
+        /// The bytes belong to a response that the download does not need.
         case discarding
         case writing
-        /// The attempt was stopped: the bytes are not written, because the file may belong to another attempt.
+        /// The attempt was stopped. The bytes are not written, because another attempt may own the file.
         case stopped(wasWriting: Bool)
     }
 
-    /// The kind of response, as far as it concerns the file.
+    /// The kind of response: the complete file, the rest of the file, or none.
     enum Answer {
         case none
         case whole
         case rest(from: Int64)
     }
 
-    /// The state of an owner's wait until the last byte is durable and hashed.
+    /// The state of an owner's wait until all bytes are synced and hashed.
     enum Settling {
         case no
         /// The owner waits on its own thread.
         case waitedFor
-        /// The owner is notified.
+        /// The owner does not wait. It is notified when all bytes are synced and hashed.
         case reported(WireEnd)
 
         var isWaitedFor: Bool { if case .waitedFor = self { true } else { false } }
@@ -36,14 +36,14 @@ struct DownloadFileState {
     var intake = Intake.discarding
     var answer = Answer.none
     var bytes = PartBytes()
-    /// `true` if the disk worker already has a queued task for the few bytes that arrived.
+    /// `true` if the disk worker already has a task for the few bytes that arrived.
     var isRemembered = false
     var settling = Settling.no
     var trouble: FileTrouble?
-    /// `true` if the ledger refers to bytes in the file, or may soon refer to them.
+    /// `true` if the ledger refers to bytes of this file, or may refer to them soon.
     var isCommitted: Bool
 
-    /// `true` if the file contains the bytes that the download's state machine counts.
+    /// `true` if the file contains the bytes that the download's machine counts.
     var holdsBytes: Bool {
         switch intake {
         case .discarding: false
@@ -52,14 +52,14 @@ struct DownloadFileState {
         }
     }
 
-    /// The state of the file after the agent's last change.
+    /// The state of the file after the agent last changed it.
     var sight: FileVersion?
-    /// `true` if another program changed the file. In this case all bytes are read again at the end.
+    /// `true` if another program changed the file. All bytes are then read again at the end.
     var isDoubtful = false
 
-    /// Compares the file with the agent's last change.
+    /// Compares the file with its state after the agent's last change.
     ///
-    /// - Parameter found: The state of the file, before the agent changes it again.
+    /// - Parameter found: The current state of the file, before the agent changes the file again.
     /// - Returns: `false` if the file's size differs from the number of written bytes.
     mutating func compare(_ found: FileVersion) -> Bool {
         if let sight, !found.isStill(sight) { isDoubtful = true }
@@ -71,7 +71,8 @@ struct DownloadFileState {
         return true
     }
 
-    /// Records trouble. Permanent trouble is kept, because it may cause later trouble that seems to be temporary.
+    /// Records trouble. Permanent trouble is not replaced, because it may be the cause of later trouble that seems to be
+    /// temporary.
     mutating func record(_ other: FileTrouble) { if trouble?.isPassing ?? true { trouble = other } }
 
     var isStopped: Bool { if case .stopped = intake { true } else { false } }

@@ -3,8 +3,8 @@ import Foundation
 import ProcessSupport
 import Synchronization
 
-/// The agent's system calls on the files of its transfers. A test can make each call fail, for example to simulate a machine
-/// without free descriptors.
+/// The agent's system calls for the files of its transfers. A test can make each call fail, for example to simulate a machine
+/// without free file descriptors.
 package final class FileCalls: Sendable {
     /// The kind of a system call.
     package enum Call: CaseIterable, Sendable {
@@ -14,18 +14,18 @@ package final class FileCalls: Sendable {
         case write
         case truncate
         case sync
-        /// A file is renamed, or gets a second name (hard link).
+        /// A file is renamed, or gets a second name (a hard link).
         case name
     }
 
-    /// Returns the error number with which a call fails, or `nil` if the real call is made.
+    /// Returns the error number if a call has to fail, or `nil` if the real system call is made.
     package typealias Fault = @Sendable (Call) -> Int32?
 
     private let fault = Mutex<Fault?>(nil)
 
     package init() {}
 
-    /// Makes calls fail from now on. With `nil`, the real calls are made again.
+    /// Makes calls fail from now on. If `fault` is `nil`, the real system calls are made again.
     package func fail(by fault: Fault?) { self.fault.withLock { $0 = fault } }
 
     private func fails(_ call: Call) -> Bool {
@@ -38,13 +38,13 @@ package final class FileCalls: Sendable {
         FileFault.uninterrupted { fails(call) ? -1 : system() }
     }
 
-    /// Syncs. On a file system without sync, written bytes are treated as durable.
+    /// Syncs a file. If the file system does not support sync, written bytes are treated as stored on the disk.
     private func sync(_ system: () -> Int32) -> Int32 {
         let result = make(.sync, system)
         return result != 0 && FileFault(errno) == .unsupported ? 0 : result
     }
 
-    // The following functions return the system call's result, and set `errno`.
+    // The following functions set `errno` and return the result of the system call.
 
     func open(_ path: String, _ flags: Int32, _ permissions: mode_t = 0) -> Int32 {
         make(.open) { clinux_open(path, flags, permissions) }
@@ -59,7 +59,7 @@ package final class FileCalls: Sendable {
         make(.status) { clinux_cached_status(descriptor, &information) }
     }
 
-    /// Reads the status of the file at a path. If the path is a link, reads the status of the link.
+    /// Reads the status of the file at a path. If the path is a symbolic link, the status of the link is read.
     func statusOfName(_ path: String, _ information: inout stat) -> Int32 { make(.status) { lstat(path, &information) } }
 
     func status(of path: String, _ information: inout stat) -> Int32 { make(.status) { stat(path, &information) } }
@@ -78,7 +78,7 @@ package final class FileCalls: Sendable {
 
     func syncFolder(_ descriptor: Int32) -> Int32 { sync { fsync(descriptor) } }
 
-    /// Renames a file. If a file with the new name exists, the call fails.
+    /// Renames a file. The call fails if a file with the new name exists.
     func renameWithoutReplacing(_ path: String, _ name: String) -> Int32 { make(.name) { clinux_rename_new(path, name) } }
 
     func replaceName(_ path: String, _ name: String) -> Int32 { make(.name) { rename(path, name) } }

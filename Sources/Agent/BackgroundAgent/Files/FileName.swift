@@ -4,40 +4,42 @@ import ProcessSupport
 /// The reason why a file on this computer cannot be used.
 package struct FileTrouble: Error, Equatable {
     var why: String
-    /// `true` if waiting may help.
+    /// `true` if the trouble may end without a change by the user.
     var isPassing: Bool
-    /// `true` if the part has to be discarded.
+    /// `true` if the partial file has to be discarded.
     var isOfNoUse: Bool
-    /// `true` if the disk had no room for a body without an announced length. The number of attempts at such a download is limited.
+    /// `true` if the disk had no space for a body without an announced length. The number of attempts of such a download is
+    /// limited.
     var mayBeEndless: Bool
 
     init(why: String, isPassing: Bool, isOfNoUse: Bool = false, mayBeEndless: Bool = false) {
         (self.why, self.isPassing, self.isOfNoUse, self.mayBeEndless) = (why, isPassing, isOfNoUse, mayBeEndless)
     }
 
-    /// - Parameter number: The value of `errno`; 0 if the file has become shorter.
+    /// - Parameter number: The value of `errno`, or 0 if the file has become shorter.
     init(_ number: Int32 = errno, with path: String) {
         let reason = number == 0 ? "the file is shorter than before" : String(cString: strerror(number))
         self.init(why: "\(path): \(reason)", isPassing: FileFault(number).isPassing)
     }
 
-    /// - Parameter number: The value of `errno` after a call that should create the file or give it its name.
+    /// - Parameter number: The value of `errno` after a call that had to create or rename the file.
     init(_ number: Int32 = errno, ofNewFile path: String) {
         self.init(number, with: path)
         isPassing = FileFault(number).isPassingForNewFile
     }
 
-    /// - Parameter number: The value of `errno` after a call on the open file; 0 if the file has become shorter.
+    /// - Parameter number: The value of `errno` after a call on the open file, or 0 if the file has become shorter.
     init(_ number: Int32 = errno, ofOpenFile path: String) {
         self.init(number, with: path)
         isPassing = FileFault(number).isPassingOnOpenFile
     }
 
-    /// Returns why a download must not use the folder of its destination; `nil` if the download may use the folder.
+    /// Returns the reason why a download must not use the folder of its destination. Returns `nil` if the download can use the
+    /// folder.
     ///
     /// - Parameters:
     ///   - file: A file in the folder.
-    ///   - folder: The folder that the process which queued the download saw.
+    /// - folder: The folder as the process that queued the download saw it.
     static func otherFolder(of file: URL, _ folder: SeenFolder?) -> FileTrouble? {
         let path = file.deletingLastPathComponent().path
         if let mount = folder?.absentMount {
@@ -53,17 +55,17 @@ package struct FileTrouble: Error, Equatable {
 
 /// Checks a partial file, and renames a complete file to its final name.
 package enum FileName {
-    /// Returns the number of bytes of an open file; `nil` if it is not a regular file.
+    /// Returns the number of bytes of an open file. Returns `nil` if the file is not a regular file.
     static func size(of descriptor: Int32, at path: String, _ calls: FileCalls) throws(FileTrouble) -> Int64? {
         var information = stat()
         guard calls.status(descriptor, &information) == 0 else { throw FileTrouble(ofOpenFile: path) }
         return information.st_mode & S_IFMT == S_IFREG ? Int64(information.st_size) : nil
     }
 
-    /// Returns `true` if a part file still has the bytes that the ledger records.
+    /// Returns `true` if a partial file still has the number of bytes that the ledger records.
     static func holds(_ byteCount: Int64, at url: URL, _ calls: FileCalls) -> Bool {
         let descriptor = calls.open(url.path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
-        // A part that cannot be read now may have its bytes, and is kept.
+        // A partial file that cannot be read now may still have its bytes, so it is kept.
         guard descriptor >= 0 else { return FileFault(errno).isPassing }
         defer { close(descriptor) }
         do throws(FileTrouble) {
@@ -75,39 +77,40 @@ package enum FileName {
 
     /// The result of renaming a file to its final name.
     package enum NamingResult: Sendable, Equatable {
-        /// The file has its final name. The name is durable after the folder was synced.
+        /// The file has its final name. The name is stored on the disk after the folder is synced.
         case given
-        /// Another file has the name and is not replaced. The name `free` is unused.
+        /// Another file has the name and is not replaced. No file has the name `free`.
         case taken(free: URL)
-        /// The file to rename is not the verified file, or does not exist.
+        /// The file that had to be renamed is missing, or is not the verified file.
         case changed
         case failed(FileTrouble)
     }
 
-    /// Returns why a part must not get its final name; `nil` if the part is the file that was proven.
+    /// Returns the reason why a partial file must not get its final name. Returns `nil` if the partial file is the file that was
+    /// verified.
     ///
-    /// - Parameter sight: The part, when its content was proven.
+    /// - Parameter sight: The state of the partial file at the time when its content was verified.
     static func objection(to part: URL, _ whole: URL, _ sight: FileVersion, _ calls: FileCalls) -> NamingResult? {
         if let found = FileVersion.named(part.path, calls) { return found.isStill(sight) ? nil : .changed }
         let number = errno
         guard FileFault(number).isAbsence else {
             return .failed(FileTrouble(number, ofNewFile: whole.path))
         }
-        // The folder may be missing for a while, for example with an unplugged drive.
+        // The folder may be missing for some time, for example because its drive is not connected.
         let folderExists = FileVersion.named(part.deletingLastPathComponent().path, calls) != nil
         return folderExists ? .changed : .failed(FileTrouble(number, ofNewFile: whole.path))
     }
 
-    /// Gives a complete, synced file its final name.
+    /// Renames a complete and synced file to its final name.
     ///
-    /// - Parameter replacing: `true` to replace an existing file with the final name.
+    /// - Parameter replacing: `true` if an existing file with the final name is replaced.
     static func rename(_ part: URL, _ whole: URL, replacing: Bool, _ calls: FileCalls) -> NamingResult {
         guard !replacing else { return replace(part, whole, calls) }
         if calls.renameWithoutReplacing(part.path, whole.path) == 0 { return .given }
         var number = errno
         switch FileFault(number) {
         case .exists: return nextFree(part, whole)
-        // The file system cannot rename without replacing. Adding a second name never replaces a file.
+        // The file system cannot rename a file without replacing another file. A second name (hard link) never replaces a file.
         case .unsupported: break
         case .missing, .noFolder, .notAFile, .impossible, .noRoom, .notAllowed, .unavailable:
             return .failed(FileTrouble(number, ofNewFile: whole.path))
@@ -120,12 +123,12 @@ package enum FileName {
         }
         switch FileFault(number) {
         case .exists: return nextFree(part, whole)
-        // These file systems have no second names. FAT returns EPERM, and a mount of rclone returns EIO.
+        // These file systems do not support hard links. FAT returns EPERM, and a mount of rclone returns EIO.
         case .unsupported, .notAllowed, .unavailable: break
         case .missing, .noFolder, .notAFile, .impossible, .noRoom:
             return .failed(FileTrouble(number, ofNewFile: whole.path))
         }
-        // Without second names, the name can only be checked just before the renaming.
+        // The file system has no hard links. So the name can only be checked directly before the renaming.
         return isTaken(whole) ? nextFree(part, whole) : replace(part, whole, calls)
     }
 
@@ -138,7 +141,8 @@ package enum FileName {
         return calls.replaceName(part.path, whole.path) == 0 ? .given : .failed(FileTrouble(ofNewFile: whole.path))
     }
 
-    /// Returns the name with the first free number: "notes (1).txt"; after "notes (1).txt" it is "notes (2).txt".
+    /// Returns the name with the first free number. "notes (1).txt" follows "notes.txt", and "notes (2).txt" follows "notes
+    /// (1).txt".
     private static func nextFree(_ part: URL, _ whole: URL) -> NamingResult {
         let (folder, full) = (whole.deletingLastPathComponent(), whole.lastPathComponent)
         let ending = whole.pathExtension.isEmpty ? "" : ".\(whole.pathExtension)"
@@ -166,14 +170,14 @@ package enum FileName {
             && one.st_dev == other.st_dev
     }
 
-    /// Adds a second name in the same folder. Returns `false` if the file system has no second names, or if the name cannot be removed
-    /// first.
+    /// Adds a second name (hard link) in the same folder. An existing file with this name is removed first. Returns `false` if
+    /// the file system has no hard links, or if the existing file cannot be removed.
     static func add(_ path: String, _ name: String, _ calls: FileCalls) -> Bool {
         unlink(name)
         return calls.addName(path, name) == 0
     }
 
-    /// Makes the names in a folder durable. Returns `nil` if they are durable, otherwise the reason.
+    /// Syncs the names in a folder to the disk. Returns `nil` on success, and the reason otherwise.
     static func sync(folder path: String, _ calls: FileCalls) -> FileTrouble? {
         let folder = calls.open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard folder >= 0 else { return FileTrouble(ofNewFile: path) }

@@ -4,25 +4,26 @@ import ProcessSupport
 import Foundation
 import Synchronization
 
-/// Finds a complete file after an agent was killed between the verification of the file and the commit of its final name.
+/// Finds a complete file after an agent was killed. The agent was killed after it verified the file and before it committed the
+/// final name.
 package final class FileProof: DiskWork {
-    /// The file to find, and its place.
+    /// The file that is searched, and its paths.
     struct Expectation: Equatable, Sendable {
         var part: URL
         var whole: URL
-        /// `true` if only a file with the expected content counts under the name. If `false`, any file counts: the user may have changed
-        /// the file.
+        /// `true` if the file with the final name must have the expected content. `false` if any file with this name is accepted,
+        /// because the user may have changed the file.
         var mustMatch: Bool
-        /// The `FileIdentity` of the file that had the final name before the download. This file is not the download.
+        /// The `FileIdentity` of the file that had the final name before the download. This file is not the downloaded file.
         var replaced: String?
-        /// The expected folder; `nil` for any folder at this path.
+        /// The expected folder. `nil` if any folder at this path is accepted.
         var folder: SeenFolder?
         var byteCount: Int64
         var sha256: String
     }
 
     package enum Finding: Sendable, Equatable {
-        /// The partial file exists and is complete, but does not have its final name.
+        /// The partial file is complete, but does not have its final name.
         case partIsWhole(FileVersion)
         /// The file already has its final name.
         case isPlaced
@@ -34,13 +35,13 @@ package final class FileProof: DiskWork {
     private struct State {
         var descriptor: Int32 = -1
         var isAtPart = true
-        /// The state of the file, before its first byte was read.
+        /// The state of the file before its first byte was read.
         var sight: FileVersion?
         var hashed: Int64 = 0
         var digest = RunningDigest()
     }
 
-    /// The number of bytes hashed in one turn.
+    /// The number of bytes that are hashed in one turn.
     private static let turn = 4 << 20
 
     private let expectation: Expectation
@@ -57,7 +58,7 @@ package final class FileProof: DiskWork {
     func work() -> DiskWorker.Rest {
         let finding = state.withLock { state -> Finding? in
             if state.descriptor < 0 {
-                // A file in another folder than the expected one is not the download.
+                // A file in another folder than the expected folder is not the downloaded file.
                 if let trouble = FileTrouble.otherFolder(of: expectation.whole, expectation.folder) {
                     return .unreadable(trouble)
                 }
@@ -67,7 +68,7 @@ package final class FileProof: DiskWork {
                     let number = errno
                     switch FileFault(number) {
                     case .missing, .noFolder: return next(&state, isThere: false)
-                    // A link, or another kind of file, is not the proven file.
+                    // A link or another kind of file is not the verified file.
                     case .notAFile: return next(&state, isThere: true)
                     case .exists, .unsupported, .impossible, .noRoom, .notAllowed, .unavailable:
                         return .unreadable(Self.trouble(number, with: url))
@@ -94,7 +95,7 @@ package final class FileProof: DiskWork {
 
     private enum Turn {
         case notAtEnd
-        /// The end of the file: `isWhole` is `true` for the proven file, and `false` for another file.
+        /// The end of the file was reached. `isWhole` is `true` for the verified file, and `false` for another file.
         case end(isWhole: Bool)
         case unreadable(FileTrouble)
     }
@@ -104,7 +105,7 @@ package final class FileProof: DiskWork {
         let count = calls.read(state.descriptor, &buffer, buffer.count, at: state.hashed)
         guard count >= 0 else {
             let number = errno
-            // A folder can be opened, but is not a file.
+            // A folder can be opened, but a folder is not a file.
             if FileFault(number) == .notAFile { return .end(isWhole: false) }
             return .unreadable(Self.trouble(number, with: state.isAtPart ? expectation.part : expectation.whole))
         }
@@ -118,20 +119,20 @@ package final class FileProof: DiskWork {
         return .notAtEnd
     }
 
-    /// Returns temporary trouble, so that the file is checked again later: too many open files, missing permissions, an unreadable
-    /// disk.
+    /// Returns temporary trouble, so that the file is checked again later. Examples of causes are too many open files, missing
+    /// permissions and an unreadable disk.
     private static func trouble(_ number: Int32, with url: URL) -> FileTrouble {
         FileTrouble(why: "\(url.path): " + String(cString: strerror(number)), isPassing: true)
     }
 
-    /// Continues after a file that is not the proven file. Returns `nil` if the other path is checked next.
+    /// Continues after a file that is not the verified file. Returns `nil` if the other path is checked next.
     private func next(_ state: inout State, isThere: Bool) -> Finding? {
         if state.descriptor >= 0 { close(state.descriptor) }
         state.descriptor = -1
-        // A different file at the part's path does not show that the part got its name.
+        // Another file has the path of the partial file. This does not show that the partial file was renamed.
         guard state.isAtPart, !isThere else { return .isGone }
-        // In another folder than before, for example on another drive, the agent has not named any file. In such a folder, only a
-        // file with the expected content counts.
+        // The folder may differ from the earlier folder, for example because it is on another drive. The agent did not rename a
+        // file in such a folder. So only a file with the expected content is accepted there.
         let folder = expectation.whole.deletingLastPathComponent().path
         if !expectation.mustMatch, expectation.folder?.isUnchanged(at: folder) ?? true {
             if let replaced = expectation.replaced, FileIdentity(expectation.whole.path)?.text == replaced { return .isGone }

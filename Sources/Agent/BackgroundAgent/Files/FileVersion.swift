@@ -1,12 +1,12 @@
 import Foundation
 
-/// The state of a file at one time. If the file was replaced, or changed by another program, the state differs.
+/// The state of a file at one time. The state changes if another program replaces or changes the file.
 package struct FileVersion: Equatable, Sendable {
     let byteCount: Int64
     private let isRegular: Bool
-    /// The time of the last change, in nanoseconds since 1970.
+    /// The time of the last change of the content, in nanoseconds since 1970.
     private let modified: Int64
-    /// The identity of the file; `nil` if only the content is compared.
+    /// The identity of the file. `nil` if only the content is compared.
     private var identity: Identity?
 
     private struct Identity: Equatable {
@@ -28,35 +28,36 @@ package struct FileVersion: Equatable, Sendable {
         Int64(time.tv_sec).multipliedReportingOverflow(by: 1_000_000_000).partialValue &+ Int64(time.tv_nsec)
     }
 
-    /// Returns the state of an open file, or `nil` (with `errno` set) if the call fails.
+    /// Returns the state of an open file. Returns `nil` and sets `errno` if the call fails.
     static func open(_ descriptor: Int32, _ calls: FileCalls) -> FileVersion? {
         var found = stat()
         return calls.status(descriptor, &found) == 0 ? FileVersion(found) : nil
     }
 
-    /// Returns the cached state of an open file, without a request to a file server; `nil`, with `errno`, if the call fails.
+    /// Returns the cached state of an open file, without a request to a file server. Returns `nil` and sets `errno` if the call
+    /// fails.
     static func cached(_ descriptor: Int32, _ calls: FileCalls) -> FileVersion? {
         var found = stat()
         return calls.cachedStatus(descriptor, &found) == 0 ? FileVersion(found) : nil
     }
 
-    /// Returns the state of the file at a path. If the path is a link, returns the state of the link. Returns `nil`, with `errno`,
-    /// if the call fails.
+    /// Returns the state of the file at a path. If the path is a symbolic link, the state of the link is returned. Returns `nil`
+    /// and sets `errno` if the call fails.
     static func named(_ path: String, _ calls: FileCalls) -> FileVersion? {
         var found = stat()
         return calls.statusOfName(path, &found) == 0 ? FileVersion(found) : nil
     }
 
-    /// The state without the identity, for a comparison of the content alone. Some file systems without stable inode numbers return
-    /// another identity at each call.
+    /// The state without the identity. It is used to compare only the content, because some file systems return another identity
+    /// at each call.
     var ofContent: FileVersion {
         var content = self
         content.identity = nil
         return content
     }
 
-    /// Returns `true` if the file is a regular file with unchanged content. The identity is compared if both values have an
-    /// identity.
+    /// Returns `true` if the file is a regular file and its content has not changed. The identities are compared if both states
+    /// have an identity.
     func isStill(_ other: FileVersion) -> Bool {
         guard isRegular, other.isRegular, byteCount == other.byteCount, modified == other.modified else { return false }
         guard let identity, let otherIdentity = other.identity else { return true }

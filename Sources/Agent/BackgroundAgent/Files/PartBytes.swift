@@ -1,26 +1,26 @@
 import TransferMachines
 
-/// The numbers of bytes of a partial file that were written, hashed and synced.
+/// Counts the bytes of a partial file that were written, hashed and synced.
 struct PartBytes {
     /// The maximum number of bytes between two syncs. A crash loses at most this many bytes.
     private static let syncInterval: Int64 = 8 << 20
     private static let syncSeconds = 1.0
-    /// The maximum number of bytes hashed in one turn.
+    /// The maximum number of bytes that are hashed in one turn.
     private static let turn: Int64 = 4 << 20
 
     private(set) var written: Int64 = 0
     private(set) var hashed: Int64 = 0
     private(set) var synced: Int64 = 0
     private(set) var digests = ArrivalDigests([])
-    /// Counts how often the file was opened. Results for a file that was opened earlier are ignored.
+    /// The number of times that the file was opened or read again. Results from an earlier time are ignored.
     private(set) var beginning = 0
-    /// The digest of the first `end` bytes, which was computed before all bytes are read again.
+    /// The digest of the first `end` bytes. It was computed before all bytes were read again.
     private var earlier: (end: Int64, sha256: String)?
-    /// `true` if the second reading found other bytes than the first.
+    /// `true` if the second reading found other bytes than the first reading.
     private(set) var isRefuted = false
     private var syncedAt = ContinuousClock.now
-    /// `true` after a failed sync. The kernel reports the error once, and the next sync succeeds without the bytes: nothing more is
-    /// durable.
+    /// `true` after a failed sync. The kernel reports the error only once, and the next sync succeeds although the bytes are
+    /// lost. So no later sync counts.
     private var hasFailedSync = false
 
     var isHashed: Bool { hashed == written }
@@ -40,14 +40,14 @@ struct PartBytes {
         return hashed..<min(end, earlier.end)
     }
 
-    /// Begins to count after the file was opened and cut to `offset`. The bytes that the file already has are read once.
+    /// Begins to count after the file was opened and cut to `offset`. The bytes that are already in the file are read once.
     mutating func begin(at offset: Int64, proving algorithms: [RequiredDigest.Algorithm]) {
         (written, synced, syncedAt, hasFailedSync) = (offset, offset, .now, false)
         (hashed, earlier, isRefuted) = (0, nil, false)
         rehash(for: algorithms)
     }
 
-    /// Begins to read all bytes again, and to compare them with the earlier digest.
+    /// Begins to read all bytes again. Their digest is then compared with the earlier digest.
     mutating func rehash(for algorithms: [RequiredDigest.Algorithm]) {
         if hashed > 0, earlier == nil { earlier = (hashed, digests.sha256) }
         (hashed, digests) = (0, ArrivalDigests(algorithms))
@@ -65,7 +65,7 @@ struct PartBytes {
 
     mutating func recordFailedSync() { hasFailedSync = true }
 
-    /// Records a sync. Returns `false` if more bytes were durable already, or if the sync cannot be relied on.
+    /// Records a sync. Returns `false` if more bytes were already synced, or if the result of the sync is not reliable.
     mutating func recordSynced(to offset: Int64) -> Bool {
         guard offset > synced, !hasFailedSync else { return false }
         (synced, syncedAt) = (offset, .now)

@@ -5,7 +5,7 @@ import ProcessSupport
 import Synchronization
 import TransferMachines
 
-/// Reads the bytes of an upload's snapshot for a request, and hashes the bytes that it returns.
+/// Reads the bytes of an upload's snapshot for a request, and computes the digest of the bytes that it returns.
 final class UploadFile: BodySource {
     private struct State {
         var descriptor: Int32
@@ -21,9 +21,9 @@ final class UploadFile: BodySource {
     private let before: Data
     private let after: Data
     private let start: Int64
-    /// The number of the file's bytes in this body.
+    /// The number of bytes of the file that belong to this body.
     private let fileBytes: Int64
-    /// The number of bytes of the copy.
+    /// The number of bytes of the complete copy.
     let copyBytes: Int64
     let byteCount: Int64
 
@@ -31,7 +31,7 @@ final class UploadFile: BodySource {
     ///
     /// - Parameters:
     ///   - size: the size of the snapshot.
-    ///   - content: the part of the snapshot to send; the complete snapshot by default.
+    /// - content: the part of the snapshot to send. The default is the complete snapshot.
     /// - Throws: ``FileTrouble``.
     init(_ url: URL, size: Int64, content: UploadContent? = nil, calls: FileCalls) throws(FileTrouble) {
         (path, self.calls) = (url.path, calls)
@@ -103,19 +103,19 @@ final class UploadFile: BodySource {
         return true
     }
 
-    /// Returns the position in the file after `sent` bytes of the body were sent.
+    /// Returns the position in the file if `sent` bytes of the body were sent.
     func place(sent: Int64) -> Int64 { start + min(max(0, sent - Int64(before.count)), fileBytes) }
 
-    /// The digest of the returned bytes, after the complete file was returned.
+    /// The digest of the returned bytes. `nil` if the complete file has not been returned.
     var sha256: String? { state.withLock { fileBytes == copyBytes && $0.position == byteCount ? $0.digest.hex : nil } }
 
-    /// `true` if the transport has received the complete body.
+    /// `true` if the transport received the complete body.
     var isHandedOut: Bool { state.withLock { $0.position == byteCount } }
 
-    /// `true` if the body is the end of the copy, and the rest of the copy is not in it.
+    /// `true` if the body contains only the last part of the copy.
     var isLastPart: Bool { start > 0 && start + fileBytes == copyBytes }
 
-    /// Reads a piece of the copy, which need not be in the body.
+    /// Reads a range of the copy. The range does not have to be a part of the body.
     ///
     /// - Returns: An empty array if the copy cannot be read.
     func copy(from offset: Int64, count: Int) -> [UInt8] {
@@ -127,10 +127,10 @@ final class UploadFile: BodySource {
 }
 
 extension FileTrouble {
-    /// The trouble that the queued copy is not in the spool.
+    /// The trouble if the spool does not contain the queued copy.
     static let queuedCopyIsGone = FileTrouble(why: "The queued copy of the file is gone from the spool.", isPassing: false)
 
-    /// The trouble that the spool is not the folder that the copy was put into.
+    /// The trouble if the spool is another folder than the folder into which the copy was put.
     static func queuedCopyIsElsewhere(_ spool: URL) -> FileTrouble {
         FileTrouble(
             why: """
@@ -167,7 +167,7 @@ final class DataSource: BodySource {
     }
 }
 
-/// Stores the response body of an upload up to a limit. The rest of the body is read and discarded.
+/// Stores the response body of an upload up to a limit. The bytes after the limit are read and discarded.
 final class ResponseSink: BodySink {
     private let kept = Mutex(Data())
 

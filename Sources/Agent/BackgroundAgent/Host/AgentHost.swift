@@ -2,25 +2,25 @@ import ProcessSupport
 import BackgroundLedger
 import Foundation
 
-/// The loop around one agent, without the wait for events. A process, a simulated machine and the tests wait in different ways, and
-/// call ``turn()`` when an event may have occurred.
+/// Runs the loop of one agent, except the wait for events. A process, a simulated machine and the tests wait in different ways.
+/// They call ``turn()`` when an event may have occurred.
 package final class AgentHost {
     package let agent: Agent
     package let now: () -> Date
-    /// The latest time of the next call of ``turn()``. `nil` if only an event makes a call necessary.
+    /// The latest time of the next call of ``turn()``. `nil` if a call is necessary only after an event.
     package private(set) var wake: Date? = .distantPast
 
     package init(_ agent: Agent, now: @escaping () -> Date) { (self.agent, self.now) = (agent, now) }
 
-    /// `true` if all work is complete and the agent may be released.
+    /// `true` if all work is complete and the agent can be released.
     package var hasFinished: Bool { agent.lifetime.hasEnded }
 
-    /// Continues after the agent had finished. The next call of ``turn()`` runs at once.
+    /// Continues after the agent finished. The next call of ``turn()`` then runs at once.
     package func continueWork() { wake = .distantPast }
 
-    /// Runs a turn of the agent if its time has come, an event was received, or another process wrote to the ledger. Otherwise the
-    /// call returns quickly, for example after a change notification of the agent's own commit, or after a timer that fired
-    /// slightly early.
+    /// Runs a turn of the agent if the time of the next turn was reached, an event was received, or another process wrote to the
+    /// ledger. Otherwise the method returns quickly. This happens after a change notification of the agent's own commit, or after
+    /// a timer that fired slightly early.
     ///
     /// - Returns: `true` if the agent ran a turn.
     @discardableResult

@@ -2,8 +2,8 @@ import BackgroundLedger
 import Foundation
 import ProcessSupport
 
-/// The lock of an agent. Only one process can hold the lock. The process holds the lock until it ends, and writes into the lock
-/// file why it waits.
+/// The lock of an agent. Only one process can hold the lock, and it holds the lock until it ends. The process writes the reason
+/// into the lock file if it has to wait.
 final class AgentLock {
     private let directories: AppDirectories
     private var held: FileLock?
@@ -17,7 +17,7 @@ final class AgentLock {
         return true
     }
 
-    /// Returns when no other agent runs. A signal to stop ends the process.
+    /// Waits until no other agent runs. A signal to stop ends the process.
     func waitForOtherAgent() throws(StoreError) {
         var signals = AgentProcess.stopSignals
         pthread_sigmask(SIG_UNBLOCK, &signals, nil)
@@ -26,7 +26,7 @@ final class AgentLock {
         AgentTrouble.makeRoom(in: held!)
     }
 
-    /// Acquires the lock again if the lock file was removed, unless another agent holds the lock.
+    /// Acquires the lock again if the lock file was removed and no other agent holds the lock.
     ///
     /// - Returns: `false` if another agent holds the lock.
     func isStillHeld() throws(StoreError) -> Bool {

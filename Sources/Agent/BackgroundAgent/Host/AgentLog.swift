@@ -2,17 +2,18 @@ import CLinux
 import Foundation
 import ProcessSupport
 
-/// The log of the agent's actions. If standard error is connected to the journal, entries with fields are written there. Otherwise
-/// lines are written to standard error.
+/// The log of the agent's actions. If standard error is connected to systemd's journal, entries with fields are written to the
+/// journal. Otherwise lines are written to standard error.
 struct AgentLog {
-    /// The approximate maximum size of the log file, in bytes. If the file is larger, a new file begins, and one earlier file is
+    /// The approximate maximum size of the log file in bytes. If the file is larger, a new file begins. A single earlier file is
     /// kept.
     private static let limit = 2 << 20
 
     private let app: String
-    /// The log file of a detached agent. Only this file is rotated. A file that the user redirected the output to is never rotated.
+    /// The log file of a detached agent. Only this file is rotated. If the user redirected the output to another file, that file
+    /// is never rotated.
     private let file: URL
-    /// Receives the entries instead of the journal and the file.
+    /// A function that receives the entries instead of the journal and the file.
     private let redirect: ((LogEntry) -> Void)?
 
     init(_ directories: AppDirectories, redirect: ((LogEntry) -> Void)? = nil) {

@@ -5,11 +5,11 @@ import CLinux
 import Foundation
 import TransferMachines
 
-/// The process of an agent: its lock, ledger, loop and signals. The composition root provides the ports.
+/// The process of an agent: its lock, ledger, loop and signals. The program provides the ports.
 package final class AgentProcess {
     private let ledger: Ledger
     private let loop: EventLoop
-    /// A descriptor that is readable when the process is asked to stop.
+    /// A descriptor that is readable after the process was asked to stop.
     private let stopSignal: Int32
     private let lock: AgentLock
     private var setback = Setback()
@@ -18,19 +18,19 @@ package final class AgentProcess {
     private var program: ProgramFile
     private var log: AgentLog { AgentLog(ledger.directories) }
 
-    /// Opens the agent's database (ledger). If this fails temporarily (no space, a disk error, too many open files), the call tries
-    /// again, because without this agent no process would launch the app.
+    /// Opens the agent's database (ledger). Temporary errors are a full disk, a disk error or too many open files. After a
+    /// temporary error the call tries again, because without this agent no process would launch the app.
     ///
     /// Returns `nil` if another agent of this app is already running. The other agent may use another runtime folder, because the
-    /// lock is next to the ledger. An agent that the service manager started does not return but waits. The waiting agent continues
-    /// if the other agent ends while work is unfinished.
-    /// - Throws: An error that is not temporary. After some minutes, an error if the lock cannot be acquired or the ledger cannot
-    ///   be written. A temporary error if the process has to stop.
+    /// lock is next to the ledger. If the service manager started this agent, the call waits instead of returning `nil`. The
+    /// waiting agent continues if the other agent ends although work is unfinished.
+    /// - Throws: An error that is not temporary. A temporary error if the process has to stop. Also an error if the lock cannot
+    ///   be acquired or the ledger cannot be written for some minutes.
     package init?(appIdentifier: String) throws(StoreError) {
         let directories = AppDirectories(appIdentifier: appIdentifier)
         let lock = AgentLock(directories)
         program = ProgramFile(appIdentifier: appIdentifier)
-        // The number of tries is limited, because without the lock every command may have started a process that waits like this
+        // The number of tries is limited. Without the lock, every command may have started a process that waits like this
         // process.
         let isAlone = try Self.waitingOut(upTo: Self.boundedTries, lock) { () throws(StoreError) in
             try directories.createStateFolders()
@@ -41,8 +41,8 @@ package final class AgentProcess {
             ServiceManager.reportReady("Waits, because another agent runs.")
             try lock.waitForOtherAgent()
         }
-        // The loop is created before any wait without `sigtimedwait`, because the signals are blocked and only the loop handles
-        // them.
+        // The loop is created before any wait that does not use `sigtimedwait`. The signals are blocked, so only the loop can
+        // handle them.
         loop = try Self.waitingOut(upTo: nil, lock) { () throws(StoreError) in
             try EventLoop.requireRoom(for: Self.descriptorsAtStart)
             return try EventLoop()
@@ -53,30 +53,29 @@ package final class AgentProcess {
         }
         ledger = try Self.waitingOut(upTo: nil, lock) { () throws(StoreError) in
             let ledger = try Ledger(directories, as: .agent)
-            // This write is a test: SQLite opens a read-only log file only for reading, and reports an error only at the first
-            // write.
+            // This write is a test. SQLite opens a read-only log file for reading, and reports the error only at the first write.
             try ledger.write(usesReserve: false) { _ in }
             return ledger
         }
         self.lock = lock
         changes = ChangeWatch(ledger, loop, lock)
         while !isAlone, try !ledger.read({ try $0.hasUnfinishedWork() }) {
-            // A command that queued work before this release found the lock held, and started no other agent.
+            // Before this release, a command may have queued work. The command found the lock held, so it started no other agent.
             lock.release()
             guard try ledger.read({ try $0.hasUnfinishedWork() }), try lock.acquire() else { return nil }
         }
     }
 
-    /// The number of descriptors for the ledger and the desktop. GLib ends the process if a loop gets no descriptor.
+    /// The number of descriptors that the ledger and the desktop need. If a GLib loop gets no descriptor, GLib ends the process.
     private static let descriptorsAtStart = 21
 
-    /// The number of tries in about three minutes.
+    /// The number of tries that are possible in about three minutes.
     private static let boundedTries = 8
 
     /// Repeats an operation until it succeeds, with growing pauses.
     ///
-    /// - Parameter limit: the maximum number of tries; `nil` for no limit. If the right to write is missing, the limit is always
-    ///   ``boundedTries``.
+    /// - Parameter limit: the maximum number of tries, or `nil` for no limit. If the permission to write is missing, the limit is
+    ///   always ``boundedTries``.
     private static func waitingOut<Value>(
         upTo limit: Int?, _ lock: AgentLock, _ body: () throws(StoreError) -> Value
     ) throws(StoreError) -> Value {
@@ -95,16 +94,17 @@ package final class AgentProcess {
         }
     }
 
-    /// Posts events to the agent's loop, from any thread. The function can be called while ``run(version:ports:)`` is running.
+    /// Posts events to the agent's loop. The function can be called on any thread, while ``run(version:ports:)`` is running.
     package var inbox: @Sendable (AgentEvent) -> Void {
         let post = loop.poster
         return { event in post { Self.current?.receive(event) } }
     }
 
-    /// Returns the activator that starts this agent again after its exit, or `nil` if the service manager passed no socket to this
-    /// process.
+    /// Returns the activator that starts this agent again after its exit. Returns `nil` if the service manager passed no socket
+    /// to this process.
     ///
-    /// - Parameter make: receives the directories of the app, and a function that returns the app's name for the user.
+    /// - Parameter make: creates the activator. It receives the directories of the app, and a function that returns the app's
+    ///   name for the user.
     package func activation(
         _ make: (AppDirectories, @escaping @Sendable () -> String) -> any AgentActivator
     ) -> (any AgentActivator)? {
@@ -115,9 +115,9 @@ package final class AgentProcess {
         }
     }
 
-    /// The alarm clock in this process's loop.
+    /// The alarm clock, which uses the loop of this process.
     package var wakeClock: any WakeClock {
-        // Called on the loop's thread only, where the agent performs effects.
+        // The alarm clock is used only on the loop's thread, because the agent performs effects on this thread.
         nonisolated(unsafe) let loop = loop
         return AlarmTimer(
             watch: { descriptor throws(StoreError) in
@@ -128,20 +128,19 @@ package final class AgentProcess {
             }, unwatch: { loop.unwatch($0) })
     }
 
-    /// The agent of this process; used on the loop's thread only, where posted calls run.
+    /// The agent of this process. It is used only on the loop's thread, on which posted calls run.
     nonisolated(unsafe) private static var current: Agent?
 
-    /// The exit code of a run that ended because of a temporary error, for example a lost lock. The agent must be started again a
-    /// little later.
+    /// The exit code after a temporary error, for example a lost lock. The agent must be started again a little later.
     ///
-    /// The state in memory differs from the state on the disk. A new process derives the state again.
+    /// After such an error, the state in memory differs from the state on the disk. A new process reads the state again.
     package static let tryAgain: Int32 = 75
 
-    /// The exit code of a run that ended because a newer version changed the ledger or replaced the program, or because a file of the
-    /// ledger was replaced. Another agent must continue at once.
+    /// The exit code after a newer version changed the ledger or replaced the program, or after a file of the ledger was
+    /// replaced. Another agent must continue at once.
     package static let superseded: Int32 = 76
 
-    /// Runs until all work is complete or the process has to stop. Returns the exit code.
+    /// Runs the agent until all work is complete or the process has to stop. Returns the exit code.
     package func run(version: String, ports: AgentPorts, host: HostEnvironment = .real) throws(StoreError) -> Int32 {
         let launcher = ProcessLauncher(ledger: ledger, loop: loop, environment: host.environment)
         let watch = ProcessWatch(loop: loop, directories: ledger.directories)
@@ -162,7 +161,7 @@ package final class AgentProcess {
                 ServiceManager.reportReady("Runs.")
                 let ending = run(host, agent)
                 if case .troubled(let error) = ending { throw error }
-                // Checked while the lock is held, because the next agent opens the ledger as soon as the lock is free.
+                // This check runs while the lock is held, because the next agent opens the ledger as soon as the lock is free.
                 if ledger.isReplaced { throw StoreError.replaced(path: ledger.directories.ledger.path) }
                 lock.release()
                 if case .makesWay = ending {
@@ -182,9 +181,9 @@ package final class AgentProcess {
         return 0
     }
 
-    /// Handles the unfinished operations of an earlier agent. Tries again as long as the ledger cannot be written.
+    /// Handles the unfinished operations of an earlier agent. If the ledger cannot be written, the method tries again.
     ///
-    /// - Returns: `false` if the process was asked to stop before this succeeded.
+    /// - Returns: `false` if the process was asked to stop before the method succeeded.
     private func reconcile(_ agent: Agent, _ version: String) throws(StoreError) -> Bool {
         setback = Setback()
         while true {
@@ -200,19 +199,19 @@ package final class AgentProcess {
         return true
     }
 
-    /// Returns `true` if work arrived between the last pass and the release of the lock. Such work found the lock held and started no
-    /// agent.
+    /// Returns `true` if work arrived between the last pass and the release of the lock. The app that queued such work found the
+    /// lock held and started no agent.
     private func canContinueWork(_ agent: Agent, _ host: AgentHost) throws(StoreError) -> Bool {
         switch agent.lifetime {
         case .finished(.quit), .quitting, .finished(.superseded): return false
         case .finished(.idle), .working, .draining:
             guard try ledger.read({ try $0.hasUnfinishedWork() }), try lock.acquire() else { return false }
         case .finished(.away(_, let until)):
-            // If the machine slept here, its timer had no effect, because systemd's timer starts no second service while this
-            // service runs.
+            // The machine may have slept before the service ended. In this case systemd's timer had no effect, because systemd
+            // does not start a second service while this service runs.
             let isDue = until.map { $0 <= host.now() } ?? false
-            // Events may have arrived during the call to the user manager. The agent continues, because for example a changed time
-            // zone is not reported again.
+            // Events may have arrived during the call to the user manager. The agent then continues, because some events are
+            // reported only once, for example a changed time zone.
             let hasNews = loop.hasNews ? true : try agent.hasNews()
             guard isDue || hasNews, try lock.acquire() else { return false }
         }
@@ -223,20 +222,20 @@ package final class AgentProcess {
 
     private func exitCode(after error: StoreError) throws(StoreError) -> Int32 {
         if ledger.isReplaced { saveLedger() }
-        // A process that opened the ledger without the right to write can never write to it. The next process opens the ledger
-        // again.
+        // A process that opened the ledger without the permission to write can never write to it. The next process opens the
+        // ledger again.
         guard error.mayPass else { throw error }
         if wasAskedToStop {
             log.write(.agentStoppedInTrouble, (.reason, error))
             return 0
         }
         log.write(.agentStartsAfresh, (.reason, error))
-        // A new process must open the saved ledger before any other change.
+        // A new process must open the saved ledger before another process changes it.
         if case .replaced = error { return Self.superseded }
         return Self.tryAgain
     }
 
-    /// Saves the ledger after the ledger's file was replaced, because some data exists only in the open file of this process.
+    /// Saves the ledger after its file was replaced, because some data exists only in the open file of this process.
     private func saveLedger() {
         do throws(StoreError) {
             try Self.waitingOut(upTo: Self.boundedTries, lock) { () throws(StoreError) in try ledger.save() }
@@ -246,13 +245,13 @@ package final class AgentProcess {
         }
     }
 
-    /// The reason why the loop ended.
+    /// The reason for the end of the loop.
     private enum Ending {
         /// No work is left, or the process was asked to stop.
         case finished
         /// The program was replaced, and the new program continues.
         case makesWay
-        /// An error prevents this process from continuing.
+        /// An error makes it impossible for this process to continue.
         case troubled(StoreError)
     }
 
@@ -278,32 +277,32 @@ package final class AgentProcess {
                 return .troubled(.busy(path: ledger.directories.agentLock.path))
             }
             guard setback.count == 0 || wasAskedToStop || setback.isOver(now: Date()) else { return nil }
-            // The watch starts before the pass, so that changes after the pass are reported.
+            // The watch starts before the pass, so that changes during and after the pass are reported.
             listen(agent)
-            // Checked before a turn, because a turn may begin work that the new program should do, for example a launch that is
-            // due.
+            // This check runs before a turn, because the new program should do the work that a turn would begin, for example a
+            // due launch.
             if program.isReplaced, try host.agent.isAtRest(), program.canContinueWork(now: ContinuousClock.now) {
                 return .makesWay
             }
             try host.turn()
-            // The watch is updated, because the agent now knows which files the app specified.
+            // The watch is updated, because the pass may have read a new list of the files that the app specified.
             listen(agent)
             endSetback()
             DiskReserve.create(ledger.directories)
             if try isResting(host) { ledger.checkpointLog() }
-            // The timer uses only the real clock, but the clock of `host` may be simulated.
+            // The timer always uses the real clock, but `host` may use a simulated clock.
             let ahead = host.now().timeIntervalSinceNow
             let wake = abs(ahead) < 0.001 ? host.wake : host.wake?.addingTimeInterval(-ahead)
             loop.setTimer([wake, changes.nextCheckTime].compactMap { $0 }.min())
             guard host.hasFinished else { return nil }
             if host.agent.armActivation() { return .finished }
-            // The next turn runs at once, to record the reason.
+            // The next turn runs at once, because it records the reason.
             host.continueWork()
             loop.setTimer(Date())
             return nil
         } catch {
             guard error.isPassing, !ledger.isReplaced, !wasAskedToStop else { return .troubled(error) }
-            // After a failed commit the parts are unchanged, and the next turn handles the events again.
+            // The failed commit did not change the parts, so the next turn handles the events again.
             handleLedgerFailure(error)
             return nil
         }
@@ -313,7 +312,7 @@ package final class AgentProcess {
         changes.listen(to: agent.watchedFiles) { [unowned agent] in agent.receive(.filesChanged) }
     }
 
-    /// Returns `true` if no work is running, and no work is due for a while.
+    /// Returns `true` if no work is running, and no work becomes due soon.
     private func isResting(_ host: AgentHost) throws(StoreError) -> Bool {
         if let wake = host.wake, wake.timeIntervalSince(host.now()) < 3 { return false }
         return try host.agent.isAtRest()
@@ -341,8 +340,9 @@ package final class AgentProcess {
 
     static var stopSignals: sigset_t { signalSet([SIGTERM, SIGINT]) }
 
-    /// The signals that end a process by default and have no meaning for an agent. For example, a closed terminal (SIGHUP) does not stop
-    /// it. The last numbers are the real-time signals. SIGPROF is left out, because Swift's crash handler stops threads with it.
+    /// The signals that would end a process but have no meaning for an agent. For example, a closed terminal (SIGHUP) does not
+    /// stop an agent. The last numbers are the real-time signals. SIGPROF is not in the list, because Swift's crash handler stops
+    /// threads with SIGPROF.
     private static let ignoredSignals: [Int32] =
         [SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM, SIGPOLL, SIGPWR, SIGSTKFLT] + Array(34...64)
 
@@ -353,15 +353,15 @@ package final class AgentProcess {
         return set
     }
 
-    /// Blocks signals. Call it before any thread is created, because a thread that does not block SIGTERM would receive it, and the
-    /// process would end.
+    /// Blocks signals. Call this method before any thread is created. A thread that does not block SIGTERM would receive it, and
+    /// the process would end.
     package static func blockSignals() {
         var signals = signalSet([SIGTERM, SIGINT] + ignoredSignals)
         pthread_sigmask(SIG_BLOCK, &signals, nil)
     }
 
-    /// Waits for a stop signal, at most the given number of seconds. Use it if no loop is running, because a blocked signal does
-    /// not end other kinds of waits.
+    /// Waits for a stop signal, for at most this number of seconds. Use this method if no loop is running, because a blocked
+    /// signal does not end other kinds of waits.
     package static func isAskedToStop(within seconds: Int) -> Bool {
         var (signals, pause) = (stopSignals, timespec(tv_sec: seconds, tv_nsec: 0))
         return sigtimedwait(&signals, nil, &pause) > 0

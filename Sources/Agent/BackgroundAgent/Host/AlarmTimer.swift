@@ -4,15 +4,15 @@ import Foundation
 import ProcessSupport
 import Synchronization
 
-/// The kernel's alarm that wakes a sleeping machine: a timer on `CLOCK_BOOTTIME_ALARM` in the agent's loop.
+/// The kernel's alarm that wakes a sleeping machine. The alarm is a timer on `CLOCK_BOOTTIME_ALARM` in the agent's loop.
 ///
-/// `CLOCK_REALTIME_ALARM` is not used, because the agent sets the alarm again after a change of the wall clock.
+/// `CLOCK_REALTIME_ALARM` is not necessary, because the agent sets the alarm again after a change of the wall clock.
 final class AlarmTimer: WakeClock {
-    /// The clock's number. Glibc's headers define it, but Swift does not import it.
+    /// The number of the clock. Swift does not import this number from Glibc's headers.
     private static let clock: Int32 = 9
 
-    /// The timer; `nil` if no alarm is set. The timer is closed and not disarmed, because in the kernel's data a disarmed alarm
-    /// looks like an armed alarm.
+    /// The timer. `nil` if no alarm is set. To remove an alarm, the timer is closed. A disarmed alarm looks like an armed alarm
+    /// in the kernel's data.
     private let descriptor = Mutex<Int32?>(nil)
     private let watch: @Sendable (Int32) throws(StoreError) -> Void
     private let unwatch: @Sendable (Int32) -> Void
@@ -33,8 +33,8 @@ final class AlarmTimer: WakeClock {
         let timer: Int32
         if let known { timer = known } else { timer = try make() }
         var specification = itimerspec()
-        // The wall clock gives the seconds until the alarm. The alarm itself uses the clock that counts sleep, because that clock
-        // is never set.
+        // The seconds until the alarm are computed with the wall clock. The timer uses the clock that also counts time asleep,
+        // because this clock is never set.
         let seconds = Self.boottime + max(instant.timeIntervalSince(Date()), 0) + 0.000_001
         specification.it_value.tv_sec = Int(seconds.rounded(.down))
         specification.it_value.tv_nsec = Int((seconds - seconds.rounded(.down)) * 1e9)

@@ -4,7 +4,7 @@ import ProcessSupport
 
 /// Detects commits of other processes to the ledger, and changes of files that an app specified.
 ///
-/// If the system has no free inotify instance or watch, because other programs use all of them, the agent checks at intervals and
+/// Other programs may use all inotify instances or watches of the system. The agent then checks for changes at intervals and
 /// reports the missing watch.
 final class ChangeWatch {
     private let ledger: Ledger
@@ -13,27 +13,27 @@ final class ChangeWatch {
     private var bell: ChangeListener?
     private var rate = NotificationRate()
     private var files: FileWatch?
-    /// The paths as the app specified them.
+    /// The paths that the app specified.
     private var paths: [String] = []
-    /// The paths, and the identities of the files there. A launch may have failed because of such a file, for example a wrong
+    /// The identities of the files, by path. A launch may have failed because of such a file, for example because of a wrong
     /// configuration.
     private var seen: [String: FileIdentity?] = [:]
-    /// The time since when the system provides no watch; `nil` if the watch works.
+    /// The date since which the system provides no watch. `nil` if the watch works.
     private var unwatchedSince: Date?
 
-    /// The number of seconds between two checks of an agent without a watch.
+    /// The number of seconds between two checks of an agent that has no watch.
     private static let pollInterval = 5.0
 
     init(_ ledger: Ledger, _ loop: EventLoop, _ lock: AgentLock) { (self.ledger, self.loop, self.lock) = (ledger, loop, lock) }
 
-    /// The time of the next check of an agent without a watch; `nil` if the watch works.
+    /// The date of the next check of an agent that has no watch. `nil` if the watch works.
     var nextCheckTime: Date? { unwatchedSince == nil ? nil : Date(timeIntervalSinceNow: Self.pollInterval) }
 
-    /// Starts the watch, if it does not run yet. Cheap if nothing changed.
+    /// Starts the watch if it is not running. If nothing changed, this call costs little time.
     ///
     /// - Parameters:
     ///   - paths: the files that an app specified.
-    ///   - filesChanged: called on the loop's thread when one of the files changed.
+    /// - filesChanged: called on the loop's thread after one of the files changed.
     func listen(to paths: [String], filesChanged: @escaping () -> Void) {
         let isNew = paths != self.paths
         if isNew {
@@ -63,7 +63,7 @@ final class ChangeWatch {
         } catch {
             reportWatchFailure(error)
         }
-        // The watch has not reported changes before this point.
+        // The watch does not report changes that happened before this point, so the files are checked once.
         if check() { filesChanged() }
     }
 
@@ -82,13 +82,13 @@ final class ChangeWatch {
         try loop.watch(watch.descriptor) { [descriptor = watch.descriptor, paths, unowned self] in
             ChangeListener.drain(descriptor)
             do throws(StoreError) { try FileWatch.arm(descriptor, paths) } catch { reportWatchFailure(error) }
-            // The files are compared, because other files in the same folders also cause events.
+            // The files are compared, because changes of other files in the folders also cause events.
             if check() { filesChanged() }
         }
         files = consume watch
     }
 
-    /// Returns `true` if one of the files differs from the last check.
+    /// Returns `true` if one of the files changed after the last check.
     private func check() -> Bool {
         let now = seen.keys.map { ($0, FileIdentity.behind($0)) }
         defer { seen = Dictionary(uniqueKeysWithValues: now) }

@@ -3,26 +3,26 @@ import Foundation
 import ProcessSupport
 import Synchronization
 
-/// The loop in which one thread waits for all events: descriptors, a point in time, and calls from other threads. The thread does
-/// not wake for other reasons.
+/// The loop in which a single thread waits for all events: readable descriptors, the timer, and calls from other threads. The
+/// thread does not wake for other reasons.
 ///
-/// libdispatch is not used, because after the first use of its global pool the process wakes once a second until it ends.
+/// libdispatch is not used. After the first use of its global pool, the process would wake once per second until it ends.
 final class EventLoop {
     private let epoll: Int32
     private let timer: Int32
     private let mailbox: Mailbox
     private var handlers: [Int32: () -> Void] = [:]
-    /// Descriptors whose handlers are delayed for now.
+    /// Descriptors whose handlers are delayed.
     private var held: [Int32: Hold] = [:]
     /// `true` if a delayed descriptor had data.
     private var isTurnDue = false
     private var isStopped = false
     /// `true` if the clock was set between two waits.
     private var clockWasSet = false
-    /// Called when the clock was set by the user or the network while the timer waited.
+    /// A function that is called if the user or the network set the clock while the timer waited.
     var onClockChange: () -> Void = {}
 
-    /// The calls from other threads, in order.
+    /// The calls from other threads, in their order.
     final class Mailbox: Sendable {
         private let calls = Mutex<[@Sendable () -> Void]>([])
         let descriptor: Int32
@@ -54,28 +54,31 @@ final class EventLoop {
         self.mailbox = mailbox
         let made = try Self.made("epoll", epoll_create1(Int32(EPOLL_CLOEXEC)))
         do throws(StoreError) {
-            // Uses real time, so that the timer fires at resume for times during the sleep, and reports a set clock.
+            // The timer uses real time. So after a sleep it fires for times during the sleep. It also reports that the clock was
+            // set.
             timer = try Self.made("timer", timerfd_create(CLOCK_REALTIME, Int32(TFD_NONBLOCK) | Int32(TFD_CLOEXEC)))
         } catch {
             close(made)
             throw error
         }
         epoll = made
-        // All properties are set here, so an error from here on runs `deinit`.
+        // All properties are set here, so `deinit` runs if a later line throws an error.
         try watch(mailbox.descriptor) { for call in mailbox.drain() { call() } }
         try watch(timer) { [unowned self] in drainTimer() }
     }
 
     /// Checks that enough descriptors are free.
     ///
-    /// - Throws: An error if the limit of open files does not leave so many descriptors.
+    /// - Throws: An error if the limit of open files leaves fewer descriptors.
     static func requireRoom(for count: Int) throws(StoreError) {
         var opened: [Int32] = []
         defer { for descriptor in opened { close(descriptor) } }
         while opened.count < count { opened.append(try made("descriptors", eventfd(0, Int32(EFD_CLOEXEC)))) }
     }
 
-    /// - Parameter descriptor: The result of a system call.
+    /// Checks the result of a system call that creates a descriptor.
+    ///
+    /// - Parameter descriptor: The result of the system call.
     static func made(_ what: String, _ descriptor: Int32) throws(StoreError) -> Int32 {
         guard descriptor >= 0 else { throw .notWatched(what, errno, "") }
         return descriptor
@@ -86,15 +89,15 @@ final class EventLoop {
         close(timer)
     }
 
-    /// Posts a call that the loop makes on its own thread.
+    /// Posts a call from any thread. The loop makes the call on its own thread.
     var poster: @Sendable (@escaping @Sendable () -> Void) -> Void {
         let mailbox = mailbox
         return { mailbox.post($0) }
     }
 
-    /// Calls a handler when a descriptor is readable.
+    /// Calls a handler whenever a descriptor is readable.
     ///
-    /// - Throws: An error if the kernel has no room for another watch. The descriptor is then not watched.
+    /// - Throws: An error if the kernel cannot add another watch. The descriptor is then not watched.
     func watch(_ descriptor: Int32, _ handler: @escaping () -> Void) throws(StoreError) {
         var event = epoll_event()
         event.events = EPOLLIN.rawValue
@@ -114,10 +117,10 @@ final class EventLoop {
         static let silence = 0.025
     }
 
-    /// Delays a descriptor: a turn follows when no data has arrived for 25 ms, at the latest after `seconds`. The descriptor's handler is
-    /// not called for this data.
+    /// Delays a descriptor. A turn follows after 25 ms without data, or after `seconds` at the latest. The descriptor's handler
+    /// is not called for this data.
     ///
-    /// - Parameter drain: reads the data, and returns `true` if there was any.
+    /// - Parameter drain: reads the data, and returns `true` if data was available.
     func hold(_ descriptor: Int32, atMost seconds: Double, drain: @escaping () -> Bool) {
         held[descriptor] = Hold(end: Self.awake + seconds, nextCheckTime: Self.awake + Hold.silence, drain: drain)
         listen(to: descriptor, 0)
@@ -136,7 +139,8 @@ final class EventLoop {
         return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
     }
 
-    /// Ends the delays that are over. Returns the milliseconds until the next delay ends; -1 if no descriptor is delayed.
+    /// Ends the delays whose time has passed. Returns the number of milliseconds until the next check of a delay, or -1 if no
+    /// descriptor is delayed.
     private func release() -> Int32 {
         let now = Self.awake
         for (descriptor, hold) in held where hold.nextCheckTime <= now {
@@ -160,16 +164,17 @@ final class EventLoop {
         epoll_ctl(epoll, EPOLL_CTL_DEL, descriptor, nil)
     }
 
-    /// Sets the time of the next wake-up; `nil` for none. A set clock cancels the timer even without a date.
+    /// Sets the date of the next wake-up, or no wake-up for `nil`. If the clock is set, the timer reports this even if no date is
+    /// set.
     func setTimer(_ date: Date?) {
         var specification = itimerspec()
-        // With a date so far in the future, the timer never fires but still reports a change of the clock.
+        // A date so far in the future never comes. The timer still reports a change of the clock.
         let never = 32_503_680_000.0
         let seconds = min(max(date?.timeIntervalSince1970 ?? never, 1), never)
         specification.it_value.tv_sec = Int(seconds.rounded(.down))
         specification.it_value.tv_nsec = Int((seconds - seconds.rounded(.down)) * 1e9)
         let flags = Int32(TFD_TIMER_ABSTIME) | Int32(TFD_TIMER_CANCEL_ON_SET)
-        // A clock that was set outside of a wait is reported here, and the timer is still set.
+        // If the clock was set outside a wait, it is reported here. The timer is set in this case, too.
         if timerfd_settime(timer, flags, &specification, nil) < 0, errno == ECANCELED { clockWasSet = true }
     }
 
@@ -180,13 +185,14 @@ final class EventLoop {
 
     func stop() { isStopped = true }
 
-    /// `true` if a call of another thread waits, or the timer has fired, or the clock was set.
+    /// `true` if a call from another thread waits, the timer has fired, or the clock was set.
     var hasNews: Bool {
         var looked = [mailbox.descriptor, timer].map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
         return clockWasSet || poll(&looked, nfds_t(looked.count), 0) > 0
     }
 
-    /// Waits and handles events, and calls `turn` after each batch, until ``stop()``. Can be called again.
+    /// Waits for events, handles them, and calls `turn` after each batch of events. The method returns after ``stop()`` and can
+    /// be called again.
     func run(turn: () -> Void) {
         isStopped = false
         var events = [epoll_event](repeating: epoll_event(), count: 64)

@@ -2,11 +2,11 @@ import CLinux
 import Foundation
 import ProcessSupport
 
-/// Detects changes of files that an app specified: written, replaced, created, removed, or with changed permissions. The folders
-/// are watched, because editors replace the old file with a new file. For a link, its own folder and the target's folder are
-/// watched.
+/// Detects changes of files that an app specified. A change means that the file was written, replaced, created or removed, or
+/// that its permissions changed. The folders are watched, because editors replace the old file with a new file. For a symbolic
+/// link, its folder and the folder of its target are watched.
 struct FileWatch: ~Copyable {
-    /// A descriptor that is readable when something in one of the folders changed. Non-blocking, close-on-exec.
+    /// A descriptor that is readable after a change in one of the folders. The descriptor is non-blocking and close-on-exec.
     let descriptor: Int32
 
     init(_ paths: [String]) throws(StoreError) {
@@ -20,21 +20,22 @@ struct FileWatch: ~Copyable {
             close(made)
             throw error
         }
-        // The property is set last, because an error after this line would also run `deinit`.
+        // The property is set last. Otherwise an error would run `deinit`, which closes the descriptor a second time.
         descriptor = made
     }
 
-    /// Adds the watches. Must be called again after each event, because a missing folder may exist by now. A repeated watch has no effect.
+    /// Adds the watches. Call this method again after each event, because a missing folder may exist by now. A repeated watch has
+    /// no effect.
     ///
-    /// - Throws: An error if the system has no watches left.
+    /// - Throws: An error if the system has no free watches.
     static func arm(_ descriptor: Int32, _ paths: [String]) throws(StoreError) {
         let mask = UInt32(IN_CLOSE_WRITE | IN_ATTRIB | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_CREATE | IN_MOVE_SELF)
         let files = paths.map(URL.init(fileURLWithPath:))
         for file in Set(files + files.map { $0.resolvingSymlinksInPath() }) {
             let wanted = file.deletingLastPathComponent()
             var (folder, last) = (wanted, URL?.none)
-            // The nearest existing folder reports the creation of the folder below it. Folders that were created just before that
-            // are found by another iteration.
+            // The nearest existing folder reports the creation of the folder below it. Another iteration finds folders that were
+            // created while the watch was added.
             repeat {
                 last = folder == wanted ? nil : folder
                 folder = wanted

@@ -2,13 +2,13 @@ import ProcessSupport
 import BackgroundLedger
 import Foundation
 
-/// The functions of the machine that an agent uses in addition to its ports. A rehearsal and tests replace them.
+/// The functions of the machine that an agent uses in addition to its ports. Rehearsals and tests replace these functions.
 package struct HostEnvironment: Sendable {
     /// Returns the time of the wall clock.
     package var now: @Sendable () -> Date
-    /// Returns the number of seconds that the machine has been awake.
+    /// Returns the number of seconds for which the machine was awake.
     package var monotonic: @Sendable () -> Double
-    /// Returns the number of seconds that the machine has slept.
+    /// Returns the number of seconds for which the machine slept.
     package var slept: @Sendable () -> Double
     /// Returns the current time zone. The agent calls the function again after the time zone changed.
     package var zone: @Sendable () -> TimeZone

@@ -2,9 +2,9 @@ import BackgroundLedger
 import Foundation
 import ProcessSupport
 
-/// Frees space for the ledger if its disk is full and the reserve was not sufficient. The largest partial file that can be
-/// downloaded again is deleted. Only partial files on the ledger's disk are deleted. Partial files of running downloads and of
-/// downloads that the user paused are kept.
+/// Frees space for the ledger if its disk is full and the reserve was not sufficient. The largest partial file on the ledger's
+/// disk is deleted, because it can be downloaded again. Partial files of running downloads are kept. Partial files of downloads
+/// that the user paused are also kept.
 struct LedgerRoom {
     private let ledger: Ledger
 

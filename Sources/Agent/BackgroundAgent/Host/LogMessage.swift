@@ -1,6 +1,6 @@
-/// The messages of the agent's log. The text of a message is constant. Variable values are stored in fields.
+/// The messages of the agent's log. The text of a message never changes, because variable values are stored in fields.
 package enum LogMessage: String, CaseIterable, Sendable {
-    // The agent.
+    // Messages about the agent.
     case agentStarted = "agent-started"
     case agentStopping = "agent-stopping"
     case agentStopped = "agent-stopped"
@@ -27,7 +27,7 @@ package enum LogMessage: String, CaseIterable, Sendable {
     case machineSleepsAgain = "machine-sleeps-again"
     case machineStaysAwake = "machine-stays-awake"
     case sleepRefused = "sleep-refused"
-    // Launches.
+    // Messages about launches.
     case launchStarted = "launch-started"
     case launchAdopted = "launch-adopted"
     case launchFailed = "launch-failed"
@@ -35,11 +35,11 @@ package enum LogMessage: String, CaseIterable, Sendable {
     case launchKilled = "launch-killed"
     case launchEnded = "launch-ended"
     case workGoesOn = "work-goes-on"
-    // Transfers.
+    // Messages about transfers.
     case transferStopped = "transfer-stopped"
     case transferWaits = "transfer-waits"
     case transferEnded = "transfer-ended"
-    // Notifications.
+    // Messages about notifications.
     case notificationShown = "notification-shown"
     case notificationWaits = "notification-waits"
     case notificationsGathered = "notifications-gathered"
@@ -131,7 +131,7 @@ package enum LogMessage: String, CaseIterable, Sendable {
         }
     }
 
-    /// The priority with the numbers of syslog: 3 error, 4 warning, 5 notice, 6 information.
+    /// The priority of the message, as a number of syslog: 3 error, 4 warning, 5 notice, 6 information.
     package var priority: Int {
         switch self {
         case .agentStoppedInTrouble, .agentStartsAfresh, .ledgerNotSaved, .ledgerTroubled, .lockLost, .launchFailed: 3
@@ -151,7 +151,7 @@ package enum LogMessage: String, CaseIterable, Sendable {
     }
 }
 
-/// The fields of log messages. Headers, queries, bodies and passwords are never logged, so they have no fields.
+/// The fields of log messages. Headers, queries, bodies and passwords have no fields, because they are never logged.
 package enum LogField: String, CaseIterable, Sendable {
     case action, bytes, count, file, generation, host, identifier, instant, kind, launch, notification, outcome, pid, reason,
         seconds, transfer, tries, until, zone
@@ -186,7 +186,7 @@ package struct LogEntry: Sendable, Equatable {
     package let message: LogMessage
     package let values: [(field: LogField, value: String)]
 
-    /// - Parameter values: the values of the message's fields, in the order of the fields.
+    /// - Parameter values: the values of the message's fields, in the order of ``LogMessage/fields``.
     package init(_ message: LogMessage, _ values: [(LogField, any CustomStringConvertible)] = []) {
         self.message = message
         self.values = values.map { ($0, "\($1)") }
@@ -197,13 +197,13 @@ package struct LogEntry: Sendable, Equatable {
         one.message == other.message && one.values.elementsEqual(other.values) { $0 == $1 }
     }
 
-    /// The entry as one line, for a file or a terminal.
+    /// The entry as a single line, for a file or a terminal.
     package var line: String {
         ([message.text] + values.map { "\($0.field.rawValue)=\(Self.word($0.value))" }).joined(separator: " ")
     }
 
-    /// Returns the value in quotes if it contains special characters, always on one line, because some values come from another
-    /// program, for example from a server.
+    /// Returns the value on a single line, in quotes if it contains special characters. This is necessary because some values
+    /// come from other programs, for example from a server.
     private static func word(_ value: String) -> String {
         let isPlain =
             !value.isEmpty

@@ -1,11 +1,11 @@
-/// A limit for the rate at which change notifications are handled. If an agent read the ledger after each of a thousand commits, it
-/// would delay the writers, because reads and writes wait for each other.
+/// Limits the rate at which change notifications are handled. Reads and writes of the ledger wait for each other. If an agent
+/// read the ledger after each of a thousand commits, the agent would delay the writers.
 ///
 /// Times are in seconds awake.
 struct NotificationRate {
-    /// The maximum number of notifications in a row. A single launch causes fewer notifications than this.
+    /// The maximum number of consecutive notifications. A single launch causes fewer notifications.
     private static let limit = 10
-    /// The number of seconds without a notification after which a new row begins.
+    /// The number of seconds without a notification after which the count starts again.
     private static let silence = 0.1
     /// The maximum number of seconds between two checks while notifications continue.
     static let longestPause = 1.0
@@ -13,7 +13,7 @@ struct NotificationRate {
     private var count = 0
     private var last = -Double.infinity
 
-    /// Records a notification. Returns `true` if the check should wait until no more notifications arrive.
+    /// Records a notification. Returns `true` if the agent should wait until no more notifications arrive.
     mutating func isTooHigh(afterRingAt awake: Double) -> Bool {
         count = awake - last > Self.silence ? 1 : count + 1
         last = awake
