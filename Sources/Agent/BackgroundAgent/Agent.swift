@@ -28,9 +28,9 @@ package final class Agent {
     private var receivedEvents: [AgentEvent] = []
 
     /// - Parameters:
-    /// - watchProcess: watches a process, and sends the end of the process as `.processEnded`. Returns `false` if the process has
-    ///   already ended.
-    /// - post: posts an event to the thread of this agent, which passes the event to ``receive(_:)``.
+    ///   - watchProcess: watches a process, and sends the end of the process as `.processEnded`. Returns `false` if the process
+    ///     has already ended.
+    ///   - post: posts an event to the thread of this agent, which passes the event to ``receive(_:)``.
     ///   - random: returns a number from 0 up to 1.
     ///   - log: receives the log entries instead of the journal and standard error.
     package init(

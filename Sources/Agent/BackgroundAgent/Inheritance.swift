@@ -4,9 +4,9 @@ import BackgroundScheduling
 import Foundation
 import TransferMachines
 
-/// Handles the unfinished operations of an earlier agent in one transaction. Every effect is derived again from the ledger.
+/// Handles the unfinished operations of an earlier agent in a single transaction. Every effect is derived again from the ledger.
 struct Inheritance {
-    /// The launches whose processes may be alive, to be adopted.
+    /// The launches whose processes may be alive. The new agent adopts these processes.
     private(set) var launches: [LaunchRecord] = []
     private(set) var effects: [AgentEffect] = []
     private var hasShownProgress = false
@@ -26,8 +26,8 @@ struct Inheritance {
                 let commands = try transaction.handle(.agentDied(now: now), &transfer, now: now)
                 left.effects += AgentEffect.removals(commands, of: before, in: directories.spool)
             }
-            // An agent that died after a commit may have left a part next to the user's file. Parts in the spool are removed by
-            // ``removeOrphans(knownTo:)``.
+            // An agent that was killed after a commit may have left a partial file next to the user's file.
+            // ``removeOrphans(knownTo:)`` removes partial files in the spool.
             for place in try transaction.partsBesideDestinations() {
                 left.effects += [.removeFile(place.url), .removeFile(place.other.url)]
             }
@@ -42,40 +42,42 @@ struct Inheritance {
                 if let number = notice.leavingID {
                     left.effects.append(.withdraw(identifier: notice.identifier, serverID: number, of: server))
                 }
-                // A pending notification may still show earlier content on the screen.
+                // While a notification is pending, its earlier content may be on the screen.
                 guard let number = notice.serverID, notice.state == .delivered || notice.state == .pending else { continue }
                 left.effects.append(.adoptNotification(identifier: notice.identifier, serverID: number, of: server))
             }
-            // The agent that watched for the end of do-not-disturb does not run any more. The notification server reports again
+            // The agent that waited for the end of do-not-disturb does not run any more. The notification server reports again
             // whether do-not-disturb is on.
             try transaction.setFact(.doNotDisturbSince, nil)
-            // A dock may forget the badge number when the process that sent the number ends.
+            // A dock may forget the badge number after the process that sent the number ended.
             try transaction.setFact(.badgeTold, nil)
             let shown = try transaction.endedLaunchesStillShown()
             left.hasShownProgress = !shown.isEmpty
             left.effects += shown.compactMap { ProgressNotices.withdrawal(of: $0, server) }
-            // Continued processing runs in a process that the user started, which is watched like a process that waits.
+            // Continued processing runs in a process that the user started. The agent watches this process like a process that
+            // awaits a transfer.
             left.launches = try transaction.liveLaunches().filter { $0.kind != .continuedProcessing }
             return left
         }
     }
 
-    /// Called after the effects, when the withdrawn progress notifications have left the screen.
+    /// Records that the withdrawn progress notifications are not on the screen any more. Call this method after the effects.
     func finish(_ ledger: Ledger) throws(StoreError) {
         if hasShownProgress { try ledger.write { try $0.forgetEndedProgressNotices() } }
     }
 }
 
 extension AppDirectories {
-    /// Removes files in the spool without a row, left by a process that died between writing the file and the row. While this
-    /// process holds the lock exclusively, no other process is between these two steps.
+    /// Removes files in the spool that have no row. A process that died after it wrote the file and before it wrote the row
+    /// leaves such a file. The method holds the lock exclusively, so no other process is between these two steps.
     ///
-    /// A copy of a file to upload is not removed but kept in another folder for a month. The ledger may have been moved away or restored
-    /// from a backup, and the user may have deleted the original.
+    /// A copy of a file to upload is not removed, but kept in another folder for a month. The reason is that the ledger may have
+    /// been moved away or restored from a backup, and the user may have deleted the original.
     ///
-    /// - Returns: `false` if another process prevented the removal, or if a copy could not be moved. Such files are checked again later.
+    /// - Returns: `false` if another process prevented the removal, or if a copy could not be moved. These files are checked
+    ///   again later.
     func removeOrphans(knownTo ledger: Ledger) -> Bool {
-        // A crash may have left a copy whose location was not removed yet.
+        // A crash may have left a copy of a photo from which the location was not removed yet.
         for place in [spool, state] { HeldFolder.removeAbandoned(prefix: HeldFolder.cleaning, in: place) }
         var isDone = true
         let wasAlone = withUnknownFiles(of: ledger) { names in
@@ -87,11 +89,11 @@ extension AppDirectories {
         return wasAlone && isDone
     }
 
-    /// Removes copies that are older than a month and were first found to be old more than a week ago. Because of the week, a clock
-    /// that was ahead for a while removes no copy.
+    /// Removes copies that are older than a month. The age must first have been detected more than a week ago. Because of this
+    /// week, no copy is removed if the clock is ahead for a short time.
     ///
-    /// The modification time of a copy is the time when the copy was moved here. The access time is the time when the copy was
-    /// first found to be old.
+    /// The modification time of a copy is the time at which the copy was moved here. The access time is the time at which the age
+    /// was first detected.
     ///
     /// - Parameter now: the seconds since 1970.
     func removeOldCopies(now: Int) {

@@ -54,9 +54,9 @@ package struct NoticeFlow: Equatable, Sendable {
     ///
     /// - Parameters:
     ///   - waiting: The waiting notifications, in the order in which they will be shown.
-    /// - gathering: The groups whose summary is on the screen. If more notifications of such a group arrive, they are added to
-    ///   its summary.
-    /// - awake: The number of seconds for which the machine was awake. The user cannot set the clock that counts these seconds.
+    ///   - gathering: The groups whose summary is on the screen. If more notifications of such a group arrive, they are added to
+    ///     its summary.
+    ///   - awake: The number of seconds for which the machine was awake. The user cannot set the clock that counts these seconds.
     package mutating func decide(_ waiting: [Waiting], gathering: Set<Group>, awake: Double) -> Decision {
         refill(awake)
         var decision = Decision()

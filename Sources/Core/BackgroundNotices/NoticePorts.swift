@@ -152,9 +152,9 @@ package protocol Presenter: Sendable {
     /// Shows a notification. The presenter then reports `presented` or `failed`.
     ///
     /// - Parameters:
-    /// - serverID: The number of an earlier notification that the new notification replaces.
-    /// - server: The server that assigned `serverID`, as `serverIs` reported it. Another server may have assigned the same number
-    ///   to a notification of another app.
+    ///   - serverID: The number of an earlier notification that the new notification replaces.
+    ///   - server: The server that assigned `serverID`, as `serverIs` reported it. Another server may have assigned the same
+    ///     number to a notification of another app.
     func present(_ notice: Notice, replacing serverID: UInt32?, of server: String?)
     /// Removes a notification from the screen. If the number is ``NoticeLife/unknownNumber``, the server finds the notification
     /// by its identifier. Only some servers support identifiers.

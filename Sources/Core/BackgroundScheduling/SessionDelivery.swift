@@ -36,7 +36,7 @@ package enum SessionDelivery {
     ///
     /// - Parameters:
     ///   - oldest: The date at which the oldest undelivered event of the session was committed.
-    /// - hasMoreRunning: `true` if another transfer of the session is running and may end within the window.
+    ///   - hasMoreRunning: `true` if another transfer of the session is running and may end within the window.
     package static func verdict(oldest: Date, hasMoreRunning: Bool, now: Date) -> Verdict {
         let ready = oldest.addingTimeInterval(batchWindow)
         // If the clock was set back, the oldest event is in the future. The event is delivered now, so that the delivery is not

@@ -108,9 +108,9 @@ package struct DownloadMachine: Equatable, Sendable {
     /// Handles the end of an attempt.
     ///
     /// - Parameters:
-    /// - durableBytes: The number of bytes of the file that were synced to the disk. After a complete response, this is the
-    ///   number of all bytes.
-    /// - attemptsWithoutProgress: The number of attempts after the last attempt that received a byte.
+    ///   - durableBytes: The number of bytes of the file that were synced to the disk. After a complete response, this is the
+    ///     number of all bytes.
+    ///   - attemptsWithoutProgress: The number of attempts after the last attempt that received a byte.
     ///   - jitter: A random number in 0..<1.
     package mutating func ended(
         _ end: WireEnd, durableBytes: Int64, now: Date, attemptsWithoutProgress: Int, jitter: Double

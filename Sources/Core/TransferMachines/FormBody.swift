@@ -12,8 +12,8 @@ struct FormBody {
     let closing: Data
 
     /// - Parameters:
-    /// - token: A value that is unique to this upload. The boundary contains the letters and digits of this value.
-    /// - fields: The fields before the file, in their order.
+    ///   - token: A value that is unique to this upload. The boundary contains the letters and digits of this value.
+    ///   - fields: The fields before the file, in their order.
     init(token: String, fields: [Field] = [], fileField: String, fileName: String, contentType: String) {
         let boundary = "----stormy-\(Self.plain(token))"
         var text = ""

@@ -93,7 +93,7 @@ public enum UploadKind: String, Codable, Sendable, CaseIterable {
     ///
     /// - Parameters:
     ///   - asked: The address of the upload.
-    /// - stored: The address of the file that the server reported.
+    ///   - stored: The address of the file that the server reported.
     public func laterQuestion(asked: String, stored: String) -> LaterQuestion {
         switch self {
         case .plain: .nothing("the server does not report where it stored the file")

@@ -97,7 +97,7 @@ package struct UploadMachine: Sendable {
 
     /// Handles the end of an attempt.
     /// - Parameters:
-    /// - attemptsWithoutProgress: The number of attempts after the last attempt with progress.
+    ///   - attemptsWithoutProgress: The number of attempts after the last attempt with progress.
     ///   - jitter: A random number in 0..<1.
     package mutating func ended(_ wire: WireEnd, now: Date, attemptsWithoutProgress: Int, jitter: Double) -> UploadOutcome {
         switch end {

@@ -148,8 +148,8 @@ package struct WebSocketMachine: Sendable {
     /// Sends a close frame if the web socket is open.
     ///
     /// - Parameters:
-    /// - code: The close code. If the protocol does not permit sending this code, the code and the reason are not sent.
-    /// - reason: The reason in UTF-8. At most 123 bytes of the reason are sent.
+    ///   - code: The close code. If the protocol does not permit sending this code, the code and the reason are not sent.
+    ///   - reason: The reason in UTF-8. At most 123 bytes of the reason are sent.
     package mutating func close(code: Int, reason: Data) -> [Command] {
         guard case .open(let assembly) = state else { return [] }
         let reason = Self.fitting(reason)

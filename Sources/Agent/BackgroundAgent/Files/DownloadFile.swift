@@ -23,9 +23,9 @@ final class DownloadFile: BodySink, DiskWork {
     private let startedAt: Date
 
     /// - Parameters:
-    /// - place: the place of the partial file.
+    ///   - place: the place of the partial file.
     ///   - isPrivate: `true` if only the user may read the file. Otherwise the file has the permissions of the user's other files.
-    /// - disk: the worker that hashes and syncs the written bytes.
+    ///   - disk: the worker that hashes and syncs the written bytes.
     ///   - now: the start time of the attempt.
     ///   - post: receives events, from any thread.
     init(

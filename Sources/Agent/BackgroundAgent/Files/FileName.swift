@@ -39,7 +39,7 @@ package struct FileTrouble: Error, Equatable {
     ///
     /// - Parameters:
     ///   - file: A file in the folder.
-    /// - folder: The folder as the process that queued the download saw it.
+    ///   - folder: The folder as the process that queued the download saw it.
     static func otherFolder(of file: URL, _ folder: SeenFolder?) -> FileTrouble? {
         let path = file.deletingLastPathComponent().path
         if let mount = folder?.absentMount {

@@ -31,7 +31,7 @@ final class UploadFile: BodySource {
     ///
     /// - Parameters:
     ///   - size: the size of the snapshot.
-    /// - content: the part of the snapshot to send. The default is the complete snapshot.
+    ///   - content: the part of the snapshot to send. The default is the complete snapshot.
     /// - Throws: ``FileTrouble``.
     init(_ url: URL, size: Int64, content: UploadContent? = nil, calls: FileCalls) throws(FileTrouble) {
         (path, self.calls) = (url.path, calls)

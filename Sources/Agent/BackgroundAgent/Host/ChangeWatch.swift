@@ -33,7 +33,7 @@ final class ChangeWatch {
     ///
     /// - Parameters:
     ///   - paths: the files that an app specified.
-    /// - filesChanged: called on the loop's thread after one of the files changed.
+    ///   - filesChanged: called on the loop's thread after one of the files changed.
     func listen(to paths: [String], filesChanged: @escaping () -> Void) {
         let isNew = paths != self.paths
         if isNew {

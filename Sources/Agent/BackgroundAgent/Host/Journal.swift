@@ -14,8 +14,8 @@ final class Journal: Sendable {
         stream: ProcessInfo.processInfo.environment["JOURNAL_STREAM"], standardError: 2, socket: "/run/systemd/journal/socket")
 
     /// - Parameters:
-    /// - stream: the device and the inode of the journal's stream, in the format that systemd uses.
-    /// - standardError: the descriptor that is compared with the stream, because the user may have redirected standard error.
+    ///   - stream: the device and the inode of the journal's stream, in the format that systemd uses.
+    ///   - standardError: the descriptor that is compared with the stream, because the user may have redirected standard error.
     init?(stream: String?, standardError: Int32, socket path: String) {
         var information = stat()
         guard let stream, fstat(standardError, &information) == 0, stream == "\(information.st_dev):\(information.st_ino)",

@@ -15,14 +15,14 @@ final class ProcessLauncher: Launcher {
     private let ledger: Ledger
     private let loop: EventLoop
     private var held: [Int64: Held] = [:]
-    /// The launches for which this launcher detected the end of the process.
+    /// The launches whose process has ended, as far as this launcher detected the end.
     private var over: Set<Int64> = []
-    /// Called on the loop when a launch's process has ended.
+    /// A function that is called on the loop after the process of a launch ended.
     var onEnd: (Int64, ProcessEnd) -> Void = { _, _ in }
 
     private let environment: () -> [String: String]
 
-    /// - Parameter environment: returns additional environment variables for processes.
+    /// - Parameter environment: returns additional environment variables for the processes.
     init(ledger: Ledger, loop: EventLoop, environment: @escaping () -> [String: String] = { [:] }) {
         self.ledger = ledger
         self.loop = loop
@@ -53,15 +53,15 @@ final class ProcessLauncher: Launcher {
         guard let lock = try FileLock.acquire(ledger.directories.launchLock(launch)) else { throw Failure.lockTaken(launch) }
         var environment = LaunchEnvironment.inherited(
             ProcessInfo.processInfo.environment, by: app, in: ledger.directories)
-        // Variables that the last command reported replace the agent's own variables, because the command ran in the user's present
-        // session.
+        // The variables that the last command reported replace the agent's variables, because the command ran in the user's
+        // current session.
         environment.merge(session?.variables ?? [:]) { $1 }
         for name in ServiceManager.variables { environment[name] = nil }
         environment["BACKGROUND_LAUNCH"] = String(launch)
-        // The agent's own activation token is replaced, because a token is valid only once.
+        // The agent's activation token is replaced, because each token is valid only once.
         for name in ["XDG_ACTIVATION_TOKEN", "DESKTOP_STARTUP_ID"] { environment[name] = token }
         environment.merge(self.environment()) { $1 }
-        // A crash point for the agent does not apply to the app. A crash point for the app has a separate variable.
+        // The crash point of the agent does not apply to the app. A separate variable contains the crash point of the app.
         environment["BACKGROUND_CRASH_AT"] = environment.removeValue(forKey: "BACKGROUND_APP_CRASH_AT")
         var child = ChildProcess(path: app.executable, arguments: app.arguments, environment: environment)
         child.standardOutput = 2
@@ -72,24 +72,26 @@ final class ProcessLauncher: Launcher {
         do {
             try watch(launch, pid)
         } catch {
-            // The process is killed, because without a watch the launch would be started a second time while the process runs.
+            // The process is killed, because it cannot be watched. Otherwise the launch would be started a second time while the
+            // process runs.
             _ = Glibc.kill(pid, SIGKILL)
             waitpid(pid, nil, 0)
             throw error
         }
-        // Only the loop reaps the process: until then the process id stays valid, even if the process has ended.
+        // Only the loop reaps the process. Until then the process id stays valid, even if the process has ended.
         return ProcessIdentity(pid: pid) ?? ProcessIdentity(pid: pid, start: 0)
     }
 
     func adopt(_ launch: Int64, _ process: ProcessIdentity) -> Adoption {
-        // The descriptor is opened before the comparison, so that it refers to the process that is compared.
+        // The descriptor is opened before the comparison, so that the comparison examines the process to which the descriptor
+        // refers.
         let descriptor = clinux_pidfd_open(process.pid)
         guard descriptor >= 0, ProcessIdentity(pid: process.pid) == process else {
             if descriptor >= 0 { close(descriptor) }
             return isAlive(launch) ? .outOfReach : .gone
         }
-        // If this agent process was replaced by `exec`, the launched process is still a child of it, and a dead child must be
-        // reaped.
+        // If `exec` replaced the program of this agent, the launched process is still a child of this agent. If the child has
+        // ended, it must be reaped.
         waitpid(process.pid, nil, WNOHANG)
         guard isAlive(launch) else {
             close(descriptor)
@@ -111,7 +113,7 @@ final class ProcessLauncher: Launcher {
 
     /// Watches a process.
     ///
-    /// - Throws: An error if the process cannot be watched. The descriptor is then closed.
+    /// - Throws: An error if the process cannot be watched. The descriptor is closed in this case.
     private func watch(_ launch: Int64, _ pid: Int32, _ descriptor: Int32) throws(StoreError) {
         do throws(StoreError) {
             try loop.watch(descriptor) { [unowned self] in ended(launch) }
@@ -135,8 +137,8 @@ final class ProcessLauncher: Launcher {
     }
 
     /// Returns `true` if the launch's process is alive. The lock is checked only if this launcher has not detected the end of the
-    /// process. Another child of this process holds a copy of the lock's descriptor from its fork to its exec, and can outlive the
-    /// launch.
+    /// process. Between its fork and its exec, another child of this process holds a copy of the lock's descriptor. This child
+    /// can outlive the launch.
     func isAlive(_ launch: Int64) -> Bool {
         !over.contains(launch) && FileLock.isHeld(ledger.directories.launchLock(launch), unknown: true)
     }
@@ -147,7 +149,7 @@ final class ProcessLauncher: Launcher {
 
     private func send(_ signal: Int32, _ launch: Int64) {
         guard let process = held[launch] else { return }
-        // The signal is sent through the descriptor, because the process id may belong to another process by now.
+        // The signal is sent by the descriptor of the process, because another process may have the process id by now.
         _ = clinux_pidfd_send_signal(process.descriptor, signal)
     }
 
@@ -157,7 +159,7 @@ final class ProcessLauncher: Launcher {
     }
 }
 
-/// Detects the end of processes that are not launches: processes that await a transfer or have a session with a delegate.
+/// Detects the end of processes that are not launches. Such processes await a transfer, or have a session with a delegate.
 final class ProcessWatch {
     private let loop: EventLoop
     private let directories: AppDirectories
@@ -166,20 +168,22 @@ final class ProcessWatch {
 
     init(loop: EventLoop, directories: AppDirectories) { (self.loop, self.directories) = (loop, directories) }
 
-    /// Watches a process. Returns `false` if it has already ended.
+    /// Watches a process. Returns `false` if the process has already ended.
     func watch(_ process: ProcessIdentity) -> Bool {
         if watched.contains(process) { return true }
         return watchDescriptor(of: process) || watchPresence(of: process)
     }
 
-    /// - Returns: `false` if the process has ended, or if no descriptor can refer to it. The process may be in another PID or time
-    ///   namespace.
+    /// Watches a process by a descriptor.
+    ///
+    /// - Returns: `false` if the process has ended, or if no descriptor can refer to the process. For example, the process may be
+    ///   in another PID namespace or time namespace.
     private func watchDescriptor(of process: ProcessIdentity) -> Bool {
         let descriptor = clinux_pidfd_open(process.pid)
         guard descriptor >= 0 else { return false }
         do throws(StoreError) {
-            // The process is compared after the descriptor was opened, so that the descriptor refers to the process that is
-            // compared.
+            // The descriptor is opened before the comparison, so that the comparison examines the process to which the descriptor
+            // refers.
             if ProcessIdentity(pid: process.pid) == process, process.isAlive {
                 try loop.watch(descriptor) { [unowned self] in
                     loop.unwatch(descriptor)
@@ -194,12 +198,12 @@ final class ProcessWatch {
         return false
     }
 
-    /// Starts a thread that waits for the lock of the process, or checks once a second.
+    /// Starts a thread that waits for the lock of the process, or checks the process once per second.
     private func watchPresence(of process: ProcessIdentity) -> Bool {
         guard process.isAlive(in: directories) else { return false }
         watched.insert(process)
         let (post, directories) = (loop.poster, directories)
-        // Used on the loop's thread only, where posted calls run.
+        // This reference is used only on the loop's thread, on which posted calls run.
         nonisolated(unsafe) let watch = self
         let thread = Thread {
             ProcessPresence.waitForEnd(of: process, in: directories)

@@ -2,7 +2,7 @@ import BackgroundLedger
 import Foundation
 import ProcessSupport
 
-/// Counts consecutive temporary failures, and computes the time of the next try.
+/// Counts consecutive temporary failures, and computes the date of the next try.
 package struct Setback {
     private(set) var count = 0
     private(set) var nextTry = Date.distantPast
@@ -21,6 +21,6 @@ package struct Setback {
         return AgentTrouble(reason: "\(error)", since: since, nextTry: nextTry)
     }
 
-    /// Returns `true` if the pause is over. A clock that was set back does not prolong the pause.
+    /// Returns `true` if the pause has ended. If the clock was set back, the pause does not become longer.
     func isOver(now: Date) -> Bool { now >= nextTry || nextTry.timeIntervalSince(now) > pause }
 }

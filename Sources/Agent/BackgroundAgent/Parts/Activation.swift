@@ -2,36 +2,38 @@ import BackgroundLedger
 import BackgroundScheduling
 import Foundation
 
-/// Decides whether the agent may exit although work is unfinished, because the service manager starts it again in time.
+/// Decides whether the agent can exit although work is unfinished. This is possible if the service manager starts the agent again
+/// in time.
 struct Activation {
     private enum State {
-        /// The agent would not be started again.
+        /// No program would start the agent again.
         case none
         case available
-        /// The restart was refused, at `at` seconds awake.
+        /// The service manager refused to start the agent again. `at` is the time of the refusal in seconds awake.
         case refused(why: String, at: Double)
     }
 
-    /// The number of refusals in a row.
+    /// The number of consecutive refusals.
     private var refusals = 0
 
     private var state: State
 
     /// The number of seconds until the next try. The first pause is short, because the service manager may just be restarting.
     private var pause: Double { min(10 * pow(4, Double(refusals - 1)), 600) }
-    /// The minimum number of seconds without work for an exit. For a shorter time, a new start of the agent costs more than a
-    /// running agent.
+    /// The minimum number of seconds without work after which an exit is useful. For a shorter time, a new start costs more than
+    /// a running agent.
     private static let shortest: Double = 20
 
     init(isAvailable: Bool) { state = isAvailable ? .available : .none }
 
-    /// Records that the agent was ready to exit, but would not be started again.
+    /// Records that the agent was ready to exit, but that no program would start it again.
     mutating func record(refusal: ActivationFailure, at moment: ClockReading) {
         state = .refused(why: refusal.description, at: moment.awake)
         refusals = min(refusals + 1, 8)
     }
 
-    /// Returns `true` if the agent may exit now with work left: no work needs it before the next known time, and that time is not near.
+    /// Returns `true` if the agent can exit now although work is left. This is possible if no work needs the agent before the
+    /// next known time, and this time is not near.
     mutating func mayExit(_ pass: inout Pass) throws -> Bool {
         switch state {
         case .none:

@@ -4,15 +4,15 @@ import BackgroundLedger
 import Foundation
 import TransferMachines
 
-/// Decides what follows the end of an attempt: the transfer is complete, is retried, continues with another step, or fails. Has no
-/// state.
+/// Decides what follows the end of an attempt. The transfer is complete, is retried, continues with another step, or fails. This
+/// type has no state.
 struct AttemptEnding {
-    /// The action that follows the change of the row.
+    /// The action after the row was changed.
     enum Next {
         case nothing
-        /// The file gets its final name, if the file has not changed.
+        /// Rename the file to its final name, if the file has not changed.
         case place(FileVersion)
-        /// The next request of an upload that continues.
+        /// Send the next request of the upload.
         case nextStep
     }
 
@@ -78,9 +78,8 @@ struct AttemptEnding {
         return .nothing
     }
 
-    /// Handles a complete file that is proven and synced. If the file has no final name yet, the file gets the name after a commit
-    /// that records the step. Without that commit, a crash in between would leave a file that cannot be distinguished from another
-    /// program's file.
+    /// Handles a complete file that was verified and synced. If the file has no final name yet, a commit records the renaming
+    /// before the file is renamed. Without this commit, a crash could leave a file that looks like a file of another program.
     private func finishWhole(_ transfer: inout TransferRecord, _ sight: FileVersion?, _ pass: inout Pass) throws -> Next {
         guard let place = transfer.partPlace(in: pass.spool), let sight else {
             try pass.failLocally(&transfer, FileTrouble(why: "the row is damaged", isPassing: false))
@@ -96,10 +95,10 @@ struct AttemptEnding {
         return .place(sight)
     }
 
-    /// Ends a transfer whose file has its final name.
+    /// Ends a transfer after its file got the final name.
     static func endWhole(_ transfer: inout TransferRecord, _ pass: inout Pass) throws {
         guard transfer.kind == .upload, let head = transfer.head else { return try pass.end(&transfer, as: .completed) }
-        // For a plain upload, the received file is only the response, so the sent bytes are counted.
+        // The received file of a plain upload is only the response, so the sent bytes are counted.
         transfer.bytesTotal = transfer.upload?.byteCount
         transfer.bytesDone = transfer.bytesTotal ?? 0
         if (200..<300).contains(head.status) {
@@ -109,7 +108,7 @@ struct AttemptEnding {
         try pass.fail(&transfer, TransferTrouble(head: head, now: pass.now, policy: .ofAgent))
     }
 
-    /// Describes how the bytes arrived, for the history.
+    /// Returns a text for the history that describes how the bytes arrived.
     private func describe(_ report: ResumeReport, _ transfer: TransferRecord) -> String {
         let isHandedOver = transfer.isAdopted && transfer.attempts == 1 && transfer.bytesOnWire > 0
         switch report {
@@ -128,7 +127,7 @@ struct AttemptEnding {
         _ entry: inout Attempts.Entry, _ pass: inout Pass
     ) throws -> Next {
         var (machine, end) = (before, end)
-        // The request was stopped because its file could not be read. The server only detects a broken connection.
+        // The request was stopped because the file could not be read. For the server, only the connection was lost.
         let disk = end.failure == .stoppedByOwner && end.head == nil ? source?.trouble : nil
         if let disk, disk.isPassing { end.failure = .connectionLost }
         if let source { transfer.bytesDone = source.place(sent: end.bytesSent) }
@@ -144,15 +143,15 @@ struct AttemptEnding {
         }
         switch outcome {
         case .continue:
-            // The first query and a check after a failed step do not count as progress. If they counted, a server that always refuses one
-            // step would receive requests for ever, without a pause.
+            // The first query, and a check after a failed step, do not count as progress. Otherwise a server that always refuses
+            // one step would receive requests endlessly and without a pause.
             if machine.stage > transfer.upload?.furthest ?? 0 {
                 transfer.upload?.furthest = Int(machine.stage)
                 record(progress: true, &transfer, &entry, pass)
             }
             return .nextStep
         case .retry(let after, let trouble):
-            // Bytes that the server did not store are sent again, so they do not count as progress.
+            // Bytes that the server did not store are sent again, so these bytes do not count as progress.
             transfer.bytesDone = machine.storedBytes
             transfer.uploadMemory = machine.memory ?? transfer.uploadMemory
             record(progress: false, &transfer, &entry, pass)
@@ -166,13 +165,13 @@ struct AttemptEnding {
         case .fail(let trouble):
             transfer.uploadMemory = machine.memory ?? transfer.uploadMemory
             entry.notFound += 1
-            // Go's WebDAV server also returns 405 to a PUT if its disk is full.
+            // Go's WebDAV server responds with 405 to a PUT if its disk is full.
             let mayBeFull = trouble.status == 405 && transfer.upload?.method == .webdav && transfer.uploadMemory?.step == .put
             guard trouble.status == 404 || mayBeFull, entry.notFound < RetryPolicy.maximumNotFound else {
                 try pass.fail(&transfer, trouble)
                 return .nothing
             }
-            // A machine that has failed cannot continue, so the next attempt creates a new machine.
+            // The failed machine cannot continue, so the next attempt creates a new machine.
             entry.machine = nil
             record(progress: false, &transfer, &entry, pass)
             let pause = RetryPolicy.ofAgent.backoff(attemptsWithoutProgress: entry.notFound, jitter: pass.jitter())
@@ -181,11 +180,13 @@ struct AttemptEnding {
         return .nothing
     }
 
-    /// Fails an upload whose sent bytes differ from the queued file. The server is asked to remove the file, which gets no final name.
+    /// Fails an upload whose sent bytes differ from the queued file. The agent asks the server to remove the sent file, so that
+    /// the file gets no final name.
     private func failDamaged(
         _ transfer: inout TransferRecord, _ machine: UploadMachine, _ entry: inout Attempts.Entry, _ pass: inout Pass
     ) throws {
-        // Without the stored state, another try sends the file again and does not search for the damaged file on the server.
+        // The stored state is removed. So another try sends the file again and does not search for the damaged file on the
+        // server.
         (transfer.uploadMemory, entry.machine) = (nil, nil)
         if let removal = machine.removal {
             transfer.attemptNumber += 1
@@ -195,7 +196,7 @@ struct AttemptEnding {
         try pass.end(&transfer, as: .failed, Self.damage)
     }
 
-    /// - Parameter sent: the digest of the sent bytes; `nil` if only a part of the copy was read.
+    /// - Parameter sent: the digest of the sent bytes, or `nil` if only a part of the copy was read.
     private static func isDamaged(_ sent: String?, _ transfer: TransferRecord) -> Bool {
         guard let sent, let queued = transfer.sourceSHA256 else { return false }
         return sent != queued
@@ -210,8 +211,8 @@ struct AttemptEnding {
         _ transfer: inout TransferRecord, _ machine: UploadMachine, at remoteURL: String, _ pass: inout Pass
     ) throws {
         transfer.bytesDone = transfer.bytesTotal ?? transfer.bytesDone
-        // An earlier agent may have sent the bytes, and a resumed upload sends only a part. In these cases the digest of the queued
-        // copy is used, because the server confirmed the length of the copy.
+        // An earlier agent may have sent the bytes, or a resumed upload sent only a part. The digest of the queued copy is then
+        // used, because the server confirmed the length of the copy.
         let sent = transfer.sha256 ?? transfer.sourceSHA256
         guard sent == transfer.sourceSHA256 else { return try pass.end(&transfer, as: .failed, damage) }
         transfer.sha256 = sent
@@ -239,7 +240,7 @@ struct AttemptEnding {
         _ pass: inout Pass
     ) throws {
         if let suspicion = trouble.suspicion {
-            // A process that waits for the response receives the error at once, and can react.
+            // A process that awaits the response receives the error at once, and can react to it.
             guard transfer.isAdopted else { return try pass.fail(&transfer, trouble) }
             try pass.show(AgentNotice(suspicion, host: transfer.host, message: trouble.message, now: pass.now))
         }
@@ -247,18 +248,18 @@ struct AttemptEnding {
             entry.unreached = 0
             return try pass.wait(&transfer, for: after, trouble)
         }
-        // An attempt that did not reach the server gives no information about the server.
+        // An attempt that did not reach the server does not show whether the server has a problem.
         transfer.fruitlessAttempts = max(0, transfer.fruitlessAttempts - 1)
         try pass.wait(&transfer, for: after * Self.stretch(entry.unreached), trouble)
         entry.unreached += 1
     }
 
-    /// Returns the factor for a pause. A host that cannot be reached for hours does not need an attempt every quarter of a minute,
-    /// because a change of the network causes an attempt at once.
+    /// Returns the factor for a pause. If a host cannot be reached for hours, frequent attempts are not necessary, because a
+    /// change of the network causes an attempt at once.
     ///
-    /// - Parameter unreached: the number of attempts in a row that reached no server.
+    /// - Parameter unreached: the number of consecutive attempts that reached no server.
     private static func stretch(_ unreached: Int) -> Double { min(pow(1.5, Double(unreached)), longestStretch) }
 
-    /// The maximum factor: a pause of a quarter of a minute becomes five minutes.
+    /// The maximum factor. With this factor, a pause of 15 seconds becomes five minutes.
     private static let longestStretch: Double = 20
 }

@@ -3,12 +3,12 @@ import BackgroundLedger
 import Foundation
 import TransferMachines
 
-/// Creates an attempt from the transfer's row: the request, the stored bytes, and the place of the response. Has no state and opens
-/// no file.
+/// Creates an attempt from the transfer's row: the request, the stored bytes and the place of the response. This type has no
+/// state and opens no file.
 enum AttemptPreparation {
     enum Result {
         case attempt(PreparedAttempt)
-        /// An earlier agent had proven the file, which has to be checked again first.
+        /// An earlier agent verified the file. The file has to be checked again first.
         case proof(FileProof.Expectation)
         /// The server already stores the file of this upload at the address.
         case stored(at: String)
@@ -18,7 +18,7 @@ enum AttemptPreparation {
 
     /// Prepares the next attempt, and writes it into the row.
     ///
-    /// - Parameter machine: the state of an upload's protocol; created if it is `nil`.
+    /// - Parameter machine: the machine of an upload. If it is `nil`, a new machine is created.
     static func prepare(
         _ transfer: inout TransferRecord, _ machine: inout UploadMachine?, _ pass: inout Pass
     ) throws -> Result {
@@ -26,7 +26,8 @@ enum AttemptPreparation {
         return try prepareExchange(&transfer, &pass)
     }
 
-    /// Prepares one request whose response is a file: a download, which may send a body (for example a POST), or a plain upload.
+    /// Prepares a single request whose response is a file. This is a plain upload or a download. A download may also send a body,
+    /// for example with POST.
     private static func prepareExchange(_ transfer: inout TransferRecord, _ pass: inout Pass) throws -> Result {
         transfer.nameFile()
         guard let id = transfer.id, let place = transfer.partPlace(in: pass.spool) else {
@@ -44,8 +45,8 @@ enum AttemptPreparation {
                 return .ended
             }
         }
-        // The app's header is removed, because the agent does not decode compressed responses. The app would receive compressed
-        // bytes.
+        // The app's header is removed, because the agent does not decode compressed responses. With this header, the app would
+        // receive compressed bytes.
         let headers = transfer.headers.filter { $0.name.lowercased() != "accept-encoding" }
         var request = TransferRequest(
             method: transfer.method, url: transfer.url, headers: headers, idleTimeout: transfer.idleTimeout,
@@ -64,7 +65,7 @@ enum AttemptPreparation {
         _ transfer: inout TransferRecord, _ known: inout UploadMachine?, _ pass: inout Pass
     ) throws -> Result {
         guard let id = transfer.id, let plan = try uploadPlan(transfer, pass.transaction) else { return .ended }
-        // The user may have corrected the destination since the last attempt.
+        // The user may have corrected the destination after the last attempt.
         var machine = known.flatMap { $0.follows(plan) ? $0 : nil } ?? machine(plan, of: transfer)
         if transfer.upload?.method.choosesNames == true {
             let names = try namesOfOthers(transfer, pass.transaction, alsoStored: machine.needsNames)
@@ -107,11 +108,11 @@ enum AttemptPreparation {
         }
     }
 
-    /// Returns names in the same folder that this computer's other uploads may have. `open` are the names of uploads without a response
-    /// yet.
+    /// Returns the names in this folder that other uploads of this computer may have. `open` contains the names of uploads
+    /// without a response yet.
     ///
-    /// `stored` are the names of completed uploads. These names are needed if the server does not report whether a name is in use, or if
-    /// this upload may have a file there.
+    /// `stored` contains the names of completed uploads. These names are necessary in two cases: the server does not report
+    /// whether a name is in use, or this upload may already have a file there.
     private static func namesOfOthers(
         _ transfer: TransferRecord, _ transaction: LedgerTransaction, alsoStored: Bool
     ) throws -> (open: Set<String>, stored: Set<String>) {
@@ -126,8 +127,8 @@ enum AttemptPreparation {
         return (Set(open), try transaction.storedUploads(to: transfer.url, except: id, beginning: beginning))
     }
 
-    /// Returns the common beginning of a name and its numbered forms. The beginning contains only characters that are unchanged in
-    /// an address, and is so short that it is never cut. Only a few of thousands of stored names have this beginning.
+    /// Returns the common beginning of a name and its numbered forms. The beginning contains only characters that an address does
+    /// not encode. It is so short that it is never cut. Only a few of thousands of stored names have this beginning.
     private static func plainBeginning(of name: String) -> String {
         let stem = name.lastIndex(of: ".").map { name[..<$0] } ?? name[...]
         return String(
@@ -136,7 +137,7 @@ enum AttemptPreparation {
             })
     }
 
-    /// Returns the copy in the spool, never the original, because the original may have changed since it was queued.
+    /// Returns the copy in the spool. The original is not used, because it may have changed after it was queued.
     private static func source(
         of transfer: TransferRecord, size: Int64, _ content: UploadContent?, _ pass: Pass
     ) -> PreparedAttempt.Source? {
@@ -144,7 +145,7 @@ enum AttemptPreparation {
         return .file(pass.directories.spooled(name), size: size, content)
     }
 
-    /// Returns the protocol's machine with its stored state; `nil` if the transfer is not an upload with a protocol.
+    /// Returns the machine of an upload with its stored state. Returns `nil` if the transfer is not an upload with a protocol.
     static func uploadMachine(_ transfer: TransferRecord, _ transaction: LedgerTransaction) throws -> UploadMachine? {
         try uploadPlan(transfer, transaction).map { machine($0, of: transfer) }
     }
@@ -163,7 +164,7 @@ enum AttemptPreparation {
 }
 
 extension FileProof.Expectation {
-    /// - Parameter mustMatch: `true` if the agent knows that the user did not change the file that has the name.
+    /// - Parameter mustMatch: `true` if it is certain that the user did not change the file with the final name.
     init(of transfer: TransferRecord, at place: PartPlace, mustMatch: Bool) {
         (part, whole, folder) = (place.url, place.whole, place.seenFolder)
         (self.mustMatch, replaced) = (mustMatch, transfer.replacedFile)
@@ -172,7 +173,8 @@ extension FileProof.Expectation {
 }
 
 extension RetryPolicy {
-    /// The agent's policy. `BACKGROUND_RETRY_BASE` (seconds, debug builds only) lets tests of many faults end within a day.
+    /// The agent's policy. In debug builds, `BACKGROUND_RETRY_BASE` (in seconds) shortens the pauses, so that tests of many
+    /// faults end within a day.
     static let ofAgent: RetryPolicy = {
         #if DEBUG
             if let base = ProcessInfo.processInfo.environment["BACKGROUND_RETRY_BASE"].flatMap(Double.init) {
@@ -188,7 +190,7 @@ extension RetryPolicy {
 }
 
 extension KillPoint {
-    /// Creates the kill point of the step that an upload takes next.
+    /// Creates the kill point of the next step of an upload.
     init(_ step: UploadMemory.Step) {
         self =
             switch step {

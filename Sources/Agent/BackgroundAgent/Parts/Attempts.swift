@@ -4,23 +4,23 @@ import BackgroundScheduling
 import Foundation
 import TransferMachines
 
-/// The attempts at transfers. This part starts due attempts, supervises them, evaluates their ends, and stops attempts that are not
-/// needed any more.
+/// The attempts of transfers. This part starts due attempts, supervises them, evaluates their ends, and stops attempts that are
+/// not needed any more.
 struct Attempts {
     private var entries: [Int64: Entry] = [:]
     /// The host of the transfer that was started last.
     private var lastHost = ""
     private var pauses = HostPauses()
-    /// The unfinished transfers that were tried since this agent started, or since the machine woke.
+    /// The unfinished transfers that were tried after this agent started and after the machine last woke.
     private var tried: Set<Int64> = []
 
-    /// Handles the end of a sleep: transfers that were tried before the sleep do not count as tried.
+    /// Handles the end of a sleep. Transfers that were tried before the sleep do not count as tried.
     mutating func handleWake() { tried = Set(entries.filter { $0.value.occupied != nil }.keys) }
 
     /// `true` if no attempt is running.
     var isEmpty: Bool { entries.values.allSatisfy(\.isIdle) }
 
-    /// The sessions with a running transfer, or with a transfer that starts when this turn is committed.
+    /// The sessions that have a running transfer, or a transfer that starts after the commit of this pass.
     var movingSessions: Set<String> { Set(entries.values.compactMap { $0.occupied?.session }) }
 
     private func running(_ attempt: AttemptID) -> RunningAttempt? {
@@ -32,10 +32,10 @@ struct Attempts {
 
     // MARK: Outside the transaction
 
-    /// Completes the slow part of ended attempts before the transaction, because other processes also write to the ledger. Gives small
-    /// complete files their names.
+    /// Completes the slow work of ended attempts before the transaction, because other processes also write to the ledger. Small
+    /// complete files also get their final names.
     ///
-    /// - Returns: The events that are left, and whether names in the spool have to be made durable.
+    /// - Returns: The remaining events, and whether names in the spool have to be synced to the disk.
     mutating func finishEnded(_ heard: [AgentEvent]) -> (heard: [AgentEvent], hasLinked: Bool) {
         var hasLinked = false
         let left = heard.compactMap { event -> AgentEvent? in
@@ -44,7 +44,7 @@ struct Attempts {
             case .transport(.ended(let id, let how)):
                 guard var ended = running(id) else { return event }
                 let how = ended.counted(how)
-                // The disk worker handles the rest of a large file.
+                // The disk worker does the remaining work for a large file.
                 guard ended.finish(how) else {
                     ended.isSettling = true
                     entries[id.transfer]?.phase = .running(ended)
@@ -69,10 +69,12 @@ struct Attempts {
         return (left, hasLinked)
     }
 
-    /// The maximum size, in bytes, of a file that gets its name without an earlier commit: such a file is soon downloaded again.
+    /// The maximum size in bytes of a file that gets its name without an earlier commit. Such a file can be downloaded again
+    /// quickly.
     private static let smallFile: Int64 = 1 << 20
 
-    /// Starts an attempt after the commit, and returns the data for the transport; `nil` if the attempt is not wanted any more.
+    /// Starts an attempt after the commit, and returns the data for the transport. Returns `nil` if the attempt is not needed any
+    /// more.
     mutating func start(
         _ id: Int64, disk: DiskWorker, now: Date, post: @escaping @Sendable (AgentEvent) -> Void
     ) -> RunningAttempt.Start? {
@@ -86,7 +88,7 @@ struct Attempts {
         return start
     }
 
-    /// Stops an attempt. The part is made durable before the attempt ends, because the next attempt continues there.
+    /// Stops an attempt. The partial file is synced before the attempt ends, because the next attempt continues after its bytes.
     mutating func stop(_ id: Int64) -> AttemptID? {
         guard let entry = entries[id], let traits = entry.occupied else { return nil }
         let (attempt, file): (AttemptID, DownloadFile?)
@@ -102,7 +104,7 @@ struct Attempts {
         return attempt
     }
 
-    /// Removes the entries of transfers that any part of the agent has ended.
+    /// Removes the entries of ended transfers. Any part of the agent can end a transfer.
     mutating func forget(_ ended: [Int64]) {
         for id in ended where entries[id]?.isIdle == true { entries[id] = nil }
         tried.subtract(ended)
@@ -128,17 +130,17 @@ struct Attempts {
     /// Handles the end of an attempt after all slow work is complete.
     mutating func handleAttemptEnd(of attempt: AttemptID, _ end: WireEnd, _ pass: inout Pass) throws {
         let id = attempt.transfer
-        // Without an entry, this is the late end of an attempt that was stopped or replaced.
+        // If no entry exists, this is the late end of an attempt that was stopped or replaced.
         guard let ended = running(attempt), var entry = entries[id] else { return }
         entry.phase = .idle
         defer { set(id, entry) }
         guard var transfer = try pass.transaction.transfer(id), transfer.state == .running else {
-            // The transfer was stopped just now. The stored state of the upload lacks the last response, so the next attempt
-            // queries the server first.
+            // The transfer was stopped shortly before. The stored state of the upload does not contain the last response, so the
+            // next attempt first checks the state of the server.
             entry.machine = nil
             guard case .download(let file, body: _) = ended.work else { return try recordStoppedAttempt(of: id, nil, &pass) }
             if ended.isLinked { pass.perform(.removeFile(file.progress.place.whole)) }
-            // Another process may wait for the final number of stored bytes.
+            // Another process may wait until it knows the final number of stored bytes.
             return try recordStoppedAttempt(of: id, file, &pass)
         }
         KillPoint.reach(.transferEnded, id)
@@ -155,10 +157,11 @@ struct Attempts {
         KillPoint.reach(.transferCommitting, id)
     }
 
-    /// Handles a download that continues at an offset, or whose received bytes are all durable because the server sends no more.
+    /// Handles progress of a download. The download continues at an offset, or all received bytes are synced because the server
+    /// sends no more bytes.
     func recordMovedDownload(of attempt: AttemptID, _ pass: inout Pass) throws { try running(attempt)?.recordProgress(&pass) }
 
-    /// Handles an attempt that the agent stopped, and whose part is durable.
+    /// Handles an attempt that the agent stopped, after its partial file was synced.
     mutating func handleAttemptStop(of attempt: AttemptID, _ pass: inout Pass) throws {
         let id = attempt.transfer
         guard var entry = entries[id], case .stopping(attempt, _, let file) = entry.phase else { return }
@@ -168,7 +171,7 @@ struct Attempts {
         try recordStoppedAttempt(of: id, file, &pass)
     }
 
-    /// Records in the transfer how many bytes of a stopped attempt are durable.
+    /// Records in the transfer how many bytes of a stopped attempt are stored on the disk.
     private func recordStoppedAttempt(of id: Int64, _ file: DownloadFile?, _ pass: inout Pass) throws {
         guard var transfer = try pass.transaction.transfer(id) else { return }
         if let file, transfer.partial != nil || transfer.keptUntil != nil || !transfer.state.isTerminal {
@@ -186,9 +189,9 @@ struct Attempts {
         try pass.failWithoutSource(&transfer, trouble)
     }
 
-    /// Handles the check of a file that an earlier agent had proven.
+    /// Handles the check of a file that an earlier agent verified.
     ///
-    /// - Parameter mayBegin: `true` if a new download may begin at once.
+    /// - Parameter mayBegin: `true` if a new download can begin at once.
     mutating func handleProof(of id: Int64, _ finding: FileProof.Finding, mayBegin: Bool, _ pass: inout Pass) throws {
         guard var entry = entries[id], let checks = entry.checks else { return }
         entry.phase = .idle
@@ -202,11 +205,11 @@ struct Attempts {
             transfer.partial = nil
             transfer.bytesDone = 0
             let before = transfer
-            // Another program created the file that has the name of the part, for example a link.
+            // Another program created the file that has the path of the partial file, for example a link.
             if let place = transfer.partPlace(in: pass.spool) { pass.perform(.removeFile(place.url)) }
             let commands = try pass.transaction.handle(.disproven(now: pass.now), &transfer, now: pass.now)
             pass.remove(commands, of: before)
-            // A transfer that must not be repeated has ended.
+            // A transfer that must not be repeated has ended at this point.
             guard !transfer.life.hasEnded else { return }
             guard mayBegin else {
                 try pass.transaction.handle(.stopped, &transfer, now: pass.now)
@@ -216,7 +219,7 @@ struct Attempts {
         }
     }
 
-    /// - Parameter giving: the result; `nil` if nothing was done.
+    /// - Parameter giving: the result of the renaming, or `nil` if the file was not renamed.
     mutating func handlePlacedFile(_ id: Int64, _ giving: FileName.NamingResult?, _ pass: inout Pass) throws {
         var entry = entries[id] ?? Entry()
         let finishing = entry.phase
@@ -224,8 +227,8 @@ struct Attempts {
         defer { set(id, entry) }
         guard var transfer = try pass.transaction.transfer(id), let giving else { return }
         guard transfer.state == .running, transfer.isFinishing else {
-            // The transfer was cancelled while the file got its final name. The note explains why the file of a cancelled transfer
-            // exists.
+            // The transfer was cancelled while the file was renamed. The note explains why the file exists although the transfer
+            // was cancelled.
             guard giving == .given, transfer.state == .cancelled, let place = transfer.destination else { return }
             transfer.note = "cancelled too late, because the file was already saved: \(place)"
             return try pass.transaction.record(transfer)
@@ -234,8 +237,8 @@ struct Attempts {
         case .given: try AttemptEnding.endWhole(&transfer, &pass)
         case .failed(let trouble): try pass.failLocally(&transfer, trouble)
         case .taken(let free):
-            // The new name is recorded before the file is renamed. After a crash in between, the other file at the old name is not
-            // mistaken for the download.
+            // The new name is recorded before the file is renamed. So after a crash, the other file with the old name is not
+            // mistaken for the downloaded file.
             transfer.claimName(free)
             try pass.transaction.record(transfer)
             guard case .finishing(let sight?, let checks) = finishing else { return }
@@ -248,10 +251,10 @@ struct Attempts {
         }
     }
 
-    /// The maximum number of times in a row that a file is read again because it changed before it got its name.
+    /// The maximum number of consecutive times that a file is read again because it changed before it was renamed.
     private static let mostChecks = 3
 
-    /// Retries at once all transfers that wait because no server could be reached, because the network changed.
+    /// Retries all transfers that wait because no server could be reached. The reason for the retry is a change of the network.
     mutating func retryUnreached(_ pass: inout Pass) throws {
         pauses.clear()
         for id in entries.keys { entries[id]?.unreached = 0 }
@@ -261,7 +264,7 @@ struct Attempts {
 
     // MARK: Planning
 
-    /// - Parameter conditions: the conditions for transfers with needs; `nil` if they are not known yet.
+    /// - Parameter conditions: the conditions for transfers with needs, or `nil` if the conditions are not known yet.
     mutating func plan(_ pass: inout Pass, _ conditions: DesktopConditions?) throws {
         let met = conditions.map(TransferNeeds.init(metBy:)) ?? []
         try stopUnwanted(met: met, &pass)
@@ -269,12 +272,12 @@ struct Attempts {
         try begin(met: met, &pass)
     }
 
-    /// Stops all attempts. The parts of the downloads are kept, and the next agent continues with these parts.
+    /// Stops all attempts. The partial files of the downloads are kept, and the next agent continues with these files.
     func stopAll(_ pass: inout Pass) {
         for (id, entry) in entries where entry.occupied != nil { pass.perform(.stopAttempt(id)) }
     }
 
-    /// Stops attempts that were cancelled, paused or suspended while bytes were transferred, or whose needs are not met any more.
+    /// Stops attempts of transfers that were cancelled, paused or suspended, and of transfers whose needs are not met any more.
     private func stopUnwanted(met: TransferNeeds, _ pass: inout Pass) throws {
         let running = entries.compactMapValues(\.running)
         let stopped = try pass.transaction.stoppedTransfers(among: running.keys)
@@ -283,7 +286,7 @@ struct Attempts {
             let isMet = attempt.isSettling || met.isSuperset(of: attempt.traits.needs)
             guard !isMet || stopped.contains(id) else { continue }
             if let transfer = try pass.transaction.transfer(id) {
-                // A transfer that must not be repeated is not stopped, even if the network is expensive now.
+                // A transfer that must not be repeated is not stopped, even if its needs are not met any more.
                 let mayStop = transfer.mayBeInterrupted && (!isMet || transfer.isSuspended)
                 guard transfer.state != .running || mayStop else { continue }
                 if let why = attempt.traits.needs.missing(from: met) {
@@ -294,11 +297,10 @@ struct Attempts {
         }
     }
 
-    /// Gives up transfers that made no progress for too long, or that take too long in total. The number of attempts is not a
-    /// reason.
+    /// Gives up transfers that made no progress for too long or take too long in total. The number of attempts does not matter.
     ///
     /// A transfer is not given up before this agent has tried it. For example, the machine may have been off for a week, or the
-    /// transfer's needs may never have been met.
+    /// needs of the transfer may never have been met.
     private mutating func giveUp(_ pass: inout Pass) throws {
         let (due, untried, next) = try pass.transaction.transfersToGiveUp(tried: tried, now: pass.now)
         for var transfer in untried {
@@ -322,7 +324,7 @@ struct Attempts {
     private mutating func begin(met: TransferNeeds, _ pass: inout Pass) throws {
         var room = TransferRoom(running: entries.values.compactMap { $0.occupied?.host })
         try pauses.restrict(&room, &pass)
-        // A transfer may end during its preparation, and make room for another transfer.
+        // A transfer may end during its preparation. Another transfer can then start.
         while room.left > 0 {
             pass.wake(at: try pass.transaction.queueDueTransfers(now: pass.now, limit: TransferRoom.limit))
             let candidates = try pass.transaction.nextTransfers(met: met, room: room, behind: lastHost)
@@ -330,7 +332,7 @@ struct Attempts {
             var hasBegun = false
             for candidate in candidates {
                 var entry = entries[candidate.id] ?? Entry()
-                // While an earlier attempt is being stopped, the transfer cannot start. A later pass starts it.
+                // While an earlier attempt is being stopped, the transfer cannot start. A later pass starts the transfer.
                 guard entry.isIdle, var transfer = try pass.transaction.transfer(candidate.id) else { continue }
                 if let target = UploadTarget(transfer), entries.values.contains(where: { $0.occupied?.target == target }) {
                     continue
@@ -338,7 +340,8 @@ struct Attempts {
                 hasBegun = true
                 _ = transfer.handle(.began)
                 transfer.attemptNumber += 1
-                // Before this first attempt no attempt was possible, so the time until now does not count as time without progress.
+                // No attempt was possible before this first attempt, so the time until now does not count as time without
+                // progress.
                 if tried.insert(candidate.id).inserted, transfer.isPatienceOver(at: pass.now) {
                     _ = transfer.handle(.countsReset(now: pass.now))
                 }

@@ -3,25 +3,27 @@ import BackgroundLedger
 import Foundation
 import TransferMachines
 
-/// Removes data that is not needed any more: transfers without a waiting process, delivered responses, unused partial files, old
-/// rows, and files without a row.
+/// Removes data that is not needed any more. Such data are transfers without a waiting process, delivered responses, unused
+/// partial files, old rows, and files without a row.
 struct Cleanup {
-    /// The number of transfers that may end before the number of old ended transfers is checked.
+    /// The number of transfers that can end before the number of old ended transfers is checked.
     private static let endsPerPruning = 100
-    /// The number of seconds after which files without a row are searched again, if another process was adding files.
+    /// The number of seconds until the next search for files without a row, if another process prevented the search.
     private static let patience: Double = 3_600
 
     private var endsBeforePruning = 0
-    /// The time, in seconds awake, of the next search for files without a row; `nil` if none is needed.
+    /// The time of the next search for files without a row, in seconds awake. `nil` if no search is needed.
     private var orphansDue: Double?
 
-    /// Records that a process ended, because it may have died while queuing: no other event wakes an agent that runs for months.
+    /// Schedules a search for files without a row after a process ended, because the process may have died while it queued a
+    /// file. No other event wakes an agent that runs for months.
     mutating func scheduleOrphanRemoval(_ moment: ClockReading) { orphansDue = moment.awake }
 
-    /// Records that another process was adding files when orphans were to be removed.
+    /// Schedules another search for files without a row, because another process was adding files.
     mutating func postponeOrphanRemoval(_ moment: ClockReading) { orphansDue = moment.awake + Self.patience }
 
-    /// Collects transfers. Called before attempts are planned, because attempts of collected transfers are stopped with them.
+    /// Collects transfers. Call this method before attempts are planned, because the attempts of collected transfers are also
+    /// stopped.
     func collect(_ pass: inout Pass) throws {
         for var transfer in try pass.transaction.collectableTransfers(now: pass.now) {
             guard let id = transfer.id else { continue }
@@ -31,8 +33,8 @@ struct Cleanup {
                 pass.perform(.stopAttempt(id))
             }
             let commands = try pass.transaction.handle(.collected(now: pass.now), &transfer, now: pass.now)
-            // The request to the server is sent once, when the copy is removed. The result is not needed, so the request is not an
-            // attempt of the transfer.
+            // The request that removes data from the server is sent once, when the copy is removed. Its result is not needed, so
+            // the request is not an attempt of the transfer.
             if commands.contains(.removeBody), before.state != .completed, before.attempts > 0,
                 let removal = try AttemptPreparation.uploadMachine(before, pass.transaction)?.removal
             {
@@ -46,7 +48,7 @@ struct Cleanup {
         pass.wake(at: try pass.transaction.nextCollection(after: pass.now))
     }
 
-    /// Removes rows of transfers that ended long ago, after enough transfers have ended.
+    /// Removes the rows of transfers that ended long ago. The rows are removed only after enough transfers have ended.
     mutating func prune(_ pass: inout Pass) throws {
         endsBeforePruning -= pass.endedTransfers.count
         guard endsBeforePruning <= 0 else { return }
@@ -56,9 +58,9 @@ struct Cleanup {
         }
     }
 
-    /// Plans the search for orphans. If the agent ends before the search is due, the search runs at the agent's end.
+    /// Plans the search for files without a row. If the agent ends before this search is due, the search runs at the agent's end.
     mutating func planOrphans(_ pass: inout Pass, _ lifetime: Lifetime) {
-        // The rows of a newer version may refer to files that this version does not know.
+        // In a ledger of a newer version, rows may refer to files in a way that this version does not support.
         guard let due = orphansDue, !lifetime.isSuperseded else { return }
         let left = lifetime.hasEnded ? 0 : due - pass.moment.awake
         guard left <= 0 else { return pass.wake(at: pass.now.addingTimeInterval(left)) }

@@ -2,12 +2,12 @@ import BackgroundLedger
 import BackgroundScheduling
 import Foundation
 
-/// The conditions of the desktop, the times since which they have their values, and whether the values are known or assumed.
+/// The conditions of the desktop, the dates at which the conditions changed, and whether the conditions are known or assumed.
 struct Conditions {
-    /// The number of seconds after which the present conditions are used, even if no service has reported them.
+    /// The number of seconds after which the assumed conditions are used, if no service has reported conditions.
     private static let patience: Double = 10
 
-    /// `true` if the conditions are known and not guessed. Guessed conditions are not used for planning.
+    /// `true` if a service reported the conditions. Assumed conditions are not used for planning at first.
     private var isKnown = false
     private let startedAt: Double
 
@@ -36,8 +36,8 @@ struct Conditions {
         try pass.transaction.setFact(.conditions, observed)
     }
 
-    /// Returns the conditions for planning requests, and transfers with needs; `nil` if they are not known yet. A guess at the start is
-    /// not used, because a transfer that needs power could begin on battery.
+    /// Returns the conditions for requests, and for transfers with needs. Returns `nil` if the conditions are not known yet.
+    /// Assumed conditions are not used at the start, because a transfer that needs external power could begin on battery.
     func forPlanning(_ pass: inout Pass) -> DesktopConditions? {
         let left = startedAt + Self.patience - pass.moment.awake
         guard !isKnown, left > 0 else { return pass.desktop }
@@ -45,7 +45,8 @@ struct Conditions {
         return nil
     }
 
-    /// Returns the reason if a condition that a running launch requires is lost; otherwise `nil`. A manual launch requires no conditions.
+    /// Returns the reason if a running launch lost a condition that it requires. Returns `nil` otherwise. A manual launch
+    /// requires no conditions.
     func lost(by launch: LaunchRecord, _ pass: Pass) -> String? {
         guard isKnown, !launch.simulated else { return nil }
         if launch.requiresNetwork, !pass.desktop.isNetworkAvailable { return "the network was lost" }

@@ -2,10 +2,10 @@ import BackgroundLedger
 import BackgroundScheduling
 import Foundation
 
-/// Continued processing: work that the user started and that runs in the process that requested it. The agent decides when it may
-/// run. Has no state.
+/// Decides when continued processing can run. Continued processing is work that the user started and that runs in the process
+/// that requested it. This type has no state.
 enum ContinuedWork {
-    /// Removes waiting requests whose process has ended, because their handler ended with it.
+    /// Removes waiting requests whose process has ended, because the handler of such a request ended with the process.
     static func dropOrphans(_ pass: Pass, _ watchedProcesses: WatchedProcesses) throws {
         for request in try pass.transaction.requests(of: .continuedProcessing) {
             if let host = request.host, !watchedProcesses.hasEnded(host) { continue }
@@ -13,7 +13,8 @@ enum ContinuedWork {
         }
     }
 
-    /// Starts waiting work. Called after ended launches are settled, because an ended launch makes room for waiting work.
+    /// Starts waiting work. Call this method after ended launches are handled, because waiting work can start after a launch
+    /// ended.
     static func plan(_ pass: inout Pass) throws {
         let waiting = try pass.transaction.requests(of: .continuedProcessing)
         guard !waiting.isEmpty else { return }
@@ -22,7 +23,7 @@ enum ContinuedWork {
         for request in waiting where chosen.contains(request.identifier) {
             var request = request
             let commands = try pass.handle(.launched(isSimulated: false), &request)
-            // The agent starts no process for this work.
+            // The agent starts no process for this work, because the work runs in an existing process.
             let launch = LaunchRecord(of: request, commands, woke: "fewer tasks were running", startedAt: pass.now)
             if let launch { _ = try pass.transaction.insert(launch) }
             pass.log(.workGoesOn, (.identifier, request.identifier), (.pid, request.host?.pid ?? 0))

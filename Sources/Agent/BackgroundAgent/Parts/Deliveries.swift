@@ -2,9 +2,9 @@ import BackgroundLedger
 import BackgroundScheduling
 import Foundation
 
-/// Launches the app for ended transfers and pressed buttons. Has no state.
+/// Launches the app for ended transfers and pressed buttons. This type has no state.
 enum Deliveries {
-    /// - Parameter moving: the sessions with a running transfer.
+    /// - Parameter moving: the sessions that have a running transfer.
     static func plan(_ pass: inout Pass, moving: Set<String>) throws {
         try deliverSessions(&pass, moving)
         try deliverResponses(&pass)
@@ -16,9 +16,9 @@ enum Deliveries {
         let live = try pass.transaction.liveLaunches()
         let attached = try pass.transaction.attachedSessions()
         let served = live.servedSession(settings: pass.settings, now: pass.now)
-        // The session that waits the longest is first.
+        // The session with the longest wait is first.
         for (session, oldest) in sessions.sorted(by: { $0.oldest < $1.oldest }) {
-            // No second process is started, because a live launch or an attached process receives the events.
+            // A live launch or an attached process already receives the events, so no second process is started.
             if attached.contains(session) || live.contains(where: { $0.kind == .urlSession && $0.identifier == session }) {
                 continue
             }
@@ -41,7 +41,7 @@ enum Deliveries {
         }
     }
 
-    /// - Returns: `false` if the launch waits, because earlier launches failed.
+    /// - Returns: `false` if the launch has to wait because earlier launches failed.
     @discardableResult
     private static func launch(
         _ kind: LaunchKind, _ identifier: String, since oldest: Date, _ reason: String, _ pass: inout Pass

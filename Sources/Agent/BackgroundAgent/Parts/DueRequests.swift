@@ -2,7 +2,7 @@ import BackgroundLedger
 import BackgroundScheduling
 import Foundation
 
-/// Begins launches for due requests. If a request with the policy `skip` was missed, the occurrence is skipped. Has no state.
+/// Begins launches for due requests. A missed occurrence of a request with the policy `skip` is skipped. This type has no state.
 enum DueRequests {
     static func plan(_ pass: inout Pass, _ conditions: Conditions, _ time: TimeWatch) throws {
         try skipMissed(&pass, time)
@@ -33,7 +33,7 @@ enum DueRequests {
         }
     }
 
-    /// - Returns: `false` if a launch serves the request already.
+    /// - Returns: `false` if a launch is already running for the request.
     private static func launch(_ request: RequestRecord, simulated: Bool, _ pass: inout Pass) throws -> Bool {
         var request = request
         let commands = try pass.handle(.launched(isSimulated: simulated), &request)
@@ -53,7 +53,7 @@ enum DueRequests {
         return WakeCause.of(request.life(.pending), moments, now: pass.now)
     }
 
-    /// Launches a request now because of a command. Returns the text for the user.
+    /// Launches a request now because a command asked for it. Returns the text that the user sees.
     static func simulateLaunch(_ identifier: String, _ pass: inout Pass) throws -> String {
         guard let request = try pass.transaction.request(identifier) else {
             return "error: no request named \(identifier) is pending"

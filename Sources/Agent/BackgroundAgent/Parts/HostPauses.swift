@@ -3,8 +3,8 @@ import BackgroundScheduling
 import Foundation
 import TransferMachines
 
-/// The pauses of hosts that could not be reached. One attempt at a time probes such a host for all waiting transfers, after growing
-/// pauses. So a thousand photos for a server that is off do not cause a thousand attempts.
+/// The pauses of hosts that could not be reached. After growing pauses, a single attempt probes such a host for all waiting
+/// transfers. So a thousand photos for a server that is off do not cause a thousand attempts.
 struct HostPauses: Equatable {
     private struct Pause: Equatable {
         /// The end of the pause, in seconds awake.
@@ -13,15 +13,15 @@ struct HostPauses: Equatable {
     }
 
     private var pauses: [String: Pause] = [:]
-    /// The time of the last request to retry transfers at once.
+    /// The date of the last command to retry transfers at once.
     private var retriedAt: Date?
 
     /// The maximum pause in seconds.
     private static let longest: Double = 300
-    /// The number of seconds after which a host counts as unknown again.
+    /// The number of seconds after which the failures of a host are forgotten.
     private static let memory: Double = 3_600
 
-    /// Records the end of an attempt. The transfer of the attempt waits, continues, or has ended.
+    /// Records the end of an attempt. The caller has already changed the transfer of the attempt.
     mutating func record(_ end: WireEnd, of transfer: TransferRecord, _ moment: ClockReading) {
         if let failure = end.failure, TransferTrouble(failure).isWaitingForNetwork, !end.wasRedirected {
             recordUnreachable(transfer.host, pause: transfer.nextAttemptAt?.timeIntervalSince(moment.now) ?? 0, moment)
@@ -30,10 +30,10 @@ struct HostPauses: Equatable {
         }
     }
 
-    /// - Parameter seconds: the pause of one transfer.
+    /// - Parameter seconds: the pause of the transfer.
     private mutating func recordUnreachable(_ host: String, pause seconds: Double, _ moment: ClockReading) {
         let known = pauses[host]
-        // During a pause, an attempt that began before the pause may fail. Such a failure does not prolong the pause.
+        // An attempt that began before the pause may fail during the pause. Such a failure does not make the pause longer.
         if let known, moment.awake < known.until { return }
         let probes = (known?.probes ?? 0) + 1
         let pause = min(max(seconds, 0) * pow(1.5, Double(probes - 1)), Self.longest)
@@ -41,18 +41,18 @@ struct HostPauses: Equatable {
         pauses = pauses.filter { moment.awake < $0.value.until + Self.memory }
     }
 
-    /// Removes the pause of a host that responds. Other transfers do not have to wait for the end of a long response.
+    /// Removes the pause of a host that responds. So other transfers do not have to wait for the end of a long response.
     mutating func removePause(_ host: String) { pauses[host] = nil }
 
     /// Removes all pauses, because the network changed.
     mutating func clear() { pauses = [:] }
 
-    /// Restricts the number of transfers at hosts with a pause. The pass wakes when the next host may be probed.
+    /// Restricts the number of transfers at hosts that have a pause. The next pass starts when the next host can be probed.
     mutating func restrict(_ room: inout TransferRoom, _ pass: inout Pass) throws {
         let asked = try pass.transaction.fact(.retriedAt)
         if asked != retriedAt { clear() }
         retriedAt = asked
-        // A time within 1 ms counts as now, because a wake-up must be in the future.
+        // A date that is less than 1 ms ahead counts as now, because a wake-up must be in the future.
         let awake = pass.moment.awake + 0.001
         for (host, pause) in pauses { room.restrict(host, to: awake < pause.until ? 0 : 1) }
         let next = pauses.values.map(\.until).filter { $0 > awake }.min()

@@ -2,7 +2,7 @@ import BackgroundLedger
 import BackgroundScheduling
 import Foundation
 
-/// Ends a launch. The outcome decides what happens to the request and to the events of the launch. Has no state.
+/// Ends a launch. The outcome decides what happens to the request and to the events of the launch. This type has no state.
 enum LaunchSettlement {
     /// - Returns: the launch with its outcome.
     static func end(
@@ -38,19 +38,19 @@ enum LaunchSettlement {
 
     // MARK: Deliveries
 
-    /// Marks old events as delivered after the handler returned, if no delegate in the process received them. If they stayed undelivered,
-    /// an app without a delegate would be launched again and again. If a delegate received some of the events, the next launch
-    /// delivers the other events.
+    /// Marks old events as delivered after the handler returned, if no delegate in the process received events. Otherwise an app
+    /// without a delegate would be launched endlessly. If a delegate received some of the events, the next launch delivers the
+    /// other events.
     private static func completeDeliveries(of launch: LaunchRecord, _ pass: Pass) throws {
-        // A date in the future is old, because the clock was set back since then. A date up to one second in the future is not
-        // treated as old, because a date from the ledger can be a fraction of a microsecond after the written date. A result of
-        // this pass can have such a date, and has not been delivered.
+        // If an event's date is in the future, the clock was set back, so the event is old. A date up to one second in the future
+        // does not make an event old. The reason is that a date from the ledger can be slightly later than the written date. A
+        // result of this pass can have such a date, and this result was not delivered yet.
         func isOld(_ date: Date) -> Bool { date <= launch.startedAt || date > pass.now.addingTimeInterval(1) }
         switch launch.kind {
         case .urlSession:
             if try pass.transaction.hasReported(in: launch, until: launch.startedAt) { return }
-            // Events that another process waits for belong to that process, even if it is stopped. Events that another process has claimed
-            // count as delivered only if that process reports it.
+            // If another process awaits an event, the event belongs to that process, even if the process is stopped. If another
+            // process claimed an event, the event counts as delivered only after that process reports the delivery.
             for event in try pass.transaction.undeliveredEvents(session: launch.identifier)
             where try isOld(event.createdAt) && event.claimPID == nil && !pass.transaction.isAwaited(event.transfer) {
                 try pass.transaction.eventWasDelivered(event.id!, now: pass.now)
