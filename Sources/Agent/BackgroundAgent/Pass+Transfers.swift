@@ -2,7 +2,7 @@ import BackgroundLedger
 import Foundation
 import TransferMachines
 
-// How a transfer waits, fails and ends, in every part of the agent.
+// This file contains the rules by which a transfer waits, fails and ends. All parts of the agent use these rules.
 extension Pass {
     /// Ends a transfer: changes the row, creates the event for the app, and removes files that are not needed any more.
     mutating func end(
@@ -11,11 +11,11 @@ extension Pass {
         let before = transfer
         let commands = try transaction.handle(.ended(outcome, reason, now: now), &transfer, now: now)
         remove(commands, of: before)
-        // A new version that was begun but never committed may have left a part with the other name.
+        // A new version may have begun without a commit. This version left a partial file with the other name.
         if outcome == .completed, let other = before.partPlace(in: spool)?.other {
             perform(.removeFile(other.url))
         }
-        // A notification may report that the server cannot be reached through this network.
+        // A notification may report that transfers to this server wait. This notification is outdated now.
         if outcome == .completed, before.errorCode != nil { try retract { AgentNotice.suspects($0, host: before.host) } }
         recordEndedTransfer(before)
         log(
@@ -31,10 +31,10 @@ extension Pass {
         try fail(&transfer, TransferTrouble(code: code.rawValue, message: message))
     }
 
-    /// Fails a transfer whose file to send cannot be opened. No bytes were sent.
+    /// Fails a transfer if its file cannot be opened and so no bytes were sent.
     mutating func failWithoutSource(_ transfer: inout TransferRecord, _ trouble: FileTrouble) throws {
         var trouble = trouble
-        // Only a copy that is missing in the folder that it was put into can never be sent. A copy in another folder may be
+        // A copy that is missing in its original folder can never be sent. If the spool is another folder, the copy may be
         // available later.
         if trouble == .queuedCopyIsGone, transfer.bodyFile != nil, try !transaction.knows(spool: spool) {
             trouble = .queuedCopyIsElsewhere(spool)
@@ -50,24 +50,24 @@ extension Pass {
         log(.transferWaits, (.transfer, transfer.id ?? 0), (.seconds, Int(seconds.rounded(.up))), (.reason, trouble.message))
     }
 
-    /// The number of seconds until an unusable file is tried again.
+    /// The number of seconds after which a file that cannot be used is tried again.
     static let diskPause: Double = 60
 
-    /// Handles a fault of the local disk. A temporary fault is retried until the transfer has made no progress for too long
-    /// (``Attempts``).
+    /// Handles a problem with the local disk. After a temporary problem, the transfer is retried until it made no progress for
+    /// too long (``Attempts``).
     mutating func failLocally(
         _ transfer: inout TransferRecord, _ trouble: FileTrouble, pause: Double = diskPause
     ) throws {
-        // A transfer fails if a retry would send it again although it must not be repeated.
+        // If a retry would send the transfer again although it must not be repeated, the transfer fails.
         guard trouble.isPassing, transfer.mayBeRepeated || transfer.isFinishing else {
             return try fail(&transfer, .cannotWriteToFile, trouble.why)
         }
         try wait(&transfer, for: pause, .disk(trouble, .cannotWriteToFile))
     }
 
-    /// Removes the files that an event in the life of a transfer leaves over.
+    /// Removes the files that are not needed any more after an event of a transfer.
     ///
-    /// - Parameter before: the row before the event, with the names of the files.
+    /// - Parameter before: the row before the event, which contains the names of the files.
     mutating func remove(_ commands: [TransferLife.Command], of before: TransferRecord) {
         for effect in AgentEffect.removals(commands, of: before, in: spool) { perform(effect) }
     }
@@ -80,9 +80,9 @@ extension TransferTrouble {
 }
 
 extension AgentEffect {
-    /// Returns effects that remove the files that an event in the life of a transfer leaves over.
+    /// Returns effects that remove the files that are not needed any more after an event of a transfer.
     ///
-    /// - Parameter transfer: the row before the event, with the names of the files.
+    /// - Parameter transfer: the row before the event, which contains the names of the files.
     static func removals(_ commands: [TransferLife.Command], of transfer: TransferRecord, in spool: URL) -> [AgentEffect] {
         var files: [URL] = []
         if commands.contains(.removeFiles) { files += transfer.remains(in: spool) }

@@ -3,11 +3,11 @@ import BackgroundLedger
 import BackgroundScheduling
 import Foundation
 
-/// The running launches. This part adopts launches, checks their time budgets and conditions, and warns, kills and ends them.
+/// The running launches. This part adopts launches, checks their budgets and conditions, and warns, kills and ends them.
 struct Launches {
-    /// The reason why only the lock shows if the process of a launch is alive.
+    /// The reason why only the lock of a launch shows whether its process is alive.
     private enum Unwatched {
-        /// An earlier agent started the launch, and the launch's process has not recorded its identity.
+        /// An earlier agent started the launch, and the process has not yet recorded its identity.
         case unidentified
         /// See ``Adoption/outOfReach``.
         case outOfReach
@@ -16,33 +16,35 @@ struct Launches {
     /// The agent's state of a launch, in addition to the launch's row in the ledger.
     private struct Watch {
         var timer: LaunchSupervision?
-        /// The time of the latest progress of continued processing that was seen.
+        /// The date of the latest progress of continued processing that the agent has read.
         var seenProgress: Date?
-        /// `nil` if the agent is notified when the launch's process ends.
+        /// The reason why the process is not watched. `nil` if the agent is notified of the end of the process.
         var unwatched: Unwatched?
-        /// `true` if the row showed at the last pass that the user was choosing a file.
+        /// `true` if the user was choosing a file at the last pass.
         var isPersonChoosing = false
-        /// `true` if the launch is continued processing. The user started the process, so the agent neither signals nor kills it.
+        /// `true` if the launch is continued processing. The user started its process, so the agent does not signal or kill this
+        /// process.
         var isContinued = false
         var end: ProcessEnd?
     }
 
     private var watches: [Int64: Watch] = [:]
 
-    /// The launches whose process is not watched: their locks have to be checked before a pass.
+    /// The launches whose process is not watched. Their locks have to be checked before a pass.
     var unwatched: [Int64] { watches.filter { $0.value.unwatched != nil }.map(\.key) }
 
-    /// The launches whose process can be neither warned nor killed.
+    /// The launches whose process cannot be warned or killed.
     var outOfReach: Set<Int64> { Set(watches.filter { $0.value.unwatched == .outOfReach }.map(\.key)) }
 
     func isOutOfReach(_ id: Int64?) -> Bool { id.map { watches[$0]?.unwatched == .outOfReach } ?? false }
 
     // MARK: Events
 
-    /// Waits for the identity: an earlier agent started the launch, and its process has not recorded its identity.
+    /// Waits for the identity of a process. An earlier agent started the process, and the process has not yet recorded its
+    /// identity.
     mutating func awaitIdentity(of id: Int64) { watches[id, default: Watch()].unwatched = .unidentified }
 
-    /// Handles a process that is out of reach: the launch ends when its lock is free.
+    /// Records that the process of a launch is out of reach. The launch ends when its lock is free.
     mutating func markUnwatched(_ id: Int64) { watches[id, default: Watch()].unwatched = .outOfReach }
 
     mutating func record(ended id: Int64, _ end: ProcessEnd) { watches[id, default: Watch()].end = end }
@@ -56,7 +58,7 @@ struct Launches {
             (.generation, launch.generation), (.pid, process.pid))
     }
 
-    /// Handles a launch without a process. The history contains the reason if it is known.
+    /// Handles a launch whose process could not be started. The history contains the reason if the reason is known.
     mutating func record(failed id: Int64, _ reason: String, _ pass: inout Pass) throws {
         guard let launch = try pass.transaction.launch(id), launch.endedAt == nil else { return }
         pass.log(.launchFailed, (.launch, id), (.identifier, launch.identifier), (.reason, reason))
@@ -64,16 +66,16 @@ struct Launches {
         record(ended: id, .unknown)
     }
 
-    /// Shifts the deadlines after the clock was set, so that the remaining time of every budget is unchanged.
+    /// Moves the deadlines after the clock was set. So the remaining time of every budget does not change.
     mutating func shift(by seconds: Double) {
         for id in watches.keys { watches[id]?.timer?.shift(by: seconds) }
     }
 
     // MARK: Adopting
 
-    /// Adopts a launch when its process has recorded its identity. Ends a launch when its lock is free.
+    /// Adopts a launch after its process recorded its identity. Ends a launch if its lock is free.
     ///
-    /// - Parameter living: the ``unwatched`` launches whose lock is held.
+    /// - Parameter living: the launches of ``unwatched`` whose lock is held.
     mutating func adoptLate(_ pass: inout Pass, living: Set<Int64>) throws {
         for id in unwatched {
             guard let launch = try pass.transaction.launch(id), launch.endedAt == nil else {
@@ -82,7 +84,7 @@ struct Launches {
             }
             let found = watches[id]?.unwatched == .unidentified ? launch.process : nil
             if found == nil, living.contains(id) {
-                // No event reports that a lock was released, so the lock is checked again after one second.
+                // No event reports the release of a lock, so the lock is checked again after one second.
                 pass.wake(at: pass.now.addingTimeInterval(1))
                 continue
             }
@@ -91,8 +93,8 @@ struct Launches {
         }
     }
 
-    /// Ends continued processing after a result, or after the end of the process that the user started. The agent must check this,
-    /// because no lock and no child process reports the end.
+    /// Ends continued processing after its result, or after the end of the process that the user started. The agent has to check
+    /// this in each pass, because no lock and no child process reports the end.
     mutating func endContinued(_ pass: Pass, _ watchedProcesses: WatchedProcesses) throws {
         for launch in try pass.transaction.liveLaunches() where launch.kind == .continuedProcessing {
             guard let id = launch.id else { continue }
@@ -103,7 +105,7 @@ struct Launches {
 
     // MARK: Ending
 
-    /// Ends launches whose process has ended, and then settles their requests. Returns the changed rows.
+    /// Ends launches whose process has ended, and then updates their requests. Returns the changed rows.
     mutating func endFinishedLaunches(_ pass: inout Pass) throws -> [LaunchRecord] {
         var settled: [LaunchRecord] = []
         for (id, end) in watches.compactMap({ id, watch in watch.end.map { (id, $0) } }).sorted(by: { $0.0 < $1.0 }) {
@@ -118,7 +120,7 @@ struct Launches {
 
     // MARK: Supervising
 
-    /// Returns the time limits. The budget of continued processing is the time without progress.
+    /// Returns the time limits of a launch. For continued processing, the budget limits the time without progress.
     private static func limits(for kind: LaunchKind, _ settings: AgentSettings) -> LaunchLife.Limits {
         let budget =
             switch kind {
@@ -144,9 +146,10 @@ struct Launches {
         }
     }
 
-    /// Enforces budgets while the ledger cannot be written: a full disk must not extend the time. The rows are updated later.
+    /// Enforces budgets while the ledger cannot be written, because a full disk must not extend the time. The rows are updated
+    /// later.
     ///
-    /// - Parameter now: the present time, by the clock that was used when the launches were last supervised.
+    /// - Parameter now: the current date on the clock that was used when the launches were last supervised.
     mutating func superviseUnrecorded(now: Date) -> [AgentEffect] {
         var effects: [AgentEffect] = []
         for (id, watch) in watches.sorted(by: { $0.key < $1.key }) where !watch.isContinued && !isOutOfReach(id) {

@@ -3,20 +3,20 @@ import Foundation
 
 /// The state that decides how long this agent runs.
 package enum Lifetime: Equatable {
-    /// Work may be running. `idleSince` is the time since which no work is unfinished.
+    /// Work is allowed to run. `idleSince` is the date since which no work is unfinished.
     case working(idleSince: Date?)
-    /// A newer version uses the ledger. Running work may end, no new work begins, and another agent follows.
+    /// A newer version uses the ledger. Running work is allowed to end, no new work begins, and another agent will continue.
     case draining
-    /// All work is being stopped, and the agent waits for its end.
+    /// All work is being stopped, and the agent waits for the end of the work.
     case quitting(Quit)
     case finished(Ending)
 
     package enum Ending: Equatable {
         /// All work is complete.
         case idle(since: Date)
-        /// No work needs the agent before a known time. The agent is started again at this time, or when work arrives.
+        /// No work needs the agent before a known date. The agent is started again at this date, or when work arrives.
         ///
-        /// `since` is the time since which no work needs the agent. `until` is `nil` if no work becomes due at a known time.
+        /// `since` is the date since which no work needs the agent. `until` is `nil` if no work becomes due at a known date.
         case away(since: Date, until: Date?)
         case superseded
         case quit(Quit)
@@ -24,16 +24,17 @@ package enum Lifetime: Equatable {
 
     /// The way in which all work is stopped.
     package struct Quit: Equatable {
-        /// `true` if requests that handlers submit while they are stopped are also removed.
+        /// `true` if the agent also removes requests that handlers submit while they are being stopped.
         var forGood: Bool
-        /// `true` if a newer version uses the ledger. The newer version may have arrived before or after the request to quit.
+        /// `true` if a newer version uses the ledger. The newer version may have changed the ledger before or after the request
+        /// to quit.
         var isSuperseded: Bool
     }
 
     /// The number of seconds without work after which the agent exits.
     static let linger: Double = 5
 
-    /// `true` if new work may begin.
+    /// `true` if new work is allowed to begin.
     var beginsWork: Bool {
         switch self {
         case .working, .finished(.idle), .finished(.away): true
@@ -64,7 +65,7 @@ package enum Lifetime: Equatable {
         }
     }
 
-    /// Stops everything because of a request. Returns `true` if this is the first request.
+    /// Stops all work because of a request. Returns `true` if this is the first request.
     mutating func quit(forGood: Bool) -> Bool {
         switch self {
         case .quitting(var quit):
@@ -78,7 +79,7 @@ package enum Lifetime: Equatable {
         }
     }
 
-    /// Records that a newer version has changed the ledger. Returns `true` if running work may finish.
+    /// Records that a newer version changed the ledger. Returns `true` if running work is allowed to finish.
     mutating func drain() -> Bool {
         switch self {
         case .working, .finished(.idle), .finished(.away):
@@ -92,18 +93,18 @@ package enum Lifetime: Equatable {
         }
     }
 
-    /// Continues, because work arrived after all work was complete.
+    /// Continues after all work was complete, because new work arrived.
     mutating func continueWork() { self = .working(idleSince: nil) }
 
-    /// The work of other parts that matters for the decision to exit.
+    /// The work of other parts. This work matters for the decision to exit.
     struct OtherWork {
         var hasAttempts: Bool
-        /// The time until which the server's reply to a notification is awaited.
+        /// The date until which the agent waits for the server's reply to a notification.
         var answersDue: Date?
         var isShowing: Bool
-        /// `true` if an alarm is set that wakes the machine. The alarm would be removed if this process ended.
+        /// `true` if an alarm is set that wakes the machine. The alarm is removed if this process ends.
         var holdsAlarm: Bool
-        /// The launches that this agent cannot end, and that the next agent finds again.
+        /// The launches that this agent cannot end. The next agent finds these launches again.
         var outOfReach: Set<Int64>
     }
 
@@ -113,7 +114,7 @@ package enum Lifetime: Equatable {
         case .finished(.idle(let since)): try consider(since, &pass, others, &activation)
         case .finished(.away(let since, _)): try consider(since, &pass, others, &activation)
         case .draining, .finished(.superseded):
-            // Continued processing is not awaited, because it runs in the apps' processes.
+            // The agent does not wait for continued processing, because this work runs in the apps' processes.
             let waits = try pass.transaction.liveLaunches().contains {
                 $0.kind != .continuedProcessing && !others.outOfReach.contains($0.id ?? 0)
             }
@@ -126,7 +127,8 @@ package enum Lifetime: Equatable {
                 return self = .quitting(quit)
             }
             self = .finished(.quit(quit))
-            // The command removed all requests. A handler that was still running may have submitted its next request after that.
+            // The command removed all requests. A handler that was still running may have submitted its next request after the
+            // command.
             if quit.forGood { try pass.transaction.deleteRequestsOfLaunches() }
         }
     }
@@ -148,7 +150,7 @@ package enum Lifetime: Equatable {
             try pass.transaction.setFact(.absence, AgentAbsence(since: since, until: pass.wake))
             self = .finished(.away(since: since, until: pass.wake))
         } else {
-            // A running agent removes the recorded time of its next start.
+            // A running agent removes the recorded date of its next start.
             try pass.transaction.setFact(.absence, nil)
             self = isTime ? .finished(.idle(since: since)) : .working(idleSince: since)
             pass.wake(at: exitDate)

@@ -4,8 +4,8 @@ import BackgroundNotices
 import BackgroundScheduling
 import Foundation
 
-/// The notifications. This part shows due notifications if a server is running, replaces and withdraws notifications, and stores
-/// button presses as responses.
+/// The notifications. This part shows due notifications if a server is running. It replaces and withdraws notifications, and
+/// stores button presses as responses.
 struct NotificationPlanner {
     private var calls = ServerCalls()
     private var summaries = Summaries()
@@ -16,15 +16,15 @@ struct NotificationPlanner {
     /// `true` while the agent waits for a reply of the notification server.
     var isShowing: Bool { calls.isShowing }
 
-    /// Returns the time until which missing replies are awaited; `nil` if no reply is missing.
+    /// Returns the date until which the agent waits for missing replies. Returns `nil` if no reply is missing.
     func answersDue(_ moment: ClockReading) -> Date? { calls.answersDue(moment) }
 
-    /// Retries failed notifications, because a change may have fixed the reason.
+    /// Retries failed notifications, because a change may have removed the cause of the failure.
     mutating func tryAgain() { calls.tryAgain() }
 
     // MARK: Events
 
-    /// - Parameter launches: the launches. A press on Cancel in a progress notification ends a launch.
+    /// - Parameter launches: the launches. If the user presses Cancel in a progress notification, the launch is stopped.
     mutating func handle(_ event: PresenterEvent, _ pass: inout Pass, _ launches: inout Launches) throws {
         if try progress.handle(event, &pass, &launches) { return }
         switch event {
@@ -36,7 +36,7 @@ struct NotificationPlanner {
         case .replied(let identifier, let serverID, let text): try handleReply(identifier, serverID, text, &pass)
         case .closed(let identifier, let serverID, let reason): try handleClosed(identifier, serverID, reason, &pass)
         case .serverIs(let server):
-            // If no agent ran when the previous server ended (for example at a logout), no event reported the end of that server.
+            // If no agent ran when the previous server ended, for example at a logout, no event reported the end of this server.
             guard try pass.transaction.fact(.notificationServer) != server else { return }
             try handleServerLoss(&pass)
             try pass.transaction.setFact(.notificationServer, server)
@@ -46,7 +46,7 @@ struct NotificationPlanner {
         case .doNotDisturb(let isOn):
             let since = try pass.transaction.fact(.doNotDisturbSince)
             if isOn != (since != nil) { try pass.transaction.setFact(.doNotDisturbSince, isOn ? pass.now : nil) }
-            // This is also done if only an earlier agent recorded that do-not-disturb was on.
+            // Hidden notifications are also shown if only an earlier agent recorded that do-not-disturb was on.
             if !isOn { try showHidden(&pass) }
         case .serverAnswers: calls.recordServerReply(toCallOf: pass.moment.awake, pass.moment)
         case .withdrawn(let identifier, let serverID):
@@ -59,16 +59,16 @@ struct NotificationPlanner {
         }
     }
 
-    /// Apple's name for a click on the notification itself, which the app receives.
+    /// Apple's name for a click on the body of the notification. The app receives this name.
     private static let defaultAction = "com.apple.UNNotificationDefaultActionIdentifier"
     private static let dismissAction = "com.apple.UNNotificationDismissActionIdentifier"
 
     private mutating func handlePress(
         _ identifier: String, _ serverID: UInt32, _ action: String, _ token: String?, _ pass: inout Pass
     ) throws {
-        // A second press while the notification leaves the screen is ignored.
+        // If the user presses the notification a second time while it leaves the screen, the second press is ignored.
         guard let record = try pass.transaction.notification(identifier), record.life.isPressable(as: serverID) else { return }
-        // A notification of the agent itself does not belong to an app.
+        // The notifications of the agent do not belong to an app.
         if Summaries.isSummary(identifier) {
             try summaries.handleSummaryPress(identifier, &pass)
         } else if !record.isAgents {
@@ -79,11 +79,11 @@ struct NotificationPlanner {
         try change(record, .pressed(serverID: serverID, now: pass.now), &pass)
     }
 
-    /// Returns the app's name for a server's action key.
+    /// Returns the name of an action that the app uses, for the server's key of the action.
     private func appName(of action: String, _ record: NotificationRecord, _ pass: Pass) throws -> String {
         switch action {
         case "default": Self.defaultAction
-        // Some servers draw the button of a text field but send no text.
+        // Some servers draw the button of a text field but do not send the text.
         case "inline-reply": try button(withFieldOf: record, pass)?.key ?? action
         default: action
         }
@@ -102,7 +102,7 @@ struct NotificationPlanner {
         try change(record, .pressed(serverID: serverID, now: pass.now), &pass)
     }
 
-    /// Reports a dismissal to the app only if the category asks for it, as on iOS.
+    /// Reports to the app that the user dismissed the notification, if the category requires this. iOS has the same rule.
     private func reportDismissal(_ identifier: String, _ serverID: UInt32, _ pass: inout Pass) throws {
         // New content may be waiting while the old content is on the screen.
         guard let record = try pass.transaction.notification(identifier), record.serverID == serverID,
@@ -135,7 +135,7 @@ struct NotificationPlanner {
         if var record = try pass.transaction.notification(identifier) {
             let before = record
             record.consumeFireDate(now: pass.now, zone: pass.zone)
-            // If the app has changed the content since then, the new content replaces the shown content.
+            // If the app changed the content after it was sent to the server, the new content replaces the shown content.
             if let given, given != record.revision { record.handle(.changed) }
             if record != before { try pass.transaction.save(record) }
             if let badge = record.shownContent.badge { try pass.transaction.setFact(.badge, badge) }
@@ -148,11 +148,11 @@ struct NotificationPlanner {
         }
     }
 
-    /// Returns why the user does not see a notification that stays until the user responds; `nil` if the user sees the
-    /// notification.
+    /// Returns the reason why the user does not see a notification that stays until the user responds. Returns `nil` if the user
+    /// sees the notification.
     ///
-    /// A server in do-not-disturb keeps notifications in its history. The server may still show critical notifications, and does
-    /// not report this.
+    /// During do-not-disturb, a server keeps notifications in its history. The server may still show critical notifications, and
+    /// does not report this.
     private func reasonOfHiding(_ identifier: String, _ pass: Pass) throws -> String? {
         guard try pass.transaction.fact(.doNotDisturbSince) != nil,
             let record = try pass.transaction.notification(identifier), record.staysOnScreen, record.deliveredAt == nil
@@ -185,13 +185,13 @@ struct NotificationPlanner {
         }
     }
 
-    /// Handles the loss of the notification server. The numbers of that server are invalid for the next server.
+    /// Handles the end of the notification server. The numbers of this server are not valid on the next server.
     private mutating func handleServerLoss(_ pass: inout Pass) throws {
         let open = calls.open
         calls.loseServer()
         try pass.transaction.setFact(.doNotDisturbSince, nil)
         try pass.transaction.setFact(.serverHasButtons, nil)
-        // The docks of the next session do not show the badge number yet.
+        // The docks of the next session have not received the badge number.
         try pass.transaction.setFact(.badgeTold, nil)
         for record in try pass.transaction.notifications() {
             let event = NoticeLife.Event.serverLost(isAnswerOpen: open.contains(record.identifier))
@@ -212,7 +212,7 @@ struct NotificationPlanner {
             switch command {
             case .withdraw(let number):
                 let server = try pass.transaction.fact(.notificationServer)
-                // A notification without a number is not awaited.
+                // The agent does not wait for a reply if the notification has no number.
                 if number != NoticeLife.unknownNumber { calls.beginWithdrawal(record.identifier, pass.moment) }
                 pass.perform(.withdraw(identifier: record.identifier, serverID: number, of: server))
             }
@@ -254,7 +254,7 @@ struct NotificationPlanner {
         try planBadge(&pass)
     }
 
-    /// Returns the notification; `nil` if the time of the notification is over and it must not be shown any more.
+    /// Returns the notification. Returns `nil` if the notification has expired and must not be shown any more.
     private mutating func withinItsTime(_ record: NotificationRecord, _ pass: inout Pass) throws -> NotificationRecord? {
         guard let until = record.until else { return record }
         if until <= pass.now {
@@ -262,13 +262,13 @@ struct NotificationPlanner {
             return nil
         }
         pass.wake(at: until)
-        // The time counted as over because the clock was ahead. The clock is correct now.
+        // The notification seemed to be expired because the clock was ahead. The clock is correct now.
         if record.state == .over { try change(record, .timeIsNotOver, &pass) }
         return try pass.transaction.notification(record.identifier)
     }
 
-    /// Returns the notification in the state that its trigger requires now. A repeating notification waits again after its fire
-    /// date.
+    /// Returns the notification in the state that its trigger requires now. After its fire date, a repeating notification waits
+    /// again.
     private func scheduled(_ record: NotificationRecord, _ pass: inout Pass) throws -> NotificationRecord {
         guard let schedule = record.schedule, schedule.next != nil else { return record }
         var changed = record
@@ -279,8 +279,8 @@ struct NotificationPlanner {
         return changed
     }
 
-    /// Returns `true` if the notification may be sent to the server now. Otherwise the pass wakes when the notification may be
-    /// sent.
+    /// Returns `true` if the notification can be sent to the server now. Otherwise, a later pass starts when the notification can
+    /// be sent.
     private func isItsTurn(_ record: NotificationRecord, _ pass: inout Pass) throws -> Bool {
         switch calls.turn(of: record.identifier, revision: record.revision, pass.moment) {
         case .now: break
@@ -295,7 +295,7 @@ struct NotificationPlanner {
         }
         let content = record.shownContent
         var rules = pass.settings.noticeRules
-        // The notification was on screen before, or the user requested it. Quiet hours do not apply, because no sound is played.
+        // The notification was on the screen before, or the user requested it. No sound is played, so quiet hours do not apply.
         if record.life.isShownAgain { rules.quietHours = nil }
         let verdict = NoticeTiming.verdict(
             dueAt: record.dueAt, level: content.interruptionLevel, category: content.categoryIdentifier,
@@ -311,8 +311,8 @@ struct NotificationPlanner {
         }
     }
 
-    /// Keeps a silenced notification for a day. The notification is shown if the user enables its kind again within that day. After the
-    /// day it is dropped, so that a disabled kind does not fill the ledger.
+    /// Keeps a silenced notification for a day. If the user enables its kind again within this day, the notification is shown.
+    /// After the day it is dropped, so that a disabled kind does not fill the ledger.
     private func retainSilenced(_ record: NotificationRecord, _ pass: inout Pass) throws {
         var changed = record
         if let until = changed.recordSilenced(now: pass.now, zone: pass.zone) {
@@ -341,16 +341,16 @@ struct NotificationPlanner {
 
     private mutating func withdraw(_ record: NotificationRecord, _ app: AppRecord?, _ pass: inout Pass) throws {
         if record.life.needsNumber, calls.turn(of: record.identifier, revision: record.revision, pass.moment) == .now {
-            // The notification is shown once more, without a sound, to receive its number. A server that replaces by tag replaces
-            // the notification on the screen.
+            // The notification is shown once more without a sound, because the agent needs its number. If the server replaces
+            // notifications by a tag, the notification on the screen is replaced.
             calls.begin(record.identifier, revision: record.revision, pass.moment)
             var notice = try notice(record, app, pass)
             notice.isQuiet = true
             return pass.perform(.present(notice, replacing: nil, of: try pass.transaction.fact(.notificationServer)))
         }
         if record.serverID == nil, let until = calls.numberDue(of: record.identifier, pass.moment) {
-            // The server's number of the notification has not arrived. Without the number, the notification cannot be withdrawn and
-            // would soon appear.
+            // The server's number of the notification has not arrived. The agent cannot withdraw the notification without this
+            // number, and the notification would soon appear.
             return pass.wake(at: pass.moment.date(atAwake: until))
         }
         try change(record, .takenOff(now: pass.now, isAnswerOpen: calls.isOpen(record.identifier)), &pass)
@@ -380,7 +380,7 @@ struct NotificationPlanner {
         notice.serversWithoutButtons = try pass.transaction.fact(.serversWithoutButtons) ?? []
         notice.isQuiet = record.life.deliveredAt != nil
         notice.picture = content.attachments?.first(where: \.isPicture).flatMap { attachment in
-            // The name is checked, because a row can contain an invalid name.
+            // The name is checked, because a damaged row can contain an invalid name.
             guard TransferRecord.isPlainName(attachment.file) else { return nil }
             return pass.directories.spooled(attachment.file).path
         }
@@ -392,8 +392,8 @@ extension NotificationRecord {
     /// `true` if the notification stays on the screen until the user responds.
     fileprivate var staysOnScreen: Bool { shownContent.interruptionLevel >= 2 }
 
-    /// `true` if the notification goes into a summary when there are too many notifications. Critical notifications and
-    /// replacements of shown notifications are always shown alone.
+    /// `true` if the notification goes into a summary when too many notifications arrive. Critical notifications, and
+    /// replacements of shown notifications, are always shown individually.
     fileprivate var isBounded: Bool {
         !isAgents && identifier != Self.testIdentifier && shownContent.interruptionLevel < 3 && serverID == nil && !life.mayStand
     }

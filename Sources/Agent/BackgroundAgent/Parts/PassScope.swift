@@ -1,28 +1,28 @@
 import BackgroundLedger
 import Foundation
 
-/// The part of the ledger that a pass has to check. With many small transfers, most passes check only transfers.
+/// The part of the ledger that a pass has to check. If many small transfers run, most passes check only transfers.
 struct PassScope {
-    /// The scope of a pass.
+    /// The extent of a pass.
     enum Extent {
         case everything
-        /// Only transfer events arrived since the last complete pass.
+        /// Only transfer events arrived after the last complete pass.
         case transfers
     }
 
-    /// The ledger's counter of the commits of other processes, at the last pass.
+    /// The ledger's counter of other processes' commits, at the time of the last pass.
     private var seenVersion: Int?
-    /// The app's settings, at the last complete pass.
+    /// The app's settings at the time of the last complete pass.
     private(set) var settings = AgentSettings()
-    /// The latest time of the next complete pass.
+    /// The date at which the next complete pass is due at the latest.
     private var nextCheckTime = Date.distantPast
     private var mustCheck = true
-    /// The past wake-up time of the last call of ``nextWake(_:now:)``.
+    /// The wake-up date of the last call of ``nextWake(_:now:)``, if this date was in the past.
     private var lastPastWake: Date?
 
-    /// Returns the scope and the settings of this pass.
+    /// Returns the extent and the settings of this pass.
     ///
-    /// - Parameter version: The ledger's counter of the commits of other processes, in this transaction.
+    /// - Parameter version: The ledger's counter of other processes' commits, in this transaction.
     mutating func begin(
         _ heard: [AgentEvent], _ transaction: LedgerTransaction, version: Int, now: Date
     ) throws -> (Extent, AgentSettings) {
@@ -41,7 +41,7 @@ struct PassScope {
         }
     }
 
-    /// Makes the next pass a complete pass that is due at once.
+    /// Requires that the next pass is a complete pass. This pass is due at once.
     mutating func requireFullPass() { mustCheck = true }
 
     /// Returns `true` if another pass is due. `hasChanged` is `true` if the last pass changed rows.
@@ -52,7 +52,7 @@ struct PassScope {
         }
     }
 
-    /// Records effects that will be performed, and that may make other work due.
+    /// Records effects that will be performed. Effects may make other work due.
     ///
     /// - Returns: `true` if another pass is due at once.
     mutating func record(_ effects: [AgentEffect]) -> Bool {
@@ -60,11 +60,11 @@ struct PassScope {
         return mustCheck && !effects.isEmpty
     }
 
-    /// Returns `true` if another process committed since the last pass. The agent's own commits also cause change notifications.
+    /// Returns `true` if another process committed after the last pass. The agent's own commits also cause change notifications.
     func isNews(_ version: Int) -> Bool { version != seenVersion }
 
-    /// Returns the next wake-up. If the same past time occurs twice, the wake-up is delayed, because another pass at once would
-    /// have the same result.
+    /// Returns the date of the next wake-up. If the same past date occurs twice, the wake-up is delayed, because an immediate
+    /// pass would have the same result.
     mutating func nextWake(_ wake: Date?, now: Date) -> Date? {
         guard let wake, wake <= now else { return wake }
         defer { lastPastWake = wake }

@@ -3,8 +3,8 @@ import BackgroundNotices
 import BackgroundScheduling
 import Foundation
 
-/// Shows the progress of continued processing as notifications. A button in each notification ends the work. A part of
-/// ``NotificationPlanner``.
+/// Shows the progress of continued processing as notifications. A button in each notification ends the work. This type is a part
+/// of ``NotificationPlanner``.
 struct ProgressNotices {
     /// The state of a progress notification.
     private struct Shown: Equatable {
@@ -12,7 +12,7 @@ struct ProgressNotices {
         var shownAt: Date
         /// `true` if the user closed the notification. A closed notification is not shown again.
         var isClosed = false
-        /// `true` if the notification could not be shown, or if the server that showed it does not run any more.
+        /// `true` if the notification could not be shown, or if its server does not run any more.
         var isLost = false
     }
 
@@ -27,7 +27,7 @@ struct ProgressNotices {
         identifier.hasPrefix(prefix) ? Int64(identifier.dropFirst(prefix.count)) : nil
     }
 
-    /// Handles an event. Returns `false` if it is about another notification.
+    /// Handles an event. Returns `false` if the event concerns another notification.
     mutating func handle(_ event: PresenterEvent, _ pass: inout Pass, _ launches: inout Launches) throws -> Bool {
         switch event {
         case .presented(let identifier, let serverID):
@@ -55,7 +55,7 @@ struct ProgressNotices {
             guard try pass.transaction.launch(id)?.noticeID != nil else { return true }
             try pass.transaction.setProgressNotice(nil, launch: id)
         case .serverIs(let server):
-            // The event that a server appeared arrives before that server's replies to notifications.
+            // The event that identifies a server arrives before the server's replies to notifications.
             if try pass.transaction.fact(.notificationServer) != server {
                 try pass.transaction.forgetProgressNotices()
                 for id in shown.keys { shown[id]?.isLost = true }
@@ -64,11 +64,12 @@ struct ProgressNotices {
         case .withdrawn(let identifier, _): return Self.launch(of: identifier) != nil
         case .serverAnswers, .serverHasButtons, .doNotDisturb, .unheard, .replied: return false
         case .serverAppeared:
-            // The event also arrives for a server that already shows the notifications. Only lost notifications are shown again.
+            // This event also arrives from a server that already shows the notifications. So only lost notifications are shown
+            // again.
             shown = shown.filter { $0.value.isClosed || !$0.value.isLost }
             return false
         case .serverVanished, .busLost:
-            // Another server has to show the notifications again, because the old server's numbers are invalid there.
+            // Another server has to show the notifications again, because the numbers of the old server are not valid there.
             try pass.transaction.forgetProgressNotices()
             shown = shown.filter { $0.value.isClosed }
             return false
@@ -76,15 +77,15 @@ struct ProgressNotices {
         return true
     }
 
-    /// Removes the notification of an ended launch from the screen. The number is stored until the server reports the closing, so
-    /// that the next agent can repeat the removal after a crash.
+    /// Removes the notification of an ended launch from the screen. The number is stored until the server reports the removal. So
+    /// after a crash, the next agent can repeat the removal.
     mutating func withdraw(_ launch: LaunchRecord, _ pass: inout Pass) throws {
         guard let id = launch.id else { return }
         shown[id] = nil
         if let effect = Self.withdrawal(of: launch, try pass.transaction.fact(.notificationServer)) { pass.perform(effect) }
     }
 
-    /// Returns the effect that removes the launch's notification; `nil` if no notification of the launch is on the screen.
+    /// Returns the effect that removes the notification of a launch. Returns `nil` if no such notification is on the screen.
     static func withdrawal(of launch: LaunchRecord, _ server: String?) -> AgentEffect? {
         guard let id = launch.id, let serverID = launch.noticeID.flatMap(UInt32.init(exactly:)) else { return nil }
         return .withdraw(identifier: prefix + String(id), serverID: serverID, of: server)

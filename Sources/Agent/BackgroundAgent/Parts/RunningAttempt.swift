@@ -4,7 +4,7 @@ import BackgroundScheduling
 import Foundation
 import TransferMachines
 
-/// The properties of a transfer that other code needs while an attempt is running.
+/// The properties of a transfer that are needed while its attempt is running.
 struct AttemptTraits {
     let session: String
     let host: String
@@ -17,23 +17,23 @@ struct AttemptTraits {
     }
 }
 
-/// The file name that an upload requests on its server. Uploads with the same name run one after the other. If two such uploads ran
-/// at the same time, both uploads would find that the name is free, and a server without conditional requests would keep only the
-/// second file.
+/// The server and the file name to which an upload sends its file. Uploads with equal targets run one after the other. If two
+/// such uploads ran at the same time, both would find that the name is free. A server without conditional requests would then
+/// keep only the second file.
 struct UploadTarget: Hashable {
     private let folder: String
     private let name: String
 
-    /// `nil` if the transfer is not an upload with a name on the server.
+    /// Creates a target. Returns `nil` if the transfer is not an upload with a name on the server.
     init?(_ transfer: TransferRecord) {
         guard let spec = transfer.upload, spec.method != .plain else { return nil }
-        // The folder is the same with or without the last slash.
+        // The address of the folder is the same with or without the slash at its end.
         folder = transfer.url.hasSuffix("/") ? transfer.url : transfer.url + "/"
         name = RemoteName.folded(spec.fileName)
     }
 }
 
-/// A planned attempt. A planned attempt has only values and no open file.
+/// A planned attempt. It consists of values and has no open file.
 struct PreparedAttempt {
     enum Work {
         case download(DownloadMachine, PartPlace, body: Source?)
@@ -45,7 +45,7 @@ struct PreparedAttempt {
     /// The body of a request.
     enum Source {
         case bytes(Data)
-        /// A file. The content is the part of the file, with its wrapping; `nil` for the complete file.
+        /// A file. The content is the part of the file to send, together with its wrapping. `nil` if the complete file is sent.
         case file(URL, size: Int64, UploadContent?)
 
         func open(_ calls: FileCalls) throws(FileTrouble) -> any BodySource {
@@ -59,7 +59,7 @@ struct PreparedAttempt {
     let id: AttemptID
     let traits: AttemptTraits
     let work: Work
-    /// The number of bytes transferred before this attempt.
+    /// The number of bytes that were transferred before this attempt.
     let wireBase: Int64
     let hasDestination: Bool
 
@@ -87,8 +87,8 @@ struct PreparedAttempt {
     ) throws(FileTrouble) -> RunningAttempt.Start {
         switch work {
         case .download(let machine, let place, let body):
-            // The folder is checked before the part is searched. In another folder the part would be missing, and the download
-            // would begin again.
+            // The folder is checked before the partial file is opened. In another folder the partial file would be missing, and
+            // the download would start from the beginning.
             if let trouble = FileTrouble.otherFolder(of: place.whole, place.seenFolder) { throw trouble }
             let source = try body?.open(disk.calls)
             let file = DownloadFile(
@@ -117,10 +117,10 @@ struct PreparedAttempt {
     }
 }
 
-/// An attempt that is running.
+/// A running attempt.
 struct RunningAttempt {
     enum Work {
-        /// A download. `body` is the body of the request, if it is a file.
+        /// A download. `body` is the body of the request if this body is a file.
         case download(DownloadFile, body: UploadFile?)
         case upload(UploadMachine, UploadFile?, Answer)
     }
@@ -130,7 +130,7 @@ struct RunningAttempt {
         case kept(ResponseSink)
         case compared(ComparisonSink)
 
-        /// Returns the end of the attempt, with the result of the body.
+        /// Returns the end of the attempt, together with the body or the result of the comparison.
         func completing(_ end: WireEnd) -> WireEnd {
             var end = end
             switch self {
@@ -141,7 +141,7 @@ struct RunningAttempt {
         }
     }
 
-    /// The data for the transport.
+    /// The values that the transport receives.
     struct Wire {
         let request: WireRequest
         let source: (any BodySource)?
@@ -158,11 +158,11 @@ struct RunningAttempt {
     var work: Work
     let wireBase: Int64
     let hasDestination: Bool
-    /// `true` if the transfer has ended, and the disk worker is hashing the last bytes.
+    /// `true` if the transfer has ended and the disk worker is still hashing the last bytes.
     var isSettling = false
-    /// `true` if the complete file already has its final name, in addition to the part's name.
+    /// `true` if the complete file already has its final name in addition to the name of the partial file.
     var isLinked = false
-    /// The check of an upload whose request carries the last part of the file.
+    /// The check of an upload whose request contains the last part of the file.
     fileprivate(set) var check: CopyCheck?
 
     fileprivate init(_ prepared: PreparedAttempt, _ work: Work) {
@@ -171,10 +171,10 @@ struct RunningAttempt {
         self.work = work
     }
 
-    /// Returns the end of the attempt that the transfer uses.
+    /// Returns the end of the attempt, corrected if the server confirmed the body too early.
     ///
-    /// A server that confirms a body before it has received all of it cannot have stored it. Such a confirmation counts as a broken
-    /// connection.
+    /// A server that confirms a body before it received all bytes cannot have stored the body. Such a confirmation is handled
+    /// like a broken connection.
     func counted(_ end: WireEnd) -> WireEnd {
         guard case .download(_, let body?) = work, let head = end.head, (200..<300).contains(head.status), end.failure == nil,
             !body.isHandedOut
@@ -184,7 +184,7 @@ struct RunningAttempt {
         return end
     }
 
-    /// Handles the end of the attempt's transfer.
+    /// Handles the end of the transfer in this attempt.
     ///
     /// - Returns: `true` if no slow work is left. Otherwise `.attemptFinished` is posted when the slow work is complete.
     func finish(_ end: WireEnd) -> Bool {
@@ -210,7 +210,7 @@ struct RunningAttempt {
         if transfer != before { try pass.transaction.record(transfer) }
     }
 
-    /// Records the progress of a download, independent of the transferred bytes.
+    /// Records the progress of a download without a new number of transferred bytes.
     func recordProgress(_ pass: inout Pass) throws {
         guard case .download(let file, body: _) = work, var transfer = try pass.transaction.transfer(id.transfer) else { return }
         let before = transfer
@@ -218,7 +218,8 @@ struct RunningAttempt {
         if transfer != before { try pass.transaction.record(transfer) }
     }
 
-    /// Handles a server's message with the address where an upload can be resumed, which arrives long before the response.
+    /// Handles a server's message that contains the address at which an upload can be resumed. This message arrives long before
+    /// the response.
     mutating func storeResumptionAddress(_ head: ResponseHead, _ pass: inout Pass) throws {
         guard case .upload(var machine, let source, let answer) = work,
             var transfer = try pass.transaction.transfer(id.transfer)
@@ -232,11 +233,11 @@ struct RunningAttempt {
 }
 
 extension DownloadFile.Progress {
-    /// Writes into a row how much of the download is on disk, and in which file.
+    /// Writes into a row the stored part of the download, and the name of its file.
     func recordPart(in transfer: inout TransferRecord, _ pass: inout Pass) {
         transfer.partial = partial
         guard let known = transfer.partPlace(in: pass.spool), known.name != place.name else { return }
-        // A new version of the file began in the part with the other name. From this commit on the ledger contains that name.
+        // A new version of the file is written to the file with the other name. This commit records the other name in the ledger.
         transfer.file = place.name
         pass.perform(.removeFile(known.url))
     }

@@ -1,93 +1,97 @@
 import BackgroundNotices
 import Foundation
 
-/// The calls to a notification server and their replies. This part decides which notification may be sent to the server, and when.
-/// A part of ``NotificationPlanner``.
+/// The calls to a notification server and the server's replies. This type decides when a notification can be sent to the server.
+/// It is a part of ``NotificationPlanner``.
 ///
 /// Times are in seconds awake, so that a wait does not become longer if the clock is set.
 struct ServerCalls {
-    /// The number of seconds that a withdrawn notification, or an agent that exits, waits for the server's reply to a notification.
+    /// The number of seconds for which a withdrawal or the agent's exit waits for the server's reply to a notification.
     private static let patience: Double = 5
     /// The number of seconds after which newer content does not wait for a reply any more. Every call to a server ends in less
     /// time.
     private static let longestCall: Double = 60
-    /// The number of seconds after which newer content is shown although the server has not replied to the old content, and may
-    /// never reply to it.
+    /// The number of seconds after which newer content is shown although the server has not replied to the old content. The
+    /// server may never reply.
     private static let longestFreeze: Double = 900
-    /// The number of seconds after which a silent server is queried, and between two such queries.
+    /// The number of seconds after which a silent server is queried. The same number of seconds lies between two queries.
     private static let longestSilence: Double = 60
-    /// The number of seconds that a server may need after a freeze for the notifications that it received before.
+    /// The number of seconds that a server may need after a freeze to handle the notifications that it received before the
+    /// freeze.
     private static let longestDelay: Double = 30
 
-    /// The notifications that were passed to the presenter without a reply yet, and the times of the calls.
+    /// The notifications that were passed to the presenter and have no reply yet, with the times of the calls.
     private var beingShown: [String: Double] = [:]
-    /// The revision of the content that was passed to the presenter last, until the presenter confirms it.
+    /// The revision of the content that was last passed to the presenter. The entry is removed when the presenter confirms the
+    /// content.
     private var given: [String: Int] = [:]
-    /// The notifications that the server refused, or that found no server.
+    /// The notifications that the server refused, and the notifications that could not be sent because no server was available.
     private var refused: [String: Refusal] = [:]
-    /// The notifications without a reply of the server. A server that froze shows these notifications when it continues, so a
-    /// second call would show them twice.
+    /// The notifications to which the server has not replied. If the server froze, it shows these notifications when it
+    /// continues. A second call would then show a notification twice.
     private var unanswered: [String: Unanswered] = [:]
 
     private struct Unanswered {
         let since: Double
-        /// The time when the server replied to a later call. The reply to this call arrives soon after that time, or was lost.
+        /// The time at which the server replied to a later call. The reply to this call arrives soon after that time, or it was
+        /// lost.
         var laterAnswer: Double?
-        /// The time of the last query whether the server responds.
+        /// The time of the last query that checked whether the server responds.
         var queriedAt: Double?
 
-        /// The time until which newer content waits for the reply.
+        /// The time until which newer content waits for the reply to this call.
         var end: Double { laterAnswer.map { $0 + ServerCalls.longestDelay } ?? since + ServerCalls.longestFreeze }
     }
 
     private struct Refusal {
-        /// The revision of the refused content. Content of another revision is tried at once.
+        /// The revision of the refused content. Content with another revision is tried at once.
         var revision: Int
-        /// The number of refusals in a row.
+        /// The number of consecutive refusals.
         var count: Int
-        /// The time of the next try if nothing changes; `nil` if only a change can lead to a next try.
+        /// The time of the next try. `nil` if the next try requires a change.
         var until: Double?
 
         /// Returns the pause in seconds. A server that limits the rate accepts notifications again within seconds. Other refusals
-        /// may never end.
+        /// may be permanent.
         static func pause(after count: Int) -> Double { min(5 * pow(2, Double(count - 1)), 900) }
     }
 
-    /// The notifications that the server has to remove, and the times of the calls, until the server has confirmed.
+    /// The notifications that the server has to remove, with the times of the calls. The entries are removed when the server
+    /// confirms.
     private var beingWithdrawn: [String: Double] = [:]
 
     /// `true` if a reply is missing.
     var isShowing: Bool { !beingShown.isEmpty || !beingWithdrawn.isEmpty }
 
-    /// The notifications that the server received but has not confirmed.
+    /// The notifications that the server received but did not confirm.
     var open: Set<String> { Set(unanswered.keys) }
 
-    /// Returns the time until which missing replies are awaited; `nil` if no reply is missing.
+    /// Returns the date until which the agent waits for missing replies. Returns `nil` if no reply is missing.
     func answersDue(_ moment: ClockReading) -> Date? {
         let last = max(beingShown.values.max() ?? -.infinity, beingWithdrawn.values.max() ?? -.infinity) + Self.patience
         return last > moment.awake ? moment.date(atAwake: last) : nil
     }
 
-    /// Retries refused notifications, because a change may have fixed the reason.
+    /// Retries refused notifications, because a change may have removed the cause of the refusal.
     mutating func tryAgain() { refused = [:] }
 
-    /// Forgets the unanswered calls, because the server that received them does not run any more.
+    /// Forgets the calls without a reply, because the server that received these calls does not run any more.
     mutating func loseServer() { (unanswered, beingWithdrawn) = ([:], [:]) }
 
     // MARK: Calls
 
-    /// The time when a notification may be sent to the server.
+    /// The time at which a notification can be sent to the server.
     enum Turn: Equatable {
         case now
-        /// The notification may be sent at this time, in seconds awake.
+        /// The notification can be sent at this time, in seconds awake.
         case at(Double)
-        /// The notification may be sent only after a change, for example of the server.
+        /// The notification can be sent only after a change, for example after another server started.
         case later
     }
 
     func turn(of identifier: String, revision: Int, _ moment: ClockReading) -> Turn {
-        // Only one call per notification is made at a time, because the reply to the last call contains the number that this
-        // content replaces. Without the number, both contents would be shown.
+        // Only one call per notification runs at a time. The reply to the earlier call contains the number of the content to
+        // replace. Without this number, the server would show both contents.
         let call = beingShown[identifier].map { $0 + Self.longestCall }
         if let end = call ?? unanswered[identifier]?.end, moment.awake < end { return .at(end) }
         guard let refusal = refused[identifier], refusal.revision == revision else { return .now }
@@ -95,10 +99,11 @@ struct ServerCalls {
         return until <= moment.awake ? .now : .at(until)
     }
 
-    /// Returns `true` if the server was asked to show the notification, and has not replied.
+    /// Returns `true` if the server was asked to show the notification and has not replied.
     func isOpen(_ identifier: String) -> Bool { beingShown[identifier] != nil || unanswered[identifier] != nil }
 
-    /// Returns the time, in seconds awake, until which the number of a notification is awaited; `nil` if no call is pending.
+    /// Returns the time until which the agent waits for the number of a notification, in seconds awake. Returns `nil` if no call
+    /// is pending.
     func numberDue(of identifier: String, _ moment: ClockReading) -> Double? {
         beingShown[identifier].map { $0 + Self.patience }.flatMap { moment.awake < $0 ? $0 : nil }
     }
@@ -114,7 +119,7 @@ struct ServerCalls {
 
     mutating func recordWithdrawn(_ identifier: String) { beingWithdrawn[identifier] = nil }
 
-    /// - Returns: the revision that was passed to the presenter last.
+    /// - Returns: the revision of the content that was last passed to the presenter.
     mutating func handlePresented(_ identifier: String, _ moment: ClockReading) -> Int? {
         if let begun = beingShown.removeValue(forKey: identifier) { recordServerReply(toCallOf: begun, moment) }
         refused[identifier] = nil
@@ -128,11 +133,11 @@ struct ServerCalls {
     /// The meaning of a failure.
     struct Trouble {
         let text: String
-        /// `true` if the server received the notification, and may still show it.
+        /// `true` if the server received the notification and may still show it.
         let isAnswerOpen: Bool
     }
 
-    /// - Parameter revision: the present revision; `nil` if the notification is not to be shown any more.
+    /// - Parameter revision: the current revision, or `nil` if the notification must not be shown any more.
     mutating func handleShowFailure(
         _ identifier: String, _ failure: PresenterFailure, isKnown: Bool, revision: Int?, _ moment: ClockReading
     ) -> Trouble {
@@ -148,7 +153,7 @@ struct ServerCalls {
             case .unanswered(let why):
                 ("the notification server received the notification but does not respond: \(why)", .whenAnswered)
             }
-        // The call stays open even if the app has changed the content, because the server received the earlier content.
+        // The call stays open even if the app changed the content, because the server received the earlier content.
         if next == .whenAnswered, isKnown { unanswered[identifier] = Unanswered(since: moment.awake) }
         if let revision {
             switch next {
@@ -163,7 +168,7 @@ struct ServerCalls {
         return Trouble(text: text, isAnswerOpen: next == .whenAnswered)
     }
 
-    /// Records that the server replied to a call that was made at `begun`, in seconds awake.
+    /// Records that the server replied to a call. `begun` is the time of the call in seconds awake.
     mutating func recordServerReply(toCallOf begun: Double, _ moment: ClockReading) {
         for (identifier, call) in unanswered where call.since <= begun && call.laterAnswer == nil {
             unanswered[identifier]?.laterAnswer = moment.awake
@@ -172,11 +177,12 @@ struct ServerCalls {
 
     // MARK: Silence
 
-    /// - Returns: the notifications that count as lost: the server replies to other calls, but has not replied to these for too
-    ///   long.
+    /// Finds lost notifications. The server replied to later calls, but has not replied to these notifications for too long.
+    ///
+    /// - Returns: the identifiers of the lost notifications.
     mutating func removeLost(_ pass: inout Pass) -> [String] {
-        // A server that cannot be reached must not block the agent. The notifications that have to leave the screen are stored in
-        // the ledger.
+        // A server that cannot be reached must not block the agent. The ledger stores which notifications have to be removed from
+        // the screen.
         beingWithdrawn = beingWithdrawn.filter { pass.moment.awake < $0.value + Self.patience }
         if let last = beingWithdrawn.values.max() { pass.wake(at: pass.moment.date(atAwake: last + Self.patience)) }
         askAboutSilent(&pass)
@@ -192,7 +198,8 @@ struct ServerCalls {
         return lost
     }
 
-    /// Queries a silent server. If a server lost one call and received no other, it would never be known to respond.
+    /// Queries a silent server. If the server lost the only call, the agent would otherwise never find out that the server
+    /// responds.
     private mutating func askAboutSilent(_ pass: inout Pass) {
         var isAsked = false
         for (identifier, call) in unanswered where call.laterAnswer == nil {

@@ -2,16 +2,16 @@ import BackgroundLedger
 import BackgroundNotices
 import Foundation
 
-/// Summaries of notifications: of notifications from quiet hours, and of too many notifications at once. A part of
-/// ``NotificationPlanner``.
+/// Summaries of notifications. A summary combines the notifications of quiet hours, or too many notifications that arrived at
+/// once. This type is a part of ``NotificationPlanner``.
 struct Summaries {
     private var flow = NoticeFlow()
 
-    /// The maximum number of notifications listed in a summary.
+    /// The maximum number of notifications whose texts a summary contains.
     private static let longestText = 5
-    /// The maximum number of notifications that are shown alone after a press on the summary.
+    /// The maximum number of notifications that are shown individually after a press on the summary.
     private static let maximumShownAlone = 5
-    /// The key of the summary's button that shows the notifications of the summary.
+    /// The key of the summary's button that shows the combined notifications.
     static let showAction = "show"
 
     private static let prefix = NotificationRecord.agentPrefix + "summary."
@@ -19,12 +19,12 @@ struct Summaries {
     static func isSummary(_ identifier: String) -> Bool { identifier.hasPrefix(prefix) }
 
     /// Returns the beginning of the identifiers of a group's summaries. The summaries of a group are numbered, because a summary
-    /// that was pressed is never updated.
+    /// is not updated after the user pressed it.
     private static func prefix(of group: NoticeFlow.Group) -> String {
         switch group {
         case .quietHours: prefix + "quiet."
         case .many: prefix + "many."
-        // A thread's name can have any length and any letters.
+        // The name of a thread can have any length and contain any characters.
         case .thread(let name):
             prefix + "thread." + name.utf8.prefix(64).map { String($0, radix: 16) }.joined(separator: "-") + "."
         }
@@ -32,8 +32,10 @@ struct Summaries {
 
     // MARK: Gathering
 
-    /// - Parameter waiting: the notifications that may be shown now, and that were not shown before.
-    /// - Returns: The notifications that are shown alone.
+    /// Combines notifications in summaries.
+    ///
+    /// - Parameter waiting: the notifications that can be shown now and were not shown before.
+    /// - Returns: The notifications that are shown individually.
     mutating func gather(_ waiting: [NotificationRecord], _ pass: inout Pass) throws -> [NotificationRecord] {
         guard !waiting.isEmpty else { return [] }
         let (now, zone, rules) = (pass.now, pass.zone, pass.settings.noticeRules)
@@ -54,7 +56,7 @@ struct Summaries {
         return decision.show.compactMap { byIdentifier[$0] }
     }
 
-    /// Returns `true` if the notification arrived, or was due, in quiet hours that are over now.
+    /// Returns `true` if the notification arrived or became due during quiet hours, and these quiet hours have ended.
     private static func wasHeldBack(_ record: NotificationRecord, _ rules: NoticeRules, now: Date, zone: TimeZone) -> Bool {
         guard let quiet = rules.quietHours, quiet.end(covering: now, in: zone) == nil,
             record.shownContent.interruptionLevel < rules.loudLevel ?? .max
@@ -62,7 +64,7 @@ struct Summaries {
         return quiet.end(covering: record.dueAt ?? record.addedAt ?? record.createdAt, in: zone) != nil
     }
 
-    /// Records that one of the notifications could not be shown.
+    /// Records that a notification could not be shown individually.
     mutating func handleShowFailure() { flow.revert() }
 
     private func gather(_ records: [NotificationRecord], into group: NoticeFlow.Group, _ pass: inout Pass) throws {
@@ -74,7 +76,7 @@ struct Summaries {
             try pass.transaction.save(record)
             if let badge = record.shownContent.badge { try pass.transaction.setFact(.badge, badge) }
         }
-        // A summary of quiet hours always alerts, because the summary of the previous night may still be on the screen.
+        // A summary of quiet hours always alerts the user, because the summary of the previous night may still be on the screen.
         try write(summary, &pass, alerts: known == nil || group == .quietHours)
         pass.log(.notificationsGathered, (.notification, summary), (.count, "\(records.count)"))
     }
@@ -95,14 +97,14 @@ struct Summaries {
 
     // MARK: Content
 
-    /// Updates a summary to the present notifications of the summary. Withdraws a summary without notifications.
+    /// Updates the content of a summary to its current notifications. A summary without notifications is withdrawn.
     private func write(_ summary: String, _ pass: inout Pass, alerts: Bool, isQuiet: Bool = false) throws {
         let newest = try pass.transaction.notifications(in: summary, limit: Self.longestText)
         guard !newest.isEmpty else {
             if let record = try pass.transaction.notification(summary) { try pass.transaction.retract([record], now: pass.now) }
             return
         }
-        // The summary contains the app's name, because some servers do not draw it.
+        // The summary contains the name of the app, because some servers do not draw this name.
         let app = try pass.transaction.fact(.app)?.displayName ?? pass.directories.appIdentifier
         var content = Self.content(of: newest, try pass.transaction.gathered(in: summary), summary, app)
         if isQuiet { content.sound = nil }
@@ -130,7 +132,7 @@ struct Summaries {
             interruptionLevel: min(max(all.level, 0), 2), badge: nil)
     }
 
-    /// Updates all summaries, because their notifications may have been withdrawn or changed.
+    /// Updates all summaries, because the app may have withdrawn or changed their notifications.
     func plan(_ pass: inout Pass) throws {
         for record in try pass.transaction.notifications(beginning: Self.prefix)
         where record.life.isStillShown || record.life.isUnreported {
@@ -140,8 +142,8 @@ struct Summaries {
 
     // MARK: The user's actions
 
-    /// Handles a press on a summary: the newest notifications are shown alone, and the other notifications go into a new summary
-    /// without a sound.
+    /// Handles a press on a summary. The newest notifications are shown individually. The other notifications go into a new
+    /// summary without a sound.
     func handleSummaryPress(_ summary: String, _ pass: inout Pass) throws {
         let records = try pass.transaction.notifications(in: summary)
         for var record in records.prefix(Self.maximumShownAlone) {
@@ -159,7 +161,7 @@ struct Summaries {
         try write(other, &pass, alerts: true, isQuiet: true)
     }
 
-    /// Handles a summary that left the screen: the user closed it, or the server removed it.
+    /// Handles the removal of a summary from the screen. The user closed the summary, or the server removed it.
     func handleSummaryRemoval(_ summary: String, isSeen: Bool, _ pass: inout Pass) throws {
         for var record in try pass.transaction.notifications(in: summary) {
             record.handle(.summaryLeft(isSeen: isSeen, now: pass.now))

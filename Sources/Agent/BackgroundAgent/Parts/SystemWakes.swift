@@ -2,11 +2,11 @@ import BackgroundLedger
 import BackgroundScheduling
 import Foundation
 
-/// Wakes of the machine: stores the decisions of ``SystemWake``, and turns them into effects.
+/// Wakes the machine for due work. This part stores the decisions of ``SystemWake`` and turns these decisions into effects.
 struct SystemWakes {
     private var machine = SystemWake()
 
-    /// `true` if due requests wait for the lock on sleep, or for the sleep itself.
+    /// `true` if due requests have to wait for the lock that delays sleep, or for a sleep.
     var holdsWork: Bool { machine.holdsWork }
     var needsAgent: Bool { machine.needsAgent }
 
@@ -34,12 +34,12 @@ struct SystemWakes {
             && !pass.transaction.hasDueWake(now: pass.now)
         try follow(machine.plan(wanted, isWorkDone: isWorkDone, at: Self.moment(pass)), &pass)
         if let deadline = machine.deadline { pass.wake(at: pass.moment.date(atAwake: deadline)) }
-        // The pass wakes at the alarm even if time alone makes no work due then, because a request may also wait for power.
+        // The next pass starts at the alarm, even if no work becomes due at this time. A request may also wait for power.
         if let alarm = machine.alarm, alarm > pass.now { pass.wake(at: alarm) }
         try report(isWanted: wanted != nil, &pass)
     }
 
-    /// Returns the next wake. A wake that was handled already is not returned again, even if the clock was set since then.
+    /// Returns the date of the next wake. A wake that was already handled is not returned again, even if the clock was set.
     private static func wanted(_ pass: Pass) throws -> Date? {
         guard let next = try pass.transaction.nextWake(after: pass.now) else { return nil }
         guard let served = try pass.transaction.fact(.servedWake), WallClockRule.counts(served: served, now: pass.now),
@@ -50,7 +50,7 @@ struct SystemWakes {
 
     private static func moment(_ pass: Pass) -> SystemWake.ClockReading { .init(now: pass.now, awake: pass.moment.awake) }
 
-    /// Writes the report for `why` and `doctor`.
+    /// Writes the report that the commands `why` and `doctor` show.
     private func report(isWanted: Bool, _ pass: inout Pass) throws {
         let known = try pass.transaction.fact(.alarm)
         guard isWanted else { return try pass.transaction.setFact(.alarm, nil) }

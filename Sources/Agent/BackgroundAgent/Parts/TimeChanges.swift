@@ -2,7 +2,7 @@ import BackgroundLedger
 import BackgroundScheduling
 import Foundation
 
-/// Launches an app that handles time changes after a change of the day, the clock or the time zone. Has no state.
+/// Launches an app that handles time changes, after a change of the day, the clock or the time zone. This type has no state.
 enum TimeChanges {
     static func plan(_ pass: inout Pass) throws {
         guard let reported = try pass.transaction.fact(.significantTime) else { return }
@@ -11,10 +11,11 @@ enum TimeChanges {
         guard let change = current.change(since: reported) else { return }
         let identifier = LaunchKind.significantTimeChange.rawValue
         let isLive = try pass.transaction.liveLaunches().contains { $0.kind == .significantTimeChange }
-        // Only one such launch runs at a time. Time changes during the launch are reported after it.
+        // Only one such launch runs at a time. Time changes during the launch are reported after the launch.
         guard !isLive else { return }
         let now = pass.now
-        // A failure with a date in the future does not count: the clock was set back since then, and the pause is over.
+        // If a failure has a date in the future, the clock was set back after the failure. The failure does not count, because
+        // its pause has ended.
         let failures = try pass.transaction.endedLaunches(.significantTimeChange, identifier, limit: 20)
             .prefix { $0.outcome?.isResult == false && $0.endedAt ?? now <= now }
         guard let generation = pass.generation(after: failures) else { return }
@@ -28,7 +29,8 @@ enum TimeChanges {
                 woke: change))
     }
 
-    /// Records the time zone, day and clock that the app knew when its launch began. Later changes are reported next.
+    /// Records the time zone, the day and the clock at the beginning of the launch, because the app now knows them. Later changes
+    /// are reported next.
     static func recordKnownTime(_ pass: Pass) throws {
         guard try pass.transaction.fact(.significantTime) != nil else { return }
         let reported = try pass.transaction.fact(.significantTimeBeingTold) ?? SignificantTime(at: pass.now, in: pass.zone)

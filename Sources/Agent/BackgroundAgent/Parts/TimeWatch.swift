@@ -3,25 +3,24 @@ import BackgroundScheduling
 import Foundation
 import TransferMachines
 
-/// Detects whether the clock was set, the time zone was changed, or the machine has slept.
+/// Detects changes of the clock and the time zone, and sleep of the machine.
 struct TimeWatch {
-    /// The present time zone.
+    /// The current time zone.
     private(set) var zone: TimeZone
-    /// The date since which this agent has watched without interruption: its start, the end of the last sleep, or the last
-    /// change of the clock.
+    /// The date since which this agent has observed the time without interruption. This is the start of the agent, the end of the
+    /// last sleep, or the last change of the clock.
     private(set) var observingSince: Date
     /// `true` if rules with wall-clock times have to be planned again.
     private(set) var mustReplan = true
-    /// `true` if the clock was set back by more than a usual correction. Times that were recorded before that came from a wrong
-    /// clock.
+    /// `true` if the clock was set back by more than a usual correction. Earlier recorded dates then came from a wrong clock.
     private var wasAhead = false
-    /// The number of seconds by which the clock was set back since times were planned.
+    /// The number of seconds by which the clock was set back after dates were last planned.
     private var setBack: Double = 0
-    /// The time when this agent last recorded a check.
+    /// The date at which this agent last recorded a check.
     private var lastRecorded: Date?
-    /// The wall clock minus the seconds awake, at the last check.
+    /// The difference between the wall clock and the seconds awake, at the last check.
     private var offset: Double
-    /// The seconds that the machine had slept, at the last check.
+    /// The number of seconds for which the machine had slept, at the last check.
     private var slept: Double
 
     init(_ moment: ClockReading) {
@@ -31,19 +30,20 @@ struct TimeWatch {
 
     private static func offset(_ moment: ClockReading) -> Double { moment.now.timeIntervalSince1970 - moment.awake }
 
-    /// The change of the clocks since the last check.
+    /// The change of the clocks after the last check.
     struct Change {
-        /// The seconds that the wall clock moved against the time awake, because it was set or because of a sleep.
+        /// The number of seconds by which the wall clock moved relative to the time awake. The cause is a set clock or a sleep.
         var shift: Double
-        /// `true` if the host slept. The kernel's counter shows a sleep earlier than a bus signal, and also without a bus.
+        /// `true` if the host slept. The kernel's counter shows a sleep earlier than a signal of the bus, and also if no bus is
+        /// available.
         var hasSlept: Bool
     }
 
-    /// Returns the time that the clock would show if it had not been set since the last check.
+    /// Returns the time that the clock would show if it had not been set after the last check.
     func undisturbed(_ moment: ClockReading) -> Date { Date(timeIntervalSince1970: moment.awake + offset) }
 
-    /// Checks the clocks. Called first in a pass: a budget is a time span, and the jump of a clock must not end it. A time in which
-    /// no attempt was possible must not count as a time without progress.
+    /// Checks the clocks. This method is called first in a pass, for two reasons. A change of a clock must not end a budget,
+    /// because a budget is a length of time. Time in which no attempt was possible must not count as time without progress.
     mutating func check(_ pass: inout Pass) throws -> Change {
         let shift = Self.offset(pass.moment) - offset
         offset += shift
@@ -60,11 +60,11 @@ struct TimeWatch {
         return Change(shift: abs(shift) > 0.5 ? shift : 0, hasSlept: hasSlept)
     }
 
-    /// - Parameter skipped: the seconds that this agent slept, or that were added to the clock.
+    /// - Parameter skipped: the number of seconds for which the machine slept or by which the clock was set forward.
     private mutating func creditTimeAway(_ skipped: Double, _ pass: Pass) throws {
         var away = skipped
         if lastRecorded == nil, let seen = try pass.transaction.fact(.lookedAt) {
-            // An agent that exited until a planned time missed nothing before that time.
+            // An agent that exited until a planned date missed nothing before this date.
             let absence = try pass.transaction.fact(.absence)
             let planned = absence.map { $0.until ?? pass.now } ?? seen
             away += max(pass.now.timeIntervalSince(max(seen, planned)), 0)
@@ -75,13 +75,13 @@ struct TimeWatch {
         lastRecorded = pass.now
     }
 
-    /// The maximum number of seconds that do not count as an absence.
+    /// The maximum number of seconds that are not counted as an absence.
     private static let notAway: Double = 60
-    /// The number of seconds between two records of a check. After a crash, a new agent credits at most this much too much, plus the time
-    /// in which there was nothing to check.
+    /// The number of seconds between two records of a check. After a crash, a new agent may credit this number of seconds too
+    /// much. It also credits the time in which no check was necessary.
     private static let recordingInterval: Double = 300
 
-    /// Handles a change of the clock, or the end of a sleep. Planned times may have been missed.
+    /// Handles a change of the clock, or the end of a sleep. The agent may have missed planned dates.
     mutating func handleTimeJump(_ pass: Pass) {
         mustReplan = true
         observingSince = pass.now
@@ -89,7 +89,8 @@ struct TimeWatch {
 
     mutating func handleZoneChange() { mustReplan = true }
 
-    /// Plans wall-clock rules again when the clock or the zone changed, unless their time has already come.
+    /// Plans rules with wall-clock times again after a change of the clock or the time zone. Occurrences that are already due are
+    /// not changed.
     mutating func plan(_ pass: inout Pass) throws {
         guard mustReplan else { return }
         mustReplan = false

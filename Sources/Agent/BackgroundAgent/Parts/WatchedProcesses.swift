@@ -4,14 +4,14 @@ import Foundation
 
 /// The processes that wait for results of this agent, and the user's session.
 struct WatchedProcesses {
-    /// The processes for which this agent is notified of the end.
+    /// The processes that this agent watches. The agent is notified when such a process ends.
     private var watched: Set<ProcessIdentity> = []
     /// The processes whose end was reported in this pass.
     private var ended: Set<ProcessIdentity> = []
     private var session = Session.unreported
 
     private enum Session: Equatable {
-        /// No session was reported to the presenter, or it has to be reported again.
+        /// The session was not reported to the presenter, or has to be reported again.
         case unreported
         case reported(SessionEnvironment?)
     }
@@ -20,7 +20,7 @@ struct WatchedProcesses {
 
     func hasEnded(_ process: ProcessIdentity) -> Bool { ended.contains(process) }
 
-    /// Handles a lost connection to the session: the session is reported again.
+    /// Handles a lost connection to the session bus. The session is then reported again.
     mutating func handleBusLoss() { session = .unreported }
 
     /// Reads the session that a command may have reported. Returns `true` if the session differs from the last session.
@@ -32,7 +32,7 @@ struct WatchedProcesses {
         return true
     }
 
-    /// Removes waiters and attachments whose process has ended, and watches the other processes.
+    /// Removes waiters and attachments of ended processes, and watches the other processes.
     mutating func plan(_ pass: inout Pass) throws {
         let waiters = try pass.transaction.waiters()
         let attached = try pass.transaction.attachedProcesses()
