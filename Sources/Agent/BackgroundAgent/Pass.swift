@@ -5,11 +5,11 @@ import Foundation
 
 /// The values of all clocks of the machine at one time.
 struct ClockReading {
-    /// The wall clock.
+    /// The time of the wall clock.
     let now: Date
-    /// The seconds that the host has been awake.
+    /// The number of seconds for which the host was awake.
     let awake: Double
-    /// The seconds that the host has slept.
+    /// The number of seconds for which the host slept.
     let slept: Double
     let zone: TimeZone
 
@@ -18,31 +18,31 @@ struct ClockReading {
         self.zone = zone
     }
 
-    /// Returns the wall-clock time of a future time, if the clock is not set before that time. The result is slightly later, so
-    /// that the time has passed at the wake-up.
+    /// Returns the wall-clock time of a later time, if the clock is not set in between. The result is slightly later, so that the
+    /// time has passed at the wake-up.
     func date(atAwake seconds: Double) -> Date { now.addingTimeInterval(seconds - awake + 0.001) }
 }
 
-/// One pass over the ledger, inside a write transaction of the ledger. A pass has the data for the parts' decisions, and the
-/// actions after the commit.
+/// One pass over the ledger, inside a write transaction of the ledger. A pass contains the data for the parts' decisions, and the
+/// actions that follow the commit.
 ///
-/// A pass does not touch files, processes or sockets, because apps wait for this transaction.
+/// A pass does not use files, processes or sockets, because apps wait for the end of this transaction.
 struct Pass {
     let transaction: LedgerTransaction
     let settings: AgentSettings
     let moment: ClockReading
-    /// The conditions of the desktop, known or guessed, see ``Conditions``.
+    /// The conditions of the desktop, which are known or assumed. See ``Conditions``.
     let desktop: DesktopConditions
     let directories: AppDirectories
-    /// The actions to perform after the commit of this pass, in this order.
+    /// The actions that the agent performs in this order after the commit of this pass.
     private(set) var effects: [AgentEffect] = []
-    /// The latest time of the next pass; `nil` if time alone makes no pass due.
+    /// The latest date of the next pass. `nil` if no pass becomes due at a known date.
     private(set) var wake: Date?
-    /// The log entries, written after the commit of this pass.
+    /// The log entries that the agent writes after the commit of this pass.
     private(set) var entries: [LogEntry] = []
     /// The transfers that ended in this pass.
     private(set) var endedTransfers: [Int64] = []
-    /// Returns a number from 0 up to 1, which spreads retries.
+    /// Returns a number from 0 up to 1. This number spreads retries.
     private let random: () -> Double
 
     init(
@@ -71,7 +71,7 @@ struct Pass {
 
     mutating func recordEndedTransfer(_ transfer: TransferRecord) { if let id = transfer.id { endedTransfers.append(id) } }
 
-    /// Returns a random factor for pauses. The factor is at least 0.2, because a factor near 0 would allow an attempt without any
+    /// Returns a random factor for pauses. The factor is at least 0.2, because a factor near 0 would allow an attempt without a
     /// pause.
     func jitter() -> Double { 0.2 + 0.8 * random() }
 }
@@ -81,17 +81,17 @@ extension Pass {
         try transaction.handle(event, &request, now: now, in: zone)
     }
 
-    /// Begins a launch. The row is written now, and the process is started after the commit.
+    /// Begins a launch. The row is written now, and the process starts after the commit.
     mutating func begin(_ launch: LaunchRecord) throws {
         let launch = try transaction.insert(launch)
         guard let id = launch.id else { return }
         perform(.startLaunch(id))
     }
 
-    /// Returns the generation of the next launch. Returns `nil` during a pause, and the pass wakes at the end of the pause. A
-    /// launch that did not handle the waiting work has failed. The launch is repeated with growing pauses, and no work is dropped.
+    /// Returns the generation of the next launch. Returns `nil` during a pause. Another pass then starts at the end of the pause.
+    /// A launch that did not handle the waiting work has failed. The launch is repeated after growing pauses, so no work is lost.
     ///
-    /// - Parameter failures: the earlier launches in a row that failed, newest first.
+    /// - Parameter failures: the earlier consecutive launches that failed. The newest launch is first.
     mutating func generation(after failures: some Collection<LaunchRecord>) -> Int? {
         if let end = failures.endOfRelaunchPause(base: settings.backoffBase), end > now {
             wake(at: end)

@@ -7,7 +7,7 @@ import DesktopServices
 import Foundation
 import Glibc
 
-/// The executable `background-agent`: combines the agent with libcurl and the desktop. One process runs for each app id.
+/// The program `background-agent`. It combines the agent with libcurl and the desktop. One process runs for each app id.
 package enum BackgroundAgentTool {
     private static let usage = """
         usage: background-agent --app ID
@@ -21,12 +21,19 @@ package enum BackgroundAgentTool {
 
     package static func run() -> Never { ProcessExit.end(main(Array(ThisProcess.arguments.dropFirst()))) }
 
-    /// Returns the exit code. 0: all work is complete, or an agent is already running. 64: wrong usage. 65: a damaged ledger. 69: a
-    /// rehearsal without its simulated machine. 73 or 74: an error of the ledger's files. 75 or 76: a new start was necessary and
-    /// failed. 78: a ledger of a newer version, or a folder that cannot be used.
+    /// Returns the exit code:
+    ///
+    /// - 0: All work is complete, or another agent is already running.
+    /// - 64: The usage is wrong.
+    /// - 65: The ledger is damaged.
+    /// - 69: The simulated machine of a rehearsal is missing.
+    /// - 73 or 74: The files of the ledger caused an error.
+    /// - 75 or 76: A new start was necessary and failed.
+    /// - 78: The ledger belongs to a newer version, or a folder cannot be used.
     package static func main(_ arguments: [String]) -> Int32 {
         AgentProcess.blockSignals()
-        // The signal is ignored, because a file size limit of the terminal must fail only the transfer and not end the agent.
+        // The signal is ignored. If the terminal limits the size of files, only the transfer must fail, and the agent must not
+        // end.
         signal(SIGXFSZ, SIG_IGN)
         ResourceLimits.raise()
         umask((umask(0o022) | 0o022) & ~0o700)  // Only the user may write to files that the agent creates.
@@ -64,8 +71,8 @@ package enum BackgroundAgentTool {
             }
             let code = try run(process, appIdentifier: appIdentifier, on: desk)
             if code == AgentProcess.tryAgain { ProcessRestart.begin(after: 5) }
-            // The file at this program's path is now the newer version. If it is still this version, the new process reports that
-            // it is too old.
+            // The file at this program's path is now the newer version. If the file is still this version, the new process
+            // reports that it is too old.
             if code == AgentProcess.superseded { ProcessRestart.begin(after: 0) }
             return code
         } catch {
@@ -107,7 +114,7 @@ package enum BackgroundAgentTool {
             presenter.connect(busAddress: session?.variables["DBUS_SESSION_BUS_ADDRESS"])
         }
         let code = try process.run(version: ProductVersion.complete, ports: ports)
-        // Work that was posted (for example the withdrawal of a notification) is complete before the loop ends.
+        // Posted work is completed before the loop ends, for example the withdrawal of a notification.
         presenter.stop()
         conditions.stop()
         loop.stop()

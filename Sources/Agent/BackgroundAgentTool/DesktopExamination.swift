@@ -5,18 +5,19 @@ import Dispatch
 import Foundation
 import Synchronization
 
-/// Examines this desktop in the same way as an agent, for processes without the desktop libraries (an app's process).
+/// Examines this desktop in the same way as an agent. Processes that do not load the desktop libraries, for example an app's
+/// process, start this program for the examination.
 enum DesktopExamination {
     /// The maximum number of seconds that the notification server may take to respond.
     private static let patience = 5.0
 
-    /// Prints a ``NotificationServerReport`` as one line of JSON. The query takes some milliseconds, or up to the timeout if the
-    /// server does not respond.
+    /// Prints a ``NotificationServerReport`` as a single line of JSON. The query takes some milliseconds, or the complete timeout
+    /// if the server does not respond.
     ///
-    /// - Parameter address: the address of the user's session bus, as stored in the agent's database (ledger).
+    /// - Parameter address: the address of the user's session bus, which the agent's database (ledger) contains.
     static func printNotifications(busAddress address: String?) -> Int32 { print(notifications(address)) }
 
-    /// Prints a ``ConditionsReport`` as one line of JSON.
+    /// Prints a ``ConditionsReport`` as a single line of JSON.
     static func printConditions() -> Int32 { print(conditions()) }
 
     private static func print(_ report: some Encodable) -> Int32 {
@@ -28,11 +29,11 @@ enum DesktopExamination {
     private static func conditions() -> ConditionsReport {
         let loop = GLibLoop(name: "desktop")
         let answered = DispatchSemaphore(value: 0)
-        // The handler is called for the first time when the conditions are complete.
+        // The first call of the handler follows when the conditions are complete.
         let monitor = DesktopConditionsMonitor(loop: loop, handler: { _ in answered.signal() })
         _ = answered.wait(timeout: .now() + patience)
         var conditions = monitor.current
-        // The next queries are skipped, because each query would also wait for the bus.
+        // If the bus is silent, the next queries are skipped, because each query would also wait for the bus.
         if DesktopConditionsMonitor.isSystemBusSilent {
             return ConditionsReport(conditions: conditions, hearsOfSleep: false, isSystemBusSilent: true)
         }
@@ -62,7 +63,7 @@ enum DesktopExamination {
             answered.signal()
         }
         _ = answered.wait(timeout: .now() + patience)
-        // A loop that still waits for a reply is not joined, because the process ends.
+        // The loop may still wait for a reply. The process ends, so it does not wait for the loop.
         return state.withLock {
             $0.report
                 ?? NotificationServerReport(trouble: .silent, detail: "no response within \(Int(patience)) s", pid: $0.pid)

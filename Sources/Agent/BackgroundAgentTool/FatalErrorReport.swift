@@ -3,13 +3,14 @@ import ProcessSupport
 import DesktopServices
 import Dispatch
 
-/// Shows an error that cannot be stored in the agent's database (ledger). Without this report, a damaged ledger would end all work
-/// without a message.
+/// Shows an error that cannot be stored in the agent's database (ledger). Otherwise a damaged ledger would end all work without a
+/// message to the user.
 enum FatalErrorReport {
-    /// The maximum number of seconds that a notification server may take to answer.
+    /// The maximum number of seconds that a notification server may take to respond.
     private static let patience = 5.0
 
-    /// Returns the exit code for an error. A restart cannot fix errors with code 65 or 78, so a user unit does not try again.
+    /// Returns the exit code for an error. A restart cannot fix errors with the codes 65 and 78, so a user unit does not start
+    /// the agent again after these codes.
     static func exitCode(for error: StoreError, of app: String) -> Int32 {
         switch error {
         case .notADatabase:
@@ -21,7 +22,7 @@ enum FatalErrorReport {
         }
     }
 
-    /// Shows a notification. Returns when the notification is on the screen, or when it could not be shown.
+    /// Shows a notification. Returns after the notification is on the screen, or after the notification could not be shown.
     private static func show(_ text: String, of app: String) {
         let loop = GLibLoop(name: "desktop")
         let answered = DispatchSemaphore(value: 0)

@@ -1,11 +1,11 @@
 import BackgroundAgent
 
-/// The commands with which other programs and the agent itself call this program. A command prints one result and does not start an
+/// The commands by which other programs and the agent call this program. A command prints a single result and does not start an
 /// agent.
 enum OneShotCommand {
     /// Prints the result on standard output.
     ///
-    /// - Returns: The exit code; `nil` if the arguments are not one of these commands.
+    /// - Returns: The exit code, or `nil` if the arguments do not contain such a command.
     static func answer(_ arguments: [String]) -> Int32? {
         switch (arguments.first, arguments.count) {
         case ("--check", 3) where arguments[1] == "--app": ProgramFile.check(appIdentifier: arguments[2])

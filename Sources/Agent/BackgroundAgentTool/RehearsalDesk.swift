@@ -7,9 +7,9 @@ import BackgroundScheduling
 import Foundation
 import Synchronization
 
-/// The simulated machine of a rehearsal. The states of clock, sleep, time zone, network, power, notification server and disk come
-/// from the rehearsal's control socket. The simulated machine is used only if an environment variable contains the path of a
-/// control socket. `rehearse` sets this variable in its temporary home.
+/// The simulated machine of a rehearsal. The rehearsal's control socket sends the states of the clock, sleep, time zone, network,
+/// power, notification server and disk. The simulated machine is used only if an environment variable contains the path of a
+/// control socket. The command `rehearse` sets this variable in its temporary home.
 final class RehearsalDesk: ConditionsSource, Presenter {
     private struct State {
         var machine: RehearsedHost
@@ -19,14 +19,14 @@ final class RehearsalDesk: ConditionsSource, Presenter {
 
     private let state: Mutex<State>
 
-    /// The error if this home belongs to a rehearsal and the rehearsal's control socket does not respond. The agent must not use
-    /// the real machine instead.
+    /// The error if this home belongs to a rehearsal and the rehearsal's control socket does not respond. In this case the agent
+    /// must not use the real machine.
     struct ControlUnavailable: Error, CustomStringConvertible {
         let path: String
         var description: String { "this home was made for a rehearsal, but no process at \(path) describes its machine" }
     }
 
-    /// Connects to the rehearsal; `nil` outside of a rehearsal.
+    /// Connects to the rehearsal. Returns `nil` if this process does not belong to a rehearsal.
     static func join() throws(ControlUnavailable) -> RehearsalDesk? {
         guard let path = RehearsalHome.socket else { return nil }
         guard let socket = LocalSocket.connect(to: path), socket.isOwn() else { throw ControlUnavailable(path: path) }
@@ -43,7 +43,8 @@ final class RehearsalDesk: ConditionsSource, Presenter {
                 if next.number > desk.machine.number { desk.become(next) }
                 box.socket.write(line: String(desk.machine.number))
             }
-            // The rehearsal has ended or was killed. The rehearsal's agent must not continue in a home that will not be cleaned up.
+            // The rehearsal has ended or was killed. The agent must not continue, because the home of the rehearsal will not be
+            // cleaned up.
             kill(getpid(), SIGTERM)
         }
         thread.name = "rehearsal"
@@ -62,7 +63,7 @@ final class RehearsalDesk: ConditionsSource, Presenter {
 
     private var machine: RehearsedHost { state.withLock { $0.machine } }
 
-    /// Sets the receiver of events, and sends the present conditions.
+    /// Sets the receiver of events, and sends the current conditions to it.
     func begin(_ tell: @escaping @Sendable (AgentEvent) -> Void) {
         state.withLock { $0.post = tell }
         tell(.conditions(current))
@@ -107,7 +108,7 @@ final class RehearsalDesk: ConditionsSource, Presenter {
         tell(.presenter(event))
     }
 
-    // These methods do nothing: the simulated server reports to every process, always responds, and has no badge.
+    // These methods do nothing, because the simulated server reports to every process, always responds, and shows no badge.
     func adoptNotification(identifier: String, serverID: UInt32, of server: String?) {}
     func query() {}
     func showBadge(_ count: Int, desktopEntry: String) {}

@@ -3,7 +3,7 @@ import Foundation
 import RehearsalSupport
 
 extension RehearsedHost {
-    /// The fault of the agent's file calls on this machine; `nil` if file calls do not fail.
+    /// The fault that the agent's file calls report on this machine. `nil` if file calls do not fail.
     var fileFault: FileCalls.Fault? {
         guard isDiskFull || hasNoDescriptors else { return nil }
         return { [isDiskFull, hasNoDescriptors] call in

@@ -1,6 +1,6 @@
 import ProcessSupport
 
-/// A class that owns the non-copyable socket, so that a closure can capture it.
+/// A class that owns a socket, so that a closure can capture the socket. The socket type cannot be copied.
 final class SocketBox: Sendable {
     let socket: LocalSocket
 

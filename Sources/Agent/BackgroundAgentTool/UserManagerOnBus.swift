@@ -2,7 +2,7 @@ import DesktopServices
 import Foundation
 import UserUnits
 
-/// A user manager that is called through its socket, without a process for each call.
+/// A user manager that is called through its socket. No process is started for a call.
 struct UserManagerOnBus: UserManager {
     let bus: UserManagerBus
 

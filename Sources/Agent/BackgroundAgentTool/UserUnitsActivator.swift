@@ -4,12 +4,12 @@ import Foundation
 import ProcessSupport
 import UserUnits
 
-/// Starts the agent again through a systemd user manager, with the agent's socket and with a timer for the next due time.
+/// Starts the agent again through a systemd user manager. The manager uses the agent's socket, and a timer for the next due date.
 struct UserUnitsActivator: AgentActivator {
     private let units: UserUnits
-    /// The maximum number of seconds per reply. The call blocks all other work, and a failed call is repeated later.
+    /// The maximum number of seconds for each reply. The call blocks all other work, and a failed call is repeated later.
     private static let patience = 5
-    /// The app's name for the user.
+    /// The app's name that the user sees.
     private let displayName: @Sendable () -> String
 
     init(_ directories: AppDirectories, displayName: @escaping @Sendable () -> String) {
@@ -21,7 +21,8 @@ struct UserUnitsActivator: AgentActivator {
     }
 
     func arm(at instant: Date?) throws(ActivationFailure) {
-        // Limits a request for the far future: the agent checks at least once a year, and systemd's calendar ends in 2199.
+        // A date in the far future is limited to one year, so that the agent checks at least once a year. systemd's calendar ends
+        // in 2199.
         let limit = Date(timeIntervalSinceNow: 365 * 86_400)
         do throws(UserUnits.Failure) {
             try units.demandSocket()

@@ -1,6 +1,7 @@
 import Glibc
 
-/// Passes the loop's closure to the loop's thread. Foundation's `Thread` is not used, because the agent cannot wait for its end.
+/// Passes the loop's closure to the loop's thread. Foundation's `Thread` is not used, because the agent could not wait for its
+/// end.
 final class Boot {
     private let body: @Sendable () -> Void
 
@@ -9,8 +10,8 @@ final class Boot {
     static func spawn(_ boot: Boot) -> pthread_t {
         var thread = pthread_t()
         let context = Unmanaged.passRetained(boot).toOpaque()
-        // The new thread inherits this mask, and libcurl's resolver threads inherit it from the new thread. Other threads handle
-        // the signals of the process. With NOSIGNAL, a broken TLS connection may raise SIGPIPE.
+        // The new thread inherits this signal mask, and libcurl's resolver threads inherit it from the new thread. Other threads
+        // handle the signals of the process. Because the option NOSIGNAL is set, a broken TLS connection may raise SIGPIPE.
         var all = sigset_t()
         var old = sigset_t()
         sigfillset(&all)
@@ -29,7 +30,8 @@ final class Boot {
         return thread
     }
 
-    /// Repeats the call while the user or the control group has reached the limit of threads. libdispatch waits in the same way.
+    /// Repeats the call while the limit of threads of the user or the control group is reached. libdispatch waits in the same
+    /// way.
     ///
     /// - Returns: 0, or an error other than `EAGAIN`.
     static func waitingForRoom(pause: UInt32 = 100_000, _ create: () -> Int32) -> Int32 {

@@ -4,11 +4,11 @@ import Synchronization
 
 /// Records whether a server sent the TLS alert close_notify.
 ///
-/// RFC 9112, 9.8: over TLS, a body without a length is complete only if close_notify arrived. Without this check, an attacker on
-/// the network could shorten a file. libcurl before 8.14 ignores a missing close_notify, and has released the connection when it
-/// reports success. For this reason, an OpenSSL callback records the alert.
+/// Over TLS, a body without a length is complete only if close_notify arrived (RFC 9112, 9.8). Without this check, an attacker on
+/// the network could shorten a file. libcurl before 8.14 ignores a missing close_notify. It also releases the connection before
+/// it reports success. For these reasons, an OpenSSL callback records the alert.
 enum CloseNotify {
-    /// A watch on a connection. The watch ends when this object is released.
+    /// Watches a connection until this object is released.
     final class Watch {
         private let connection: UInt
 
@@ -22,14 +22,14 @@ enum CloseNotify {
         var wasReceived: Bool { CloseNotify.received.withLock { $0[connection] == true } }
     }
 
-    /// The watched connections, by address. In HTTP/1 a connection carries one response at a time.
+    /// The watched connections by their addresses. In HTTP/1, a connection transfers one response at a time.
     private static let received = Mutex<[UInt: Bool]>([:])
 
     /// Sets the callback.
     ///
-    /// - Parameter context: OpenSSL's context, before it has a connection.
+    /// - Parameter context: OpenSSL's context before it has a connection.
     static func listen(to context: UnsafeMutableRawPointer?) {
-        // OpenSSL calls this function for each alert. The lower byte of the value is the kind of alert.
+        // OpenSSL calls this function for each alert. The lower byte of the value is the type of the alert.
         SSL_CTX_set_info_callback(context.map { OpaquePointer($0) }) { connection, event, value in
             guard event == SSL_CB_READ_ALERT, value & 0xFF == SSL_AD_CLOSE_NOTIFY else { return }
             let connection = UInt(bitPattern: connection)
@@ -39,9 +39,9 @@ enum CloseNotify {
 
     /// Starts a watch.
     ///
-    /// - Parameter easy: a handle during its transfer, before the body.
+    /// - Parameter easy: a handle whose transfer runs and whose body has not begun.
     /// - Returns: `nil` if close_notify is not needed to find the end of the body. Without TLS, servers send no close_notify.
-    ///   HTTP/2 marks the end of a body.
+    ///   HTTP/2 has its own mark for the end of a body.
     static func watch(_ easy: UnsafeMutableRawPointer) -> Watch? {
         var version = 0
         _ = clibcurl_get_long(easy, CURLINFO_HTTP_VERSION, &version)

@@ -7,7 +7,7 @@ import TransferMachines
 enum TransportCommand: Sendable {
     case start(AttemptID, WireRequest, (any BodySource)?, any BodySink)
     case cancel(AttemptID)
-    /// A sink or a source that made the transfer pause is ready again.
+    /// A sink or a source paused the transfer earlier and is ready again.
     case continueWork(AttemptID)
 }
 
@@ -18,14 +18,14 @@ final class CommandQueue: Sendable {
         var isStopping = false
     }
 
-    // The compiler sees this as unsafe, but only the transport's thread uses it.
+    // This property is safe although it is marked as unsafe, because only the transport's thread uses it.
     nonisolated(unsafe) let multi: UnsafeMutableRawPointer
     private let state = Mutex(State())
     private let waker: Waker
 
     static let globalInit: CURLcode = {
-        // Disables libcrypto's exit handler, which frees data that the transport's thread encrypts with: an app may call `exit` at any
-        // time.
+        // Disables libcrypto's exit handler, because an app may call `exit` at any time. The handler would free data that the
+        // transport's thread needs for encryption.
         OPENSSL_init_crypto(UInt64(OPENSSL_INIT_NO_ATEXIT), nil)
         return curl_global_init(Int(CURL_GLOBAL_ALL))
     }()
@@ -37,7 +37,7 @@ final class CommandQueue: Sendable {
         self.multi = multi
     }
 
-    /// Adds a command. Returns `false` if the transport is stopped and the command was not added.
+    /// Adds a command. Returns `false` if the transport is stopped. The command is not added in this case.
     func append(_ command: TransportCommand) -> Bool {
         state.withLock { state in
             guard !state.isStopping else { return false }
@@ -47,7 +47,7 @@ final class CommandQueue: Sendable {
         }
     }
 
-    /// Requests the stop. Returns `false` if the stop was requested before.
+    /// Requests a stop. Returns `false` if a stop was already requested.
     func stop() -> Bool {
         state.withLock { state in
             guard !state.isStopping else { return false }
@@ -57,10 +57,10 @@ final class CommandQueue: Sendable {
         }
     }
 
-    /// Lets the transport's thread sleep until there is work.
+    /// Lets the transport's thread sleep until work arrives.
     func wait(milliseconds: Int32) -> CURLMcode { waker.wait(multi, milliseconds: milliseconds) }
 
-    /// Removes and returns all commands in the queue, and whether the transport stops after these commands.
+    /// Removes and returns all queued commands. Also returns whether the transport has to stop after these commands.
     func drain() -> (commands: [TransportCommand], isStopping: Bool) {
         state.withLock { state in
             defer { state.commands.removeAll() }

@@ -1,25 +1,25 @@
 import Glibc
 import TransferMachines
 
-/// Transfers data with libcurl. The transport uses one thread and one multi handle for any number of transfers at once.
+/// Transfers data with libcurl. The transport uses one thread and one multi handle for any number of simultaneous transfers.
 ///
-/// The thread sleeps in one wait, and does not wake while no transfer is running. Memory use does not depend on the size of the
-/// data. The transport makes no decisions and logs nothing, because headers and addresses may contain secrets.
+/// The thread sleeps in a single call, and does not wake while no transfer is running. Memory use does not depend on the size of
+/// the data. The transport does not decide what to transfer. It logs nothing, because headers and addresses may contain secrets.
 package final class CurlTransport: Transport {
     private let handler: @Sendable (TransportEvent) -> Void
     private let queue: CommandQueue
     private let thread: pthread_t
 
     /// - Parameters:
-    ///   - handler: called on the transport's thread, in the order of the events. The handler may call `start` and `cancel`, and
+    ///   - handler: called on the transport's thread, in the order of the events. The handler can call `start` and `cancel`, and
     ///     must not block.
-    ///   - userAgent: the default `User-Agent`, for requests without this header.
+    ///   - userAgent: the value of `User-Agent` for requests without this header.
     package convenience init(handler: @escaping @Sendable (TransportEvent) -> Void, userAgent: String) {
         self.init(handler: handler, userAgent: userAgent, certificateAuthorities: nil)
     }
 
-    /// - Parameter certificateAuthorities: a file of certificates that replaces the system's certificates, for tests. TLS is always
-    ///   verified.
+    /// - Parameter certificateAuthorities: a file of certificates that tests use instead of the system's certificates. TLS
+    ///   certificates are always verified.
     init(
         handler: @escaping @Sendable (TransportEvent) -> Void, userAgent: String, certificateAuthorities: String? = nil,
         waker: Waker = Waker()
@@ -37,8 +37,8 @@ package final class CurlTransport: Transport {
 
     deinit { stop() }
 
-    /// Starts an attempt, as `Transport` describes. A running attempt is not started again. After `stop`, the attempt ends at once
-    /// with `.cancelled`, on the caller's thread.
+    /// Starts an attempt, as `Transport` describes. A running attempt is not started a second time. After `stop`, an attempt ends
+    /// at once with `.cancelled`, on the caller's thread.
     package func start(_ attempt: AttemptID, _ request: WireRequest, source: (any BodySource)?, sink: any BodySink) {
         if !queue.append(.start(attempt, request, source, sink)) {
             handler(.ended(attempt, WireEnd(head: nil, failure: .cancelled, bytesSent: 0, bytesReceived: 0)))
@@ -55,8 +55,8 @@ package final class CurlTransport: Transport {
         _ = queue.append(.continueWork(attempt))
     }
 
-    /// Ends all attempts with `.cancelled`, ends the thread, and waits for the thread's end. Inside the handler, the call only
-    /// requests the stop, because a thread cannot wait for itself.
+    /// Ends all attempts with `.cancelled`, ends the thread, and waits until the thread has ended. If the handler calls this
+    /// method, the method does not wait, because a thread cannot wait for itself.
     package func stop() {
         guard queue.stop() else { return }
         if pthread_equal(pthread_self(), thread) != 0 {

@@ -11,7 +11,7 @@ extension CURLMcode {
 }
 
 extension RunningAttempt {
-    /// Returns libcurl's result as a failure of the port; `nil` if the response is complete.
+    /// Returns libcurl's result as a failure of the port. Returns `nil` if the response is complete.
     func failure(for code: CURLcode) -> WireFailure? {
         if let stop { return stop }
         if code != CURLE_OK, head == nil, let status = proxyRefusal { return .proxyRefused(status) }
@@ -25,8 +25,8 @@ extension RunningAttempt {
         case CURLE_PARTIAL_FILE, CURLE_GOT_NOTHING, CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_HTTP2_STREAM, CURLE_HTTP2:
             return .connectionLost
         case CURLE_UNSUPPORTED_PROTOCOL:
-            // The scheme of the first address was checked before. Without a redirect, this error means that the response is not
-            // HTTP.
+            // The scheme of the first address was already checked. If no redirect followed, this error means that the response is
+            // not HTTP.
             return hasSeenRedirect ? .redirectToOtherScheme : .badAnswer("not HTTP")
         case CURLE_URL_MALFORMAT:
             return hasSeenRedirect ? .badAnswer("a redirect to a malformed address") : .unsupportedURL
@@ -40,8 +40,8 @@ extension RunningAttempt {
             guard let file = request.authorityFile else { return WireFailure(connecting: code, words(for: code)) }
             return .authoritiesUnreadable(path: file)
         case CURLE_OUT_OF_MEMORY where head == nil:
-            // libcurl 7.88 refuses a header line above 100 KB with this error. If memory is really exhausted, Swift does not reach this
-            // line.
+            // libcurl 7.88 reports this error for a header line above 100 KB. If the memory were exhausted, Swift would not reach
+            // this line.
             return .badAnswer("a header line too long")
         case CURLE_WRITE_ERROR, CURLE_READ_ERROR, CURLE_ABORTED_BY_CALLBACK, CURLE_SEND_FAIL_REWIND:
             return .stoppedByOwner
@@ -50,22 +50,23 @@ extension RunningAttempt {
         }
     }
 
-    /// The status with which a proxy refused to connect to the server; `nil` if no proxy refused.
+    /// The status by which a proxy refused to connect to the server. `nil` if no proxy refused.
     private var proxyRefusal: Int? {
         var status = 0
         _ = clibcurl_get_long(easy, CURLINFO_HTTP_CONNECTCODE, &status)
         return status >= 300 ? status : nil
     }
 
-    /// `true` if the response headers are enough for a success although the connection ended without close_notify. In this case
-    /// libcurl 8.14 and later always report an error. But many servers send no close_notify, and the headers contain the result of
-    /// an upload. If the response counted as lost, the upload would be repeated.
+    /// `true` if the response headers are sufficient for a success although the connection ended without close_notify. libcurl
+    /// 8.14 and later always report an error for such a connection. However, many servers send no close_notify, and the headers
+    /// contain the result of an upload. If the response counted as lost, the upload would be repeated.
     private var isAnsweredByItsHead: Bool {
         guard let head, request.method != "GET", head.url.lowercased().hasPrefix("https:") else { return false }
         return head.hasNoLength
     }
 
-    /// Returns libcurl's detailed message for an error of certificates or syntax. Other messages may contain an address.
+    /// Returns libcurl's detailed message for an error. Only messages about certificates and syntax are used, because other
+    /// messages may contain an address.
     private func words(for code: CURLcode) -> String {
         let detail = String(cString: errorText)
         return detail.isEmpty ? String(cString: curl_easy_strerror(code)) : String(detail.prefix(200))
@@ -73,9 +74,9 @@ extension RunningAttempt {
 }
 
 extension WireFailure {
-    /// Maps an error that prevented the connection.
+    /// Creates a failure from an error that prevented the connection.
     ///
-    /// - Parameter words: libcurl's detailed message.
+    /// - Parameter words: the detailed message of libcurl.
     init(connecting code: CURLcode, _ words: String) {
         switch code {
         case CURLE_COULDNT_RESOLVE_HOST, CURLE_COULDNT_RESOLVE_PROXY:
@@ -83,7 +84,7 @@ extension WireFailure {
         case CURLE_COULDNT_CONNECT, CURLE_PROXY, CURLE_INTERFACE_FAILED:
             self = .couldNotConnect
         case CURLE_OPERATION_TIMEDOUT:
-            // This error can only mean a slow connection, because libcurl's time limit is used only for connecting.
+            // libcurl's time limit is used only for connecting, so this error means that the connection was too slow.
             self = .timedOutConnecting
         case CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CACERT_BADFILE, CURLE_SSL_ISSUER_ERROR,
             CURLE_SSL_INVALIDCERTSTATUS, CURLE_SSL_PINNEDPUBKEYNOTMATCH:

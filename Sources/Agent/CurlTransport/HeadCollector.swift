@@ -1,14 +1,14 @@
 import TransferMachines
 
-/// Collects header lines into the headers of the final response. The header callback of libcurl also receives interim responses (1xx), the
+/// Collects header lines into the headers of the final response. libcurl's header callback also receives interim responses (1xx),
 /// headers of followed redirects, and trailers.
 struct HeadCollector {
     enum Step: Equatable {
         case more
-        /// The headers of a response that is not the final response ended: an interim response (1xx), a digest challenge, or a
-        /// redirect that libcurl follows. `redirect` is the target of the redirect.
+        /// The headers of a response ended, but this response is not the final response. It is an interim response (1xx), a
+        /// digest challenge, or a redirect that libcurl follows. `redirect` is the target of the redirect.
         case passing(redirect: String?)
-        /// A 104 response: the server can resume the upload.
+        /// A 104 response ended. The server supports resumption of the upload.
         case resumption(headers: [HeaderField])
         case final(status: Int, headers: [HeaderField])
         case refused(String)
@@ -20,7 +20,7 @@ struct HeadCollector {
     static let maximumFields = 1000
 
     private let followsRedirects: Bool
-    /// `true` until libcurl has answered the first digest challenge by itself.
+    /// `true` until libcurl has responded to the first digest challenge.
     private var answersChallenge: Bool
     private var bytes = 0
     private var status: Int?
@@ -32,11 +32,11 @@ struct HeadCollector {
         self.answersChallenge = answersChallenge
     }
 
-    /// Handles a line, including its line end, as libcurl passes it.
+    /// Handles a line that libcurl passed. The line contains its line end.
     mutating func add(_ line: UnsafeRawBufferPointer) -> Step {
         bytes += line.count
         guard bytes <= Self.maximumBytes else { return .refused("more than \(Self.maximumBytes) bytes of headers") }
-        // Trailers follow the headers and are not used here.
+        // Trailers follow the body and are not used here.
         guard !isDone else { return .more }
         var text = Substring(String(decoding: line, as: UTF8.self))
         while let last = text.last, last == "\r\n" || last == "\n" || last == "\r" { text.removeLast() }
@@ -51,7 +51,7 @@ struct HeadCollector {
             return .more
         }
         if text.first == " " || text.first == "\t" {
-            // A folded line continues the value of the line before. The form is obsolete, but servers still send it.
+            // A folded line continues the value of the previous line. This form is obsolete, but some servers still send it.
             if !fields.isEmpty { fields[fields.count - 1].value += " " + trimmed(text) }
             return .more
         }
@@ -63,7 +63,7 @@ struct HeadCollector {
 
     private mutating func endOfBlock() -> Step {
         guard let status else { return .more }
-        // libcurl treats any 3xx status with a `Location` as a redirect, also 304.
+        // libcurl treats every 3xx status with a `Location` as a redirect, including 304.
         let place = fields.first { $0.name.lowercased() == "location" && !$0.value.isEmpty }?.value
         let redirect = followsRedirects && (300..<400).contains(status) ? place : nil
         let isAnswered = answersChallenge && status == 401

@@ -2,20 +2,22 @@ import CLibcurl
 import TransferMachines
 
 extension WireRequest {
-    /// `true` if redirects are followed. libcurl keeps a custom method on every redirect (after a 303, a DELETE would delete the next
-    /// address). Therefore redirects are followed only for the methods that libcurl supports itself.
+    /// `true` if redirects are followed. libcurl keeps a custom method on every redirect, so a DELETE would delete the next
+    /// address after a 303. For this reason, redirects are followed only for the methods that libcurl supports itself.
     var followsRedirects: Bool { maximumRedirects > 0 && ["GET", "HEAD", "POST", "PUT"].contains(method) }
 
     var scheme: String? {
         url.firstRange(of: "://").map { url[..<$0.lowerBound].lowercased() }
     }
 
-    /// `true` for an http or https address without blanks and control characters, because libcurl would send such characters unchanged.
+    /// `true` if the address is an http or https address without blanks and control characters. libcurl would send such
+    /// characters unchanged.
     var hasUsableURL: Bool {
         (scheme == "http" || scheme == "https") && !url.utf8.contains { $0 <= 32 || $0 == 127 }
     }
 
-    /// `true` if a header contains a line break or an invalid name. A line break in a value would inject another header.
+    /// `true` if a header contains a line break or an invalid name. A line break in a value would add another header to the
+    /// request.
     var hasBrokenHeader: Bool {
         ([method] + headers.flatMap { [$0.name, $0.value] }).contains { text in
             text.utf8.contains { $0 == 10 || $0 == 13 || $0 == 0 }
@@ -24,7 +26,7 @@ extension WireRequest {
 }
 
 /// Sets the options of a clean easy handle for a request. RANGE and RESUME_FROM are never set, because libcurl does not check the
-/// response to a range request. The machines of transfers send the header and check the response.
+/// response to a range request. Instead, the machines of transfers send the header and check the response.
 struct RequestOptions {
     let userAgent: String
     let certificateAuthorities: String?
@@ -34,7 +36,7 @@ struct RequestOptions {
         let request = attempt.request
         let secure = request.scheme == "https"
         applyConnection(to: easy, request)
-        // An encrypted request is not continued without encryption.
+        // An encrypted request must not continue without encryption after a redirect.
         set(easy, CURLOPT_REDIR_PROTOCOLS_STR, secure ? "https" : "http,https")
         set(easy, CURLOPT_FOLLOWLOCATION, request.followsRedirects ? 1 : 0)
         set(easy, CURLOPT_MAXREDIRS, request.maximumRedirects)
@@ -47,30 +49,31 @@ struct RequestOptions {
                 _ = clibcurl_set_offset(easy, CURLOPT_MAX_SEND_SPEED_LARGE, curl_off_t(max(1, limit)))
             }
             _ = clibcurl_set_offset(easy, CURLOPT_MAX_RECV_SPEED_LARGE, curl_off_t(max(1, limit)))
-            // The limit applies to the average over a buffer, so small buffers keep the rate even.
+            // The limit applies to the average over a buffer, so small buffers make the rate even.
             set(easy, CURLOPT_BUFFERSIZE, Int(min(16_384, max(1024, limit / 4))))
             set(easy, CURLOPT_UPLOAD_BUFFERSIZE, 16_384)
         }
-        // An empty value accepts every compression that this libcurl can decode.
+        // An empty value accepts all compressions that this libcurl can decode.
         if request.decodesContent { set(easy, CURLOPT_ACCEPT_ENCODING, "") }
         if let credential = request.credential {
             set(easy, CURLOPT_HTTPAUTH, credential.isDigest ? 2 : 1)
-            // One redirect more is allowed, because libcurl counts the response to a challenge as a redirect.
+            // One additional redirect is allowed, because libcurl counts the response to a challenge as a redirect.
             if credential.isDigest { set(easy, CURLOPT_MAXREDIRS, request.maximumRedirects + 1) }
             set(easy, CURLOPT_USERNAME, credential.user)
             set(easy, CURLOPT_PASSWORD, credential.password)
         }
-        // Many requests to one host share a connection if the server supports HTTP/2.
+        // Many requests to a host share one connection if the server supports HTTP/2.
         if secure { set(easy, CURLOPT_PIPEWAIT, 1) }
         applyMethod(attempt)
         applyHeaders(attempt)
         applyCallbacks(attempt)
     }
 
-    /// Sets the options for connecting to the server and for verifying it. These options are used for every kind of request.
+    /// Sets the options for the connection to the server and for the verification of the server. Every kind of request uses these
+    /// options.
     func applyConnection(to easy: UnsafeMutableRawPointer, _ request: WireRequest) {
         set(easy, CURLOPT_NOSIGNAL, 1)
-        // Without this option, the end of an attempt would wait for its name resolution, and block all other attempts.
+        // Without this option, the end of an attempt would wait for its name resolution and block all other attempts.
         set(easy, CURLOPT_QUICK_EXIT, 1)
         set(easy, CURLOPT_URL, request.url)
         set(easy, CURLOPT_PROTOCOLS_STR, "http,https")
@@ -86,16 +89,16 @@ struct RequestOptions {
         if let certificateAuthorities { set(easy, CURLOPT_CAINFO, certificateAuthorities) }
         if let file = request.authorityFile {
             set(easy, CURLOPT_CAINFO, file)
-            // Without this option, the system's folder of authorities is also used.
+            // This option prevents the use of the system's folder of authorities.
             _ = clibcurl_set_pointer(easy, CURLOPT_CAPATH, nil)
-            // libcurl does not cache the certificates, so a replaced file is read at the next connection.
+            // With this option, libcurl does not cache the certificates. So a replaced file is read at the next connection.
             set(easy, CURLOPT_CA_CACHE_TIMEOUT, 0)
         }
         set(easy, CURLOPT_CONNECTTIMEOUT_MS, max(1, Int(min(request.connectTimeout, 86_400) * 1000)))
     }
 
-    /// Sets the options of a bare connection, for a caller that uses its own protocol on the connection. A proxy is used through a
-    /// tunnel, and HTTP/2 is never used.
+    /// Sets the options of a bare connection for a caller that uses another protocol on the connection. If a proxy is used, the
+    /// connection is a tunnel through the proxy. HTTP/2 is never used.
     func applyBareConnection(to easy: UnsafeMutableRawPointer, _ request: WireRequest) {
         applyConnection(to: easy, request)
         set(easy, CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1))
@@ -113,8 +116,8 @@ struct RequestOptions {
         case "HEAD":
             set(easy, CURLOPT_NOBODY, 1)
         case "POST":
-            // UPLOAD with a custom method is not used here, because libcurl changes only a real POST into a GET if a redirect
-            // requires this.
+            // UPLOAD with a custom method is not used here. If a redirect requires a change from POST to GET, libcurl changes
+            // only a real POST.
             set(easy, CURLOPT_POST, 1)
             _ = clibcurl_set_offset(easy, CURLOPT_POSTFIELDSIZE_LARGE, curl_off_t(length ?? 0))
         case "PUT":
@@ -127,8 +130,8 @@ struct RequestOptions {
             }
             set(easy, CURLOPT_CUSTOMREQUEST, method)
         }
-        // If a reused connection is dead, libcurl sends the request again by itself. If a repetition has side effects, only the agent may
-        // decide to repeat the request.
+        // If a reused connection is dead, libcurl sends the request again on another connection. A new connection prevents this,
+        // because only the agent decides whether a request with side effects is repeated.
         if !["GET", "HEAD", "OPTIONS", "PROPFIND"].contains(method) { set(easy, CURLOPT_FRESH_CONNECT, 1) }
     }
 
@@ -138,17 +141,17 @@ struct RequestOptions {
         var names: Set<String> = []
         for field in attempt.request.headers {
             let name = field.name.lowercased()
-            // The body's source determines the length. A second length from the app could contradict it.
+            // The source of the body determines the length. A second length from the app could contradict this length.
             if hasBody, name == "content-length" || name == "transfer-encoding" { continue }
             names.insert(name)
-            // A semicolon is libcurl's syntax for a header without a value. With a colon, libcurl would remove the header.
+            // In libcurl, a semicolon marks a header without a value. With a colon, libcurl would remove the header.
             lines.append(field.value.isEmpty ? "\(field.name);" : "\(field.name): \(field.value)")
         }
-        // A body of unknown length is sent in chunks in HTTP/1.1. In HTTP/2 libcurl removes this header.
+        // In HTTP/1.1, a body of unknown length is sent in chunks. In HTTP/2, libcurl removes this header.
         if attempt.byteCount.map({ $0 < 0 }) == true { lines.append("Transfer-Encoding: chunked") }
-        // libcurl's `Expect: 100-continue` is removed, because with a server that ignores it each request takes one second longer.
+        // libcurl's `Expect: 100-continue` is removed. If a server ignores this header, each request takes one second longer.
         if !names.contains("expect") { lines.append("Expect:") }
-        // The default content type is removed, because libcurl marks every POST as a form.
+        // libcurl's default content type is removed, because it declares every POST as a form.
         if attempt.request.method == "POST", !names.contains("content-type") { lines.append("Content-Type:") }
         for line in lines { attempt.headerList = curl_slist_append(attempt.headerList, line) ?? attempt.headerList }
         _ = clibcurl_set_list(attempt.easy, CURLOPT_HTTPHEADER, attempt.headerList)
@@ -156,7 +159,7 @@ struct RequestOptions {
 
     private func applyCallbacks(_ attempt: RunningAttempt) {
         let easy = attempt.easy
-        // The reference is not retained, because the loop keeps the attempt until libcurl has released the handle.
+        // The reference is not retained, because the loop keeps the attempt until libcurl released the handle.
         let context = Unmanaged.passUnretained(attempt).toOpaque()
         for option in [
             CURLOPT_WRITEDATA, CURLOPT_HEADERDATA, CURLOPT_READDATA, CURLOPT_XFERINFODATA, CURLOPT_SEEKDATA,

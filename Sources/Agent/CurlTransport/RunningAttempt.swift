@@ -2,7 +2,7 @@ import CLibcurl
 import Foundation
 import TransferMachines
 
-/// Returns the seconds of the monotonic clock, which is never set.
+/// Returns the seconds of the monotonic clock. This clock is never set.
 func monotonicSeconds() -> Double {
     var time = timespec()
     clock_gettime(CLOCK_MONOTONIC, &time)
@@ -16,7 +16,7 @@ final class SharedRate {
     init(_ bucket: RateBucket<AttemptID>) { self.bucket = bucket }
 }
 
-/// A running attempt. This object is used only on the transport's thread. libcurl calls methods of this object.
+/// A running attempt. This object is used only on the transport's thread, on which libcurl calls its methods.
 final class RunningAttempt {
     /// The number of seconds between two progress events of an attempt.
     private static let progressInterval = 0.25
@@ -24,11 +24,11 @@ final class RunningAttempt {
     let id: AttemptID
     let request: WireRequest
     let easy: UnsafeMutableRawPointer
-    /// The limit for sent data. `nil` without a limit, or if libcurl applies the limit itself.
+    /// The limit for sent data. `nil` if no limit applies, or if libcurl applies the limit.
     let sharedRate: SharedRate?
-    /// The number of bytes that may be sent now.
+    /// The number of bytes that the attempt can send now.
     private var allowance = Int.max
-    /// The list of request headers. The list must exist until libcurl has finished with the handle.
+    /// The list of request headers. The list must exist as long as libcurl uses the handle.
     var headerList: UnsafeMutablePointer<curl_slist>?
     /// libcurl's message for the error.
     let errorText = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CURL_ERROR_SIZE))
@@ -39,25 +39,26 @@ final class RunningAttempt {
     private var collector: HeadCollector
     private var sourceOffset: Int64 = 0
 
-    /// The request headers that were also sent to another server after a redirect; `nil` before such a redirect, or if no header may be
-    /// sent.
+    /// The request headers that are also sent to another server after a redirect. `nil` if no such redirect occurred, or if no
+    /// header can be sent.
     private var harmlessHeaders: UnsafeMutablePointer<curl_slist>?
-    /// The address that receives the request now.
+    /// The address to which the request is sent now.
     private lazy var address = request.url
     private(set) var head: ResponseHead?
     private(set) var hasSeenRedirect = false
-    /// The watch for close_notify. The watch exists if only close_notify can distinguish the end of the body from a lost
+    /// The watch for close_notify. The watch exists only if close_notify is needed to distinguish the end of the body from a lost
     /// connection.
     private var closeNotify: CloseNotify.Watch?
-    /// The reason why a callback stopped the transfer. libcurl reports only that a callback stopped it, not the reason.
+    /// The reason why a callback stopped the transfer. libcurl reports that a callback stopped the transfer, but does not report
+    /// the reason.
     private(set) var stop: WireFailure?
     private(set) var sent: Int64 = 0
     private(set) var received: Int64 = 0
-    /// The time of the last activity; `nil` while libcurl connects, because libcurl measures that time.
+    /// The time of the last activity. `nil` while libcurl connects, because libcurl measures the time of the connection.
     private var lastActivity: Double?
-    /// `true` while the app's side makes the server wait. During this pause the server's silence does not count.
+    /// `true` while the sink or the source makes the server wait. The server's silence does not count during this pause.
     private var isPaused = false
-    /// The bytes of the response since the last activity, if they were too few to count as activity.
+    /// The number of bytes that arrived after the last activity and were too few to count as activity.
     private var trickle: Int64 = 0
     private var lastCounts: (Int64, Int64) = (0, 0)
     private var lastReport = (time: 0.0, sent: Int64(0), received: Int64(0))
@@ -86,10 +87,11 @@ final class RunningAttempt {
 
     var byteCount: Int64? { source?.byteCount }
 
-    /// The time when the attempt counts as stalled if nothing is transferred until then.
+    /// The time at which the attempt counts as stalled if nothing is transferred before.
     var idleDeadline: Double? {
         guard let lastActivity, !isPaused else { return nil }
-        // With a rate limit libcurl pauses for a complete buffer (up to 16 KiB). This pause does not count as the server's silence.
+        // If a rate limit applies, libcurl pauses for a complete buffer (up to 16 KiB). This pause does not count as silence of
+        // the server.
         let pause = request.rateLimit.map { 2 * 16_384 / Double(max(1, $0)) } ?? 0
         return lastActivity + request.idleTimeout + pause
     }
@@ -107,8 +109,8 @@ final class RunningAttempt {
     // MARK: Pauses
 
     func pausesForSink() -> Bool {
-        // A compressed response is not paused, because libcurl would store the decoded data, and ends the transfer at an internal
-        // limit.
+        // A compressed response is not paused. During a pause, libcurl would store the decoded data and end the transfer at an
+        // internal limit.
         guard !(request.decodesContent && head?.contentCoding != nil), sink.isFull else { return false }
         isPaused = true
         return true
@@ -132,7 +134,7 @@ final class RunningAttempt {
     func continueWork() {
         guard isPaused else { return }
         (isPaused, lastActivity) = (false, monotonicSeconds())
-        // libcurl may run a callback inside this call, and the callback may pause the attempt again.
+        // During this call, libcurl may run a callback that pauses the attempt again.
         curl_easy_pause(easy, CURLPAUSE_CONT)
     }
 
@@ -140,14 +142,14 @@ final class RunningAttempt {
 
     func connected() { lastActivity = monotonicSeconds() }
 
-    /// Handles a header line. `false` stops the transfer.
+    /// Handles a header line. If the result is `false`, the transfer is stopped.
     func receive(headerLine line: UnsafeRawBufferPointer) -> Bool {
         lastActivity = monotonicSeconds()
         switch collector.add(line) {
         case .more:
             return true
         case .passing(let redirect):
-            // The time limit continues over a redirect: the redirect's body or the next connection may stall.
+            // The time limit continues after a redirect, because the redirect's body or the next connection may stall.
             if let redirect {
                 hasSeenRedirect = true
                 removeHeaders(for: redirect)
@@ -185,17 +187,17 @@ final class RunningAttempt {
         return true
     }
 
-    /// Removes the app's headers before a redirect to another server. libcurl removes only the headers that it knows to be secret.
+    /// Removes the app's headers before a redirect to another server. libcurl removes only some secret headers.
     private func removeHeaders(for place: String) {
         guard harmlessHeaders == nil else { return }
-        // An address that cannot be parsed counts as another server, to be safe.
+        // If an address cannot be parsed, it counts as another server for safety.
         if let base = URL(string: address), let target = URL(string: place, relativeTo: base)?.absoluteURL {
             address = target.absoluteString
             guard RedirectRule.origin(of: base) != RedirectRule.origin(of: target) else { return }
         }
         var line = headerList
         while let current = line {
-            // The line has the form "Name: value", or "Name;" for a header without a value.
+            // The line has the form "Name: value". For a header without a value, it has the form "Name;".
             let text = String(cString: current.pointee.data)
             let name = text.prefix { $0 != ":" && $0 != ";" }
             if RedirectRule.isHarmless(String(name)) {
@@ -206,26 +208,26 @@ final class RunningAttempt {
         _ = clibcurl_set_list(easy, CURLOPT_HTTPHEADER, harmlessHeaders)
     }
 
-    /// Records received data. Too little data for the elapsed time counts as silence.
+    /// Records received data. If too little data arrived for the elapsed time, the data counts as silence.
     private func recordArrival(_ count: Int64) {
         let now = monotonicSeconds()
         trickle += count
-        // The first data may take long, because the server may compute the response.
+        // The first data may take a long time, because the server may compute the response.
         if received > 0, let lastActivity, Double(trickle) < (now - lastActivity) * Double(request.leastRate) { return }
         (lastActivity, trickle) = (now, 0)
     }
 
-    /// Fills the buffer and returns the number of bytes; `nil` aborts the transfer.
+    /// Fills the buffer and returns the number of bytes. The result `nil` aborts the transfer.
     func fill(_ buffer: UnsafeMutableRawBufferPointer) -> Int? {
         guard let source else { return 0 }
         let isEndless = source.byteCount < 0
-        // No more bytes than the announced length are sent, even if the file has grown since.
+        // No more bytes than the announced length are sent, even if the file has become longer.
         let left = min(allowance, isEndless ? buffer.count : Int(min(Int64(buffer.count), source.byteCount - sourceOffset)))
         guard left > 0 else { return 0 }
         let count = source.read(into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<left]))
         if isEndless, count == 0 { return 0 }
         guard let count, count > 0 else {
-            // A source that ends early is also an error, because libcurl and the server would wait for the missing bytes.
+            // If a source ends early, this is also an error, because libcurl and the server would wait for the missing bytes.
             stop = .stoppedByOwner
             return nil
         }

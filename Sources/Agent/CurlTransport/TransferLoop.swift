@@ -2,8 +2,8 @@ import CLibcurl
 import Glibc
 import TransferMachines
 
-/// The transport's thread. The thread handles commands, runs libcurl, and reports the ends of attempts. The thread sleeps in one
-/// place of the code.
+/// The loop of the transport's thread. It handles commands, runs libcurl, and reports the ends of attempts. The thread sleeps in
+/// a single call.
 final class TransferLoop {
     /// The maximum number of easy handles that are kept for the next transfers.
     private static let maximumSpares = 8
@@ -40,7 +40,7 @@ final class TransferLoop {
             endStalled()
             let waited = queue.wait(milliseconds: waitMilliseconds())
             if moved != CURLM_OK || waited != CURLM_OK {
-                // This error occurs only when the machine's memory is exhausted. All attempts are ended, because otherwise this
+                // This error occurs only if the machine's memory is exhausted. All attempts are ended, because otherwise this
                 // loop would run without a pause.
                 endAll(.other(code: (moved == CURLM_OK ? waited : moved).code, message: "libcurl's multi handle failed"))
             }
@@ -83,8 +83,8 @@ final class TransferLoop {
         if added != CURLM_OK { end(attempt, .other(code: added.code, message: "libcurl took no transfer")) }
     }
 
-    /// Returns `true` for a readable regular file. If the path were a named pipe, libcurl would wait for a writer. libcurl also does not
-    /// check the file again for an open connection.
+    /// Returns `true` if the path belongs to a readable regular file. For a named pipe, libcurl would wait for a writer. libcurl
+    /// also does not check the file again while a connection is open.
     private static func isReadableFile(_ path: String) -> Bool {
         var information = stat()
         return stat(path, &information) == 0 && information.st_mode & S_IFMT == S_IFREG && access(path, R_OK) == 0
@@ -105,7 +105,7 @@ final class TransferLoop {
         return made
     }
 
-    /// Continues the attempts that may send again under their rate limit.
+    /// Continues the attempts that can send again because their rate limit allows it.
     private func resumeRateLimited() {
         guard !sharedRates.isEmpty else { return }
         let now = monotonicSeconds()
@@ -124,7 +124,7 @@ final class TransferLoop {
             guard message.pointee.msg == CURLMSG_DONE, let easy = message.pointee.easy_handle,
                 let id = attemptOfHandle[easy], let attempt = running[id]
             else { continue }
-            // Read before the handle is removed, because the removal invalidates the message.
+            // The result is read before the handle is removed, because the removal makes the message invalid.
             let code = clibcurl_message_result(message)
             end(attempt, attempt.failure(for: code))
         }
@@ -136,8 +136,8 @@ final class TransferLoop {
         for attempt in running.values where attempt.idleDeadline.map({ $0 <= now }) == true { end(attempt, .stalled) }
     }
 
-    /// Returns the time until the first attempt may have stalled or can send again. libcurl shortens the wait for its own timers.
-    /// Without such an attempt, the wait has no limit.
+    /// Returns the time until the first attempt may have stalled or can send again. If no such attempt exists, the wait has no
+    /// limit. libcurl shortens the wait for its own timers.
     private func waitMilliseconds() -> Int32 {
         let moments = running.values.compactMap(\.idleDeadline) + sharedRates.values.compactMap(\.bucket.nextTurn)
         guard let first = moments.min() else { return .max }
@@ -155,7 +155,7 @@ final class TransferLoop {
         attemptOfHandle[attempt.easy] = nil
         curl_multi_remove_handle(queue.multi, attempt.easy)
         if spares.count < Self.maximumSpares {
-            // The call resets every option. Open connections and resolved names stay in the multi handle.
+            // This call resets all options. Open connections and resolved names stay in the multi handle.
             curl_easy_reset(attempt.easy)
             spares.append(attempt.easy)
         } else {

@@ -3,7 +3,7 @@ import TransferMachines
 
 /// Reads the times that libcurl measured for a transfer.
 enum TransferTiming {
-    /// Returns the measured times. If there were several requests, the times are those of the last request.
+    /// Returns the measured times. If several requests were sent, the times belong to the last request.
     static func read(_ easy: UnsafeMutableRawPointer) -> WireTiming {
         var connections = 0
         _ = clibcurl_get_long(easy, CURLINFO_NUM_CONNECTS, &connections)

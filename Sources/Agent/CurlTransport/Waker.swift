@@ -5,16 +5,16 @@ import Synchronization
 
 /// Wakes a thread that sleeps in `curl_multi_poll`.
 ///
-/// libcurl's own wake-up uses a pair of sockets that is created once, with the multi handle. If no descriptor were free at that
-/// moment, the thread would never wake. The descriptor of this type is created when a descriptor is free. Until then the thread
-/// checks once a second.
+/// libcurl's wake-up function uses a pair of sockets that is created together with the multi handle. If no descriptor is free at
+/// that time, the thread never wakes. The descriptor of this type is created later, as soon as a descriptor is free. Until then
+/// the thread checks for work once per second.
 final class Waker: Sendable {
-    /// The number of milliseconds between two checks while the descriptor is missing.
+    /// The number of milliseconds between two checks if the descriptor is missing.
     private static let pause: Int32 = 1_000
 
     /// Creates the descriptor. Tests pass a function that fails.
     private let make: @Sendable () -> Int32
-    /// The descriptor; -1 if it could not be created yet.
+    /// The descriptor, or -1 if it could not be created yet.
     private let descriptor: Mutex<Int32>
 
     init(make: @escaping @Sendable () -> Int32 = { eventDescriptor() }) {
@@ -26,10 +26,10 @@ final class Waker: Sendable {
 
     /// Creates an event descriptor.
     ///
-    /// - Returns: The descriptor; -1 if the process or the system has no free descriptor.
+    /// - Returns: The descriptor, or -1 if the process or the system has no free descriptor.
     static func eventDescriptor() -> Int32 { eventfd(0, Int32(EFD_NONBLOCK) | Int32(EFD_CLOEXEC)) }
 
-    /// Ends the present sleep. If the thread does not sleep, ends the next sleep at once.
+    /// Ends the current sleep. If the thread is not asleep, its next sleep ends at once.
     func wake() {
         descriptor.withLock { descriptor in
             guard descriptor >= 0 else { return }
@@ -38,14 +38,14 @@ final class Waker: Sendable {
         }
     }
 
-    /// Sleeps until libcurl has work, the time is over, the other descriptor is ready, or ``wake()`` is called.
+    /// Sleeps until libcurl has work, the time has passed, the other descriptor is ready, or ``wake()`` is called.
     func wait(_ multi: UnsafeMutableRawPointer, milliseconds: Int32, also other: curl_waitfd? = nil) -> CURLMcode {
         let (own, isNew) = descriptor.withLock { descriptor in
             if descriptor >= 0 { return (descriptor, false) }
             descriptor = make()
             return (descriptor, descriptor >= 0)
         }
-        // Earlier calls of ``wake()`` had no descriptor to write to, so this call returns at once.
+        // Earlier calls of ``wake()`` had no effect because the descriptor was missing, so this call returns at once.
         if isNew { return CURLM_OK }
         var entries = other.map { [$0] } ?? []
         if own >= 0 { entries.append(curl_waitfd(fd: own, events: Int16(CURL_WAIT_POLLIN), revents: 0)) }

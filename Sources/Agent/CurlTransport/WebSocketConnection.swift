@@ -4,12 +4,12 @@ import Glibc
 import Synchronization
 import TransferMachines
 
-/// The events of a web socket. The last event is the end of the web socket, which occurs once.
+/// The events of a web socket. The last event is `ended`, which occurs once.
 package enum WebSocketEvent: Sendable {
     case opened(subprotocol: String?, ResponseHead)
-    /// A message arrived. The message counts as unread until ``WebSocketConnection/took(_:)`` is called.
+    /// A message arrived. The message counts as unread until the app calls ``WebSocketConnection/took(_:)``.
     case message(WebSocketMachine.Message)
-    /// The system has accepted the complete message with this number.
+    /// The system accepted all bytes of the message with this number.
     case sent(Int, byteCount: Int)
     /// The server responded to the ping with this number.
     case answered(ping: Int)
@@ -26,11 +26,11 @@ package enum WebSocketEnd: Equatable, Sendable {
     case cancelled
 }
 
-/// A connection that carries messages in both directions. libcurl makes the connection, with its support for proxies and TLS. A
+/// A connection that transfers messages in both directions. libcurl establishes the connection and supports proxies and TLS. A
 /// separate thread runs the WebSocket protocol on the connection, and sleeps while no data is transferred.
 ///
-/// The frames come from `WebSocketMachine`, because Debian's libcurl has no `ws` protocol (in 7.88 it is experimental and not
-/// built).
+/// `WebSocketMachine` creates the frames, because Debian's libcurl does not support the `ws` protocol. In libcurl 7.88 this
+/// protocol is experimental and is not part of the build.
 package final class WebSocketConnection: Sendable {
     private let inbox: WebSocketInbox
     private let request: WireRequest
@@ -38,15 +38,15 @@ package final class WebSocketConnection: Sendable {
     private let options: RequestOptions
 
     /// - Parameters:
-    ///   - request: the address with the scheme http or https, and the time limits for connecting and for the response to the
-    ///     handshake.
-    ///   - handshake: the handshake for the same address.
+    ///   - request: the address with the scheme http or https. It also contains the time limits for the connection and for the
+    ///     response to the handshake.
+    ///   - handshake: the handshake for this address.
     package convenience init(_ request: WireRequest, _ handshake: WebSocketHandshake, maximumMessageSize: Int) {
         self.init(request, handshake, maximumMessageSize: maximumMessageSize, certificateAuthorities: nil)
     }
 
-    /// - Parameter certificateAuthorities: a file of certificates to trust instead of the system's, for tests: TLS is
-    ///   always verified.
+    /// - Parameter certificateAuthorities: a file of certificates that tests use instead of the system's certificates. TLS
+    ///   certificates are always verified.
     init(
         _ request: WireRequest, _ handshake: WebSocketHandshake, maximumMessageSize: Int, certificateAuthorities: String?
     ) {
@@ -55,7 +55,7 @@ package final class WebSocketConnection: Sendable {
         options = RequestOptions(userAgent: "", certificateAuthorities: certificateAuthorities)
     }
 
-    /// Opens the connection. Call it once.
+    /// Opens the connection. Call this method only once.
     ///
     /// - Parameter handler: called on the connection's thread, in the order of the events. The handler must not block.
     package func begin(_ handler: @escaping @Sendable (WebSocketEvent) -> Void) {
@@ -68,29 +68,29 @@ package final class WebSocketConnection: Sendable {
 
     deinit { cancel() }
 
-    /// Sends a message when the connection is open. Messages are sent in the order of the calls. The event `sent` follows with the
-    /// number, except after the end.
+    /// Sends a message after the connection is open. Messages are sent in the order of the calls. The event `sent` reports the
+    /// number, unless the connection has ended.
     package func send(_ message: WebSocketMachine.Message, _ number: Int) { inbox.append(.send(message, number)) }
 
     /// Sends a ping to the server.
     package func ping(_ number: Int) { inbox.append(.ping(number)) }
 
-    /// Closes the connection after all earlier messages. If the connection is not open yet, it is cancelled.
+    /// Closes the connection after all earlier messages were sent. If the connection is not open yet, it is cancelled.
     package func close(code: Int, reason: Data) { inbox.append(.close(code: code, reason: reason)) }
 
     /// Ends the connection at once, without a close frame.
     package func cancel() { inbox.append(.cancel) }
 
-    /// Records that the app has read a message. If the server had to wait, it may continue.
+    /// Records that the app read a message. If the server had to wait, it can continue.
     package func took(_ message: WebSocketMachine.Message) { inbox.took(message) }
 
-    /// Pauses or continues the reading.
+    /// Pauses or continues the reading of messages.
     package func setHeld(_ isHeld: Bool) { inbox.setHeld(isHeld) }
 
     package func limit(messageSize: Int) { inbox.limit(messageSize: messageSize) }
 }
 
-/// The queue of commands for the connection's thread. A lock protects the queue, and libcurl's wake-up function wakes the thread.
+/// The queue of commands for the connection's thread. A lock protects the queue, and a ``Waker`` wakes the thread.
 final class WebSocketInbox: Sendable {
     enum Command: Sendable {
         case send(WebSocketMachine.Message, Int)
@@ -107,12 +107,12 @@ final class WebSocketInbox: Sendable {
         var isOver = false
     }
 
-    /// The maximum number of bytes that are delivered and unread. If more bytes are unread, the server has to wait.
+    /// The maximum number of delivered and unread bytes. If more bytes are unread, the server has to wait.
     private static let backlogLimit = 1 << 20
-    /// The number of bytes that a message counts in addition to its content.
+    /// The number of bytes that are counted for each message in addition to its content.
     private static let overhead = 64
 
-    // The compiler sees this as unsafe, but only the connection's thread uses it.
+    // This property is safe although it is marked as unsafe, because only the connection's thread uses it.
     nonisolated(unsafe) let multi: UnsafeMutableRawPointer
     let waker = Waker()
     private let state: Mutex<State>
@@ -126,7 +126,7 @@ final class WebSocketInbox: Sendable {
 
     deinit { curl_multi_cleanup(multi) }
 
-    /// Changes the state, and wakes the thread if it waits for this change.
+    /// Changes the state. Wakes the thread if the thread has to react to this change.
     private func change(_ body: (inout State) -> Bool) {
         state.withLock { state in
             guard !state.isOver else { return }
@@ -165,7 +165,7 @@ final class WebSocketInbox: Sendable {
 
     // MARK: On the thread
 
-    /// Removes and returns all commands in the queue, and returns the maximum message size.
+    /// Removes and returns all queued commands. Also returns the maximum size of a message.
     func drain() -> (commands: [Command], maximumMessageSize: Int) {
         state.withLock { state in
             defer { state.commands = [] }
@@ -177,9 +177,9 @@ final class WebSocketInbox: Sendable {
         state.withLock { $0.untaken += message.byteCount + Self.overhead }
     }
 
-    /// `true` if no more messages may be read, because the reading is held or the reader has not taken the earlier messages.
+    /// `true` if no more messages can be read. The reading is paused, or the app has not read the earlier messages.
     var isFull: Bool { state.withLock { $0.isHeld || $0.untaken > Self.backlogLimit } }
 
-    /// Stops the inbox. After this call, the inbox does not wake the thread any more.
+    /// Stops the inbox. After this call, the inbox does not wake the thread.
     func stop() { state.withLock { ($0.isOver, $0.commands) = (true, []) } }
 }

@@ -3,16 +3,16 @@ import Foundation
 import Glibc
 import TransferMachines
 
-/// The thread of one web socket. The thread connects, runs the `WebSocketMachine` and transfers data. The thread sleeps in one
-/// place of the code.
+/// The loop of a web socket's thread. It connects, runs the `WebSocketMachine` and transfers data. The thread sleeps in a single
+/// call.
 final class WebSocketLoop {
-    /// The maximum number of seconds to wait for the server's close frame after the close was requested.
+    /// The maximum number of seconds for which the thread waits for the server's close frame after the app requested the close.
     private static let closeTimeout: Double = 10
-    /// The maximum number of seconds to send the last bytes.
+    /// The maximum number of seconds in which the last bytes are sent.
     private static let flushTimeout: Double = 2
-    /// The number of bytes waiting to be sent at which no more messages are turned into frames.
+    /// The number of unsent bytes at which no more messages are converted into frames.
     private static let outputLimit = 1 << 20
-    /// The number of unsent pongs at which nothing more is read from the server.
+    /// The number of unsent pongs at which no more data is read from the server.
     private static let pongLimit = 1024
     /// The maximum number of reads before the commands are checked again.
     private static let readsAtOnce = 16
@@ -20,14 +20,14 @@ final class WebSocketLoop {
     private enum Phase {
         case connecting
         case talking
-        /// The result of the web socket is known, and only the last bytes have to be sent.
+        /// The result of the web socket is known. Only the last bytes still have to be sent.
         case flushing(WebSocketEnd)
     }
 
     private struct Output {
         var bytes: Data
         var offset = 0
-        /// The number of the message that these bytes belong to.
+        /// The number of the message to which these bytes belong.
         var number: Int?
         var payloadCount = 0
         var isPong = false
@@ -44,13 +44,13 @@ final class WebSocketLoop {
     private var outputs: [Output] = []
     private var outputBytes = 0
     private var pongs = 0
-    /// Commands that wait until the connection is open, or until there is room for output.
+    /// The commands that wait until the connection is open, or until fewer bytes are unsent.
     private var waiting: [WebSocketInbox.Command] = []
-    /// `true` if nothing can be written any more.
+    /// `true` if the connection is broken, so that no more bytes can be written.
     private var isBroken = false
-    /// `true` if more data may be available although the socket does not report it.
+    /// `true` if more data may be available although the socket does not report this.
     private var hasMore = false
-    /// The time when the present phase must end, in seconds of the monotonic clock.
+    /// The time at which the current phase must end, in seconds of the monotonic clock.
     private var deadline: Double?
     private var buffer = [UInt8](repeating: 0, count: 64 << 10)
 
@@ -59,7 +59,7 @@ final class WebSocketLoop {
         _ handler: @escaping @Sendable (WebSocketEvent) -> Void
     ) {
         (self.inbox, self.request, self.handler) = (inbox, request, handler)
-        // The maximum size arrives with the first commands.
+        // The maximum size of a message arrives together with the first commands.
         machine = WebSocketMachine(handshake, maximumMessageSize: 0)
         easy = curl_easy_init()
         errorText[0] = 0
@@ -78,7 +78,7 @@ final class WebSocketLoop {
         }
         inbox.stop()
         if let easy {
-            // Removing the handle also closes the connection.
+            // The removal of the handle also closes the connection.
             curl_multi_remove_handle(inbox.multi, easy)
             curl_easy_cleanup(easy)
         }
@@ -100,7 +100,7 @@ final class WebSocketLoop {
             if case .flushing = phase { return nil }
             return .cancelled
         }
-        // The time limit starts when the close is requested, because the messages before it may never be sent.
+        // The time limit starts when the app requests the close, because the earlier messages may never be sent.
         if deadline == nil, waiting.contains(where: { if case .close = $0 { true } else { false } }) {
             deadline = monotonicSeconds() + Self.closeTimeout
         }
@@ -153,7 +153,7 @@ final class WebSocketLoop {
         if output.isPong { pongs += 1 }
     }
 
-    /// Handles the end of the connection. Waiting output is not sent any more.
+    /// Handles the end of the connection. Bytes that wait to be sent are discarded.
     private func lose(isOrderly: Bool = false) {
         perform(machine.ended(isOrderly: isOrderly))
         (outputs, outputBytes, pongs) = ([], 0, 0)
@@ -227,11 +227,11 @@ final class WebSocketLoop {
 
     private var isReading: Bool {
         guard case .talking = phase else { return false }
-        // A broken connection is read to its end, even if the reader is full, because only data that has already arrived is left.
+        // A broken connection is read to its end, even if the reader is full. Only data that has already arrived is left.
         return isBroken || !(machine.isOpen && inbox.isFull) && pongs < Self.pongLimit
     }
 
-    /// Reads the available data, unless the reader is full.
+    /// Reads the available data if the reader is not full.
     private func read() {
         hasMore = false
         for _ in 0..<Self.readsAtOnce {
@@ -239,7 +239,7 @@ final class WebSocketLoop {
             var count = 0
             let code = buffer.withUnsafeMutableBytes { curl_easy_recv(easy, $0.baseAddress, $0.count, &count) }
             if code == CURLE_AGAIN {
-                // A broken connection without more data has ended.
+                // A broken connection without more data has reached its end.
                 if isBroken { lose() }
                 return
             }
@@ -258,7 +258,7 @@ final class WebSocketLoop {
         case .flushing(let end): return end
         case .talking:
             if machine.isOpen, let (code, reason) = requestedClose {
-                // The server accepts no data, so the close frame was never sent.
+                // The server accepted no data, so the close frame was not sent.
                 perform(machine.close(code: code, reason: reason))
             }
             if !machine.isClosing { return .noConnection(.stalled) }
@@ -268,8 +268,8 @@ final class WebSocketLoop {
         }
     }
 
-    /// Sleeps until the socket is ready or a command arrives. The TLS library holds no unread data, because the connection was read
-    /// until no more data was available.
+    /// Sleeps until the socket is ready or a command arrives. The TLS library has no unread data, because the thread read until
+    /// no more data was available.
     private func sleep() -> WebSocketEnd? {
         if case .talking = phase {
             if hasMore { return nil }
@@ -279,7 +279,8 @@ final class WebSocketLoop {
         if descriptor >= 0, !outputs.isEmpty, !isBroken { events |= CURL_WAIT_POLLOUT }
         let entry = curl_waitfd(fd: descriptor, events: Int16(events), revents: 0)
         let left = deadline.map { max(0, min(($0 - monotonicSeconds()) * 1000, 86_400_000)).rounded(.up) }
-        // A socket without an awaited event is not watched, because its hang-up would be reported again and again.
+        // If no event of the socket is needed, the socket is not watched. Otherwise a closed connection would be reported
+        // repeatedly.
         let isAwaited = descriptor >= 0 && events != 0
         let waited = inbox.waker.wait(
             inbox.multi, milliseconds: left.map { Int32($0) } ?? .max, also: isAwaited ? entry : nil)

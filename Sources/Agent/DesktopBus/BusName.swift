@@ -1,6 +1,6 @@
 import CLibnotify
 
-/// A name on a bus, with queries to the bus about the owner of the name. A query blocks until the bus responds.
+/// A name on a bus. The properties of this type query the bus about the owner of the name. A query blocks until the bus responds.
 package struct BusName {
     let name: String
     let connection: OpaquePointer
@@ -14,8 +14,8 @@ package struct BusName {
         return GVariantReading.strings(reply, ofType: "(s)")?.first
     }
 
-    /// The identity of the owner: the owner's connection name and the id of the bus. A bus never uses a connection name twice, and
-    /// each bus has a unique id.
+    /// The identity of the owner. It consists of the id of the bus and the owner's connection name. A bus never uses a connection
+    /// name twice, and each bus has a unique id.
     package var identity: String? {
         guard let owner, let bus = g_dbus_connection_get_guid(connection) else { return nil }
         return "\(String(cString: bus)) \(owner)"

@@ -6,7 +6,7 @@ package struct BusObject {
     let path: String
     let interface: String
 
-    /// - Parameter name: the name of the owner. The bus starts the owner if it is not running.
+    /// - Parameter name: the name of the owner of the object. If the owner is not running, the bus starts it.
     package init(name: String, path: String, interface: String) {
         (self.name, self.path, self.interface) = (name, path, interface)
     }
@@ -14,8 +14,8 @@ package struct BusObject {
     /// Calls a method of the object and waits for the reply.
     ///
     /// - Parameters:
-    ///   - arguments: a tuple. The call takes ownership of it.
-    ///   - seconds: the time limit for the reply.
+    ///   - arguments: a tuple. The call takes ownership of the tuple.
+    ///   - seconds: the maximum number of seconds for the reply.
     ///   - read: called with the reply. The reply is released after `read` returns.
     package func call<Value>(
         _ method: String, _ arguments: OpaquePointer?, on connection: OpaquePointer, seconds: gint,

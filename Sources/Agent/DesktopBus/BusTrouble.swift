@@ -1,13 +1,13 @@
 import CLibnotify
 
-/// The reason why a bus or an object on it cannot be used.
+/// The reason why a bus, or an object on a bus, cannot be used.
 package enum BusTrouble: Error {
     /// No address of a session bus is known.
     case noAddress
-    /// A connection or a call failed. The value is GLib's message.
+    /// A connection or a call failed. The associated value is GLib's message.
     case failed(String)
 
-    /// - Parameter error: the error to read. The initializer frees the error.
+    /// - Parameter error: the error from GLib. The initializer frees this error.
     init(consuming error: UnsafeMutablePointer<GError>?) {
         self = .failed(error.flatMap { $0.pointee.message }.map { String(cString: $0) } ?? "no reason given")
         if let error { g_error_free(error) }

@@ -1,20 +1,22 @@
 import CLibnotify
 import Glibc
 
-/// The connection to the session bus, with a watch on one name. This class is used only on one thread, and the GLib context of this
+/// The connection to the session bus, with a watch on one name. This class is used only on one thread. The GLib context of this
 /// thread runs the callbacks.
 ///
-/// libnotify always uses GLib's shared session connection (`g_bus_get`), which GLib finds through the environment. `SessionBus`
-/// holds a reference to the same connection, so libnotify cannot create another connection. GLib would end the process when the bus
-/// of such a connection ends. GLib has only a weak reference to the shared connection. When all references to an old connection are
-/// released (notifications, libnotify's proxy, the watch, this type), the next `open` reads the environment again and creates a new
-/// connection. A process can change to another bus (tested with GLib 2.74 and libnotify 0.8.1).
+/// libnotify always uses GLib's shared session connection (`g_bus_get`). GLib finds the address of this connection in the
+/// environment. `SessionBus` holds a reference to the connection, so that libnotify cannot create another connection. GLib would
+/// end the process if the bus of such another connection ended.
+///
+/// GLib has only a weak reference to the shared connection. When all references to an old connection are released, the next
+/// `open` reads the environment again and creates a new connection. The references belong to notifications, libnotify's proxy,
+/// the watch and this type. So a process can change to another bus (tested with GLib 2.74 and libnotify 0.8.1).
 package final class SessionBus {
     package private(set) var connection: OpaquePointer?
     private var closedHandler: gulong = 0
     private var watch: guint = 0
     private var hasServer = false
-    /// The time when the old connection could not be released, in microseconds of GLib's clock.
+    /// The time at which the old connection could not be released, in microseconds of GLib's clock.
     private var stuckAt: gint64?
 
     /// The watched name.
@@ -28,15 +30,15 @@ package final class SessionBus {
     package var onServerAppeared: (() -> Void)?
     package var onServerVanished: (() -> Void)?
 
-    /// Connects, unless a connection is open.
+    /// Connects to the bus, unless a connection is already open.
     ///
-    /// The address must be written into the environment, because libnotify's own call reads it there. `setenv` is a risk if another
-    /// thread reads the environment at the same time. This risk is accepted, because `setenv` is called once per connection, and
-    /// only if the address differs.
+    /// The address must be written into the environment, because libnotify reads the address from the environment. `setenv` is a
+    /// risk if another thread reads the environment at the same time. This risk is accepted, because `setenv` is called once per
+    /// connection, and only if the address differs.
     package func open(busAddress: String? = nil) throws(BusTrouble) -> OpaquePointer {
         let told = busAddress.flatMap(SessionBusAddress.withoutAutolaunch)
-        // The connection is closed and its signal has not arrived yet, or the user's session is on another bus and the shown notifications
-        // belong to the old bus. Handle both cases here, once.
+        // Two cases are handled here. The connection may be closed although its signal has not arrived yet. Or the user's session
+        // may be on another bus, so that the shown notifications belong to the old bus.
         if isDead || told.map({ isElsewhere(than: $0) }) ?? false { onLost?() }
         if let connection { return connection }
         let current = environment(Self.variable)
@@ -66,11 +68,11 @@ package final class SessionBus {
         return opened
     }
 
-    /// Returns GLib's shared connection. A connection to a bus that has ended stays the shared connection until GLib's own thread
-    /// has released it.
+    /// Returns GLib's shared connection. After a bus has ended, its connection stays the shared connection until GLib's own
+    /// thread has released it.
     private func connect() throws(BusTrouble) -> OpaquePointer {
-        // Queued work of this thread may still hold the old connection. For this reason, in the 2 s after a failure only one
-        // attempt is made, without the wait of one second.
+        // Queued work of this thread may still reference the old connection. So within 2 s after a failure, only one attempt is
+        // made, without the wait of one second.
         let wasStuck = stuckAt.map { g_get_monotonic_time() - $0 < 2_000_000 } ?? false
         for _ in 0..<(wasStuck ? 1 : 100) {
             var error: UnsafeMutablePointer<GError>?
@@ -81,7 +83,7 @@ package final class SessionBus {
                 let trouble = BusTrouble(consuming: error)
                 throw isSilent ? .failed("the session bus did not respond within \(Self.patience) s") : trouble
             }
-            // By default GLib raises SIGTERM when a session bus ends. This is switched off, because an agent also has other work
+            // By default GLib raises SIGTERM if a session bus ends. This is switched off, because an agent also does other work
             // than notifications.
             g_dbus_connection_set_exit_on_close(opened, 0)
             if g_dbus_connection_is_closed(opened) == 0 { return opened }
@@ -92,17 +94,18 @@ package final class SessionBus {
         throw BusTrouble.failed("a part of this process still holds the connection to a bus that is gone")
     }
 
-    /// The maximum number of seconds that a bus may take to greet. Without a limit, a silent bus would block this thread for ever.
+    /// The maximum number of seconds that a bus may take to respond at first. Without a limit, a silent bus would block this
+    /// thread endlessly.
     private static let patience = 5
 
-    /// Returns `true` if the connection belongs to another bus than this address.
+    /// Returns `true` if the connection belongs to another bus than the bus at this address.
     private func isElsewhere(than told: String) -> Bool {
         guard let connection, let address else { return false }
         let guid = g_dbus_connection_get_guid(connection).map { String(cString: $0) }
         return !SessionBusAddress.isSame(told, address, guid: guid)
     }
 
-    /// `true` if the connection is closed and its signal has not arrived yet.
+    /// `true` if the connection is closed although its signal has not arrived yet.
     private var isDead: Bool { connection.map { g_dbus_connection_is_closed($0) != 0 } ?? false }
 
     /// The identity of the current server. `nil` if no server or no connection exists.
@@ -123,8 +126,8 @@ package final class SessionBus {
 
     private func startWatching(_ opened: OpaquePointer) {
         let context = Unmanaged.passUnretained(self).toOpaque()
-        // This handler is connected before the name watch, which uses the same signal. In this order, a lost bus is not also
-        // reported as a lost server.
+        // This handler is connected before the watch of the name, because the watch uses the same signal. With this order, a lost
+        // bus is not also reported as a lost server.
         closedHandler = stormy_connect_bus_closed(
             opened,
             { _, _, _, data in SessionBus.from(data).onLost?() },
@@ -137,7 +140,7 @@ package final class SessionBus {
     }
 
     private func serverChanged(isPresent: Bool) {
-        // If the name has no owner, the watch begins with a "vanished" signal. That signal is not a change.
+        // If the name has no owner, the watch begins with a "vanished" signal. This first signal does not report a change.
         guard isPresent || hasServer else { return }
         hasServer = isPresent
         if isPresent { onServerAppeared?() } else { onServerVanished?() }

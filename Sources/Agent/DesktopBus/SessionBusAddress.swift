@@ -1,12 +1,12 @@
-/// Decides which addresses of the session bus are tried. Has no side effects.
+/// Decides which addresses of the session bus are tried. This type has no side effects.
 package enum SessionBusAddress {
-    /// Returns the addresses to try, in this order. If the list is empty, do not connect, because without an address GLib would
-    /// start another bus through X11 ("autolaunch"), and no other program uses that bus.
+    /// Returns the addresses in the order in which they have to be tried. If the list is empty, do not connect. Without an
+    /// address, GLib would start another bus through X11 ("autolaunch"), and no other program uses that bus.
     ///
     /// - Parameters:
-    ///   - known: the address from the caller, the address of the previous connection, and the address in the environment at the
-    ///     start of this process. The caller's address may belong to a bus that existed only while one command ran.
-    ///   - runtimeDirectory: the process's XDG_RUNTIME_DIR.
+    ///   - known: three addresses: the caller's address, the address of the previous connection, and the address in the
+    ///     environment at the start of this process. The caller's address may belong to a bus that existed only during a command.
+    ///   - runtimeDirectory: the XDG_RUNTIME_DIR of the process.
     ///   - isSocket: returns `true` if a path is a socket.
     package static func candidates(known: [String?], runtimeDirectory: String?, isSocket: (String) -> Bool) -> [String] {
         var addresses = known.compactMap { $0.flatMap(withoutAutolaunch) }
@@ -17,7 +17,8 @@ package enum SessionBusAddress {
         return addresses.filter { seen.insert($0).inserted }
     }
 
-    /// Returns the address without "autolaunch:" entries, or `nil` if it has no other entry. An address is a list of alternatives.
+    /// Returns the address without its "autolaunch:" entries. Returns `nil` if the address has no other entry. An address is a
+    /// list of alternatives.
     package static func withoutAutolaunch(_ address: String) -> String? {
         let entries = address.split(separator: ";").filter { !$0.hasPrefix("autolaunch:") }
         return entries.isEmpty ? nil : entries.joined(separator: ";")
@@ -33,7 +34,7 @@ package enum SessionBusAddress {
         return parts(one) == parts(other) || guid.map { one.contains("guid=\($0)") } ?? false
     }
 
-    /// Escapes a path: D-Bus addresses escape all but a few bytes as %hh.
+    /// Returns the path in the form that D-Bus addresses require. Most bytes are escaped as %hh.
     private static func escaped(_ path: String) -> String {
         var result = ""
         for byte in path.utf8 {

@@ -1,7 +1,7 @@
 import CLibnotify
 
-/// Cancels a GLib call that takes too long. A separate thread waits for the end of the call or for the limit. If no thread can be
-/// created, the call has no limit.
+/// Cancels a GLib call that takes too long. A separate thread waits for the end of the call or for the limit. If this thread
+/// cannot be created, the call has no limit.
 package struct TimeLimit {
     package let cancellable: UnsafeMutablePointer<GCancellable>?
     private let wait: Wait
@@ -19,7 +19,7 @@ package struct TimeLimit {
         if let thread { g_thread_unref(thread) } else { held.release() }
     }
 
-    /// Ends the time limit. Call it when the call has ended.
+    /// Ends the time limit. Call this method after the GLib call has ended.
     package func end() {
         wait.end()
         g_object_unref(UnsafeMutableRawPointer(cancellable))

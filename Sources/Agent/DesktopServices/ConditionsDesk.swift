@@ -2,7 +2,7 @@ import BackgroundScheduling
 import CLibnotify
 import Glibc
 
-/// The part of the conditions monitor that runs on the loop's thread.
+/// The members of the conditions monitor that are used on the loop's thread.
 final class ConditionsDesk: @unchecked Sendable {  // because every member but init is used on the loop's thread only
     private let powerSupplies: String
     private let localTime: String
@@ -17,18 +17,20 @@ final class ConditionsDesk: @unchecked Sendable {  // because every member but i
     private var networkHandlers: [gulong] = []
     private var zoneFile: UnsafeMutablePointer<GFileMonitor>?
     private var zoneHandler: gulong = 0
-    /// `true` if UPower reports battery power; `nil` if UPower does not report it, and the kernel's list is read.
+    /// `true` if UPower reports battery power. `nil` if UPower does not report the power supply. The kernel's list is read in
+    /// this case.
     private var isOnBattery: Bool?
-    /// The last report of NetworkManager; `nil` if NetworkManager does not run.
+    /// The last report of NetworkManager. `nil` if NetworkManager does not run.
     private var managed: NetworkManagerReport?
     private var profiles: OpaquePointer?
     private var profileHandler: gulong = 0
     private var published: Published?
-    /// Services that have not responded to their first query. Until all services have responded, no conditions are published,
-    /// because a guess would be reported as a fact. For example, work that waits for external power would be launched on battery.
+    /// Services that have not responded to their first query. No conditions are published until all services have responded,
+    /// because an assumed condition would be reported as a known condition. For example, work that waits for external power would
+    /// be launched on battery.
     private var unanswered: Set<Service> = []
 
-    /// The conditions that were reported last, and the network that they describe.
+    /// The last reported conditions, and the network to which they belong.
     private struct Published: Equatable {
         var conditions: DesktopConditions
         var manager: NetworkManagerReport?
@@ -58,8 +60,8 @@ final class ConditionsDesk: @unchecked Sendable {  // because every member but i
         publishChanges()
     }
 
-    /// Opens the system bus before GIO's monitors do. GIO's monitors open the shared connection with GLib's default: the process exits if
-    /// the connection closes. GIO's monitors also wait for a bus that does not respond.
+    /// Opens the system bus before GIO's monitors open it. GIO's monitors use GLib's default for the shared connection: the
+    /// process exits if the connection closes. These monitors also wait for a bus that does not respond.
     private func connect() {
         switch SystemBusConnection.open() {
         case .open(let connection):
@@ -87,13 +89,13 @@ final class ConditionsDesk: @unchecked Sendable {  // because every member but i
             onSignal: { [unowned self] signal in
                 onSignal(signal)
                 guard signal != .falling else { return }
-                // A laptop is often plugged in, unplugged or moved to another network while it sleeps.
+                // During sleep, a laptop is often plugged in, unplugged or moved to another network.
                 systemBus?.askNetwork()
                 publishChanges()
             })
     }
 
-    /// Connects to the system bus when the bus responds. Until then the kernel's state is used.
+    /// Connects to the system bus after the bus responds. Until then the state that the kernel reports is used.
     private func connectWhenBusResponds() {
         isBusSilent = true
         SystemBusConnection.whenItAnswers { [loop, weak self] in
@@ -133,7 +135,7 @@ final class ConditionsDesk: @unchecked Sendable {  // because every member but i
     func publishChanges() {
         guard unanswered.isEmpty else { return }
         let interfaces = NetworkInterface.current()
-        // GIO reports "unavailable" without a default route, but such a network can still reach its own hosts.
+        // GIO reports "unavailable" if no default route exists. However, hosts of the local network can still be reached.
         let isAvailable = NetworkManagerReport.isNetworkAvailable(
             managed, monitor: network.map { g_network_monitor_get_network_available($0) != 0 } ?? false,
             hasInterface: NetworkInterface.canReachOthers(interfaces), hasDevice: NetworkInterface.hasDevice(interfaces))
@@ -147,7 +149,7 @@ final class ConditionsDesk: @unchecked Sendable {  // because every member but i
                 ?? PowerSupply.isOnExternalPower(PowerSupply.read(from: powerSupplies)),
             isLowPowerMode: profiles.map { g_power_profile_monitor_get_power_saver_enabled($0) != 0 } ?? false,
             knowledge: knowledge(isNetworkAvailable: isAvailable))
-        // Another network may have the same properties, and may have no captive portal although the last network had one.
+        // Another network may have the same properties as the last network, but no captive portal.
         let current = Published(
             conditions: conditions, manager: managed, addresses: NetworkInterface.addresses(interfaces))
         guard current != published else { return }
@@ -155,7 +157,7 @@ final class ConditionsDesk: @unchecked Sendable {  // because every member but i
         handler(conditions)
     }
 
-    /// Returns which of the conditions are known because a service or the kernel reports them.
+    /// Returns which conditions are known because a service or the kernel reports these conditions.
     private func knowledge(isNetworkAvailable: Bool) -> DesktopConditions.Knowledge {
         let monitor = network.flatMap { g_type_name_from_instance(UnsafeMutablePointer<GTypeInstance>($0)) }
             .map { String(cString: $0) }
@@ -166,7 +168,7 @@ final class ConditionsDesk: @unchecked Sendable {  // because every member but i
     }
 
     private func watchNetwork() {
-        // A monitor is chosen that does not use the bus, because GIO's other monitor would wait for the silent bus.
+        // A monitor that does not use the bus is chosen, because GIO's other monitor would wait for the silent bus.
         let variable = "GIO_USE_NETWORK_MONITOR"
         let isChosen = isBusSilent && g_getenv(variable) == nil
         if isChosen { g_setenv(variable, "netlink", 1) }
@@ -192,8 +194,8 @@ final class ConditionsDesk: @unchecked Sendable {  // because every member but i
     }
 
     private func watchZoneFile() {
-        // `g_file_new_for_path` is not used: if gvfs is installed, the file system of gvfs takes the shared session connection and
-        // never releases it. That file system may even start a bus.
+        // `g_file_new_for_path` is not used because of the file system gvfs. If gvfs is installed, it uses the shared session
+        // connection and never releases this connection. It may even start a bus.
         guard let file = g_vfs_get_file_for_path(g_vfs_get_local(), localTime) else { return }
         defer { g_object_unref(UnsafeMutableRawPointer(file)) }
         guard let monitor = g_file_monitor_file(file, G_FILE_MONITOR_NONE, nil, nil) else { return }
@@ -201,8 +203,8 @@ final class ConditionsDesk: @unchecked Sendable {  // because every member but i
         zoneHandler = stormy_connect_file_changed(
             monitor,
             { _, _, _, event, data in
-                // A program replaces a link by removing and creating it, or by renaming another link. In both cases the last event
-                // is "created".
+                // A program replaces a link in one of two ways: it removes and creates the link, or it renames another link. In
+                // both cases the last event is "created".
                 guard event == G_FILE_MONITOR_EVENT_CREATED || event == G_FILE_MONITOR_EVENT_CHANGES_DONE_HINT else {
                     return
                 }

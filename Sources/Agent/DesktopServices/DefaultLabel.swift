@@ -1,17 +1,18 @@
 import CLibnotify
 
-/// Removes the label for a click on the notification itself from the calls of libnotify.
+/// Removes the label for a click on the body of a notification from the calls of libnotify.
 ///
-/// Some servers show this label as an additional button. These servers show no button if the label is empty. libnotify refuses an
-/// empty label. For this reason, a filter removes the label from the message before the message is sent.
+/// Some servers show this label as an additional button. If the label is empty, these servers show no such button. However,
+/// libnotify refuses an empty label. For this reason, a filter removes the label before the message is sent.
 enum DefaultLabel {
-    /// Returns `true` if the server draws the label as a button. Source: measured, xfce4-notifyd 0.7 and LXQt 1.2.
+    /// Returns `true` if the server draws the label as a button. The list comes from measurements with xfce4-notifyd 0.7 and LXQt
+    /// 1.2.
     static func isDrawn(by server: PresenterServer) -> Bool {
         ["Xfce Notify Daemon", "lxqt-notificationd"].contains(server.name)
     }
 
-    /// A message filter for a connection. GLib calls the filter on GLib's own thread. The filter owns the message and returns the message
-    /// to send.
+    /// A message filter for a connection. GLib calls this filter on GLib's own thread. The filter owns the message, and returns
+    /// the message that is sent.
     static let filter: GDBusMessageFilterFunction = { _, message, isIncoming, _ in
         guard let message, isIncoming == 0, g_dbus_message_get_message_type(message) == G_DBUS_MESSAGE_TYPE_METHOD_CALL,
             let member = g_dbus_message_get_member(message), String(cString: member) == "Notify",

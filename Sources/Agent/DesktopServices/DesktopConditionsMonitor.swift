@@ -8,15 +8,15 @@ package enum DesktopSignal: Sendable, Equatable {
     case falling
     /// The machine woke from sleep.
     case resumed
-    /// The system's time zone changed. One change may be reported twice, by the file watch and by the service.
+    /// The system's time zone changed. The file watch and the service may both report the same change.
     case timeZoneChanged
 }
 
-/// Watches network, power, sleep and time zone of this machine without polling.
+/// Watches the network, the power, the sleep and the time zone of this machine without polling.
 ///
-/// The network comes from GIO's monitor, which uses NetworkManager if NetworkManager runs. Power comes from UPower, or from the
-/// kernel if UPower is missing. Sleep comes from logind. Each service and the system bus may be missing. If a service does not
-/// respond, the kernel's state is used until the service responds.
+/// GIO's monitor reports the network, with NetworkManager if it runs. UPower reports the power, or the kernel if UPower is
+/// missing. logind reports sleep. Each service and the system bus may be missing. If a service does not respond, the kernel's
+/// state is used until the service responds.
 package final class DesktopConditionsMonitor: ConditionsSource {
     private let loop: GLibLoop
     private let latest: LatestConditions
@@ -25,18 +25,18 @@ package final class DesktopConditionsMonitor: ConditionsSource {
     /// Starts watching.
     ///
     /// - Parameters:
-    ///   - powerSupplies: the kernel's class directory of power supplies.
+    ///   - powerSupplies: the kernel's folder of power supplies.
     ///   - localTime: the path of the link to the system's time zone file.
-    ///   - handler: called on the loop's thread with the conditions at the start (when the services have responded, or after 3 s),
-    ///     and after each change. The handler is also called after a change to another network with the same properties.
-    ///   - onSignal: called on the loop's thread with each event.
+    ///   - handler: called on the loop's thread with the conditions. The first call follows when the services have responded, or
+    ///     after 3 s. Other calls follow after each change, and also after a change to another network with the same properties.
+    ///   - onSignal: called on the loop's thread for each event.
     package init(
         loop: GLibLoop, powerSupplies: String = "/sys/class/power_supply", localTime: String = "/etc/localtime",
         handler: @escaping @Sendable (DesktopConditions) -> Void,
         onSignal: @escaping @Sendable (DesktopSignal) -> Void = { _ in }
     ) {
         self.loop = loop
-        // The first value comes from the network interfaces and the kernel, so it can be read at once, before the thread has
+        // The first value comes from the network interfaces and the kernel. So the value is available before the thread has
         // queried a service.
         let latest = LatestConditions(
             DesktopConditions(
@@ -59,16 +59,16 @@ package final class DesktopConditionsMonitor: ConditionsSource {
         stop()
     }
 
-    /// The last observed conditions. This property can be read on any thread.
+    /// The last observed conditions. Any thread can read this property.
     package var current: DesktopConditions { latest.value }
 
-    /// Reads the conditions again, for example if no service reports changes of the charger (a machine without UPower). The handler is
-    /// called only if a condition differs.
+    /// Reads the conditions again. This is necessary if no service reports changes of the charger, for example on a machine
+    /// without UPower. The handler is called only if a condition has changed.
     package func refresh() {
         loop.perform { [desk] in desk.publishChanges() }
     }
 
-    /// `true` if the system bus exists but does not respond. Connects to the bus and waits for a response.
+    /// `true` if the system bus exists but does not respond. This property connects to the bus and waits for a response.
     package static var isSystemBusSilent: Bool {
         switch SystemBusConnection.open() {
         case .open(let connection):
@@ -79,11 +79,11 @@ package final class DesktopConditionsMonitor: ConditionsSource {
         }
     }
 
-    /// `true` if a service (logind) reports sleep. Without this service, an agent detects a sleep by comparing clocks.
+    /// `true` if a service (logind) reports sleep. Without this service, an agent detects sleep by a comparison of two clocks.
     package static var hearsOfSleep: Bool { SystemBus.hasOwner("org.freedesktop.login1") }
 
-    /// `true` if the user chose the power-saver profile. The value is queried from the service, because ``current`` may not contain
-    /// the latest change yet.
+    /// `true` if the user chose the power-saver profile. The service is queried, because ``current`` may not contain the latest
+    /// change yet.
     package static var isPowerSaved: Bool { SystemBus.powerProfile() == "power-saver" }
 
     /// Ends the watch.
@@ -92,7 +92,7 @@ package final class DesktopConditionsMonitor: ConditionsSource {
     }
 }
 
-/// The latest conditions, which several threads can read and write.
+/// The latest conditions. Several threads can read and write these conditions.
 private final class LatestConditions: @unchecked Sendable {  // because the lock guards the only variable
     private let lock = NSLock()
     private var stored: DesktopConditions

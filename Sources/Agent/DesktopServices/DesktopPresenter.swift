@@ -1,22 +1,23 @@
 import BackgroundNotices
 
-/// Shows notifications on the desktop of the session bus, through libnotify.
+/// Shows notifications on the desktop of the session bus by libnotify.
 ///
-/// Every call only posts work to the loop's thread and returns. Every response arrives on that thread as an event. libnotify has
-/// one state per process, so only one presenter may exist at a time. Call `stop()` before you create another presenter.
+/// Every call posts work to the loop's thread and returns. Every response arrives on this thread as an event. libnotify has one
+/// state per process, so only one presenter can exist at a time. Call `stop()` before you create another presenter.
 ///
-/// When the bus is lost, `connect(busAddress:)` with a new address works in the same process. `busLost` may follow a
-/// `serverVanished`, or arrive alone. After one of these events, no notification is on the screen and all server ids are invalid.
-/// If a server is running already, `serverAppeared` follows soon after the connection, possibly after the first `presented`.
+/// After the bus is lost, `connect(busAddress:)` with a new address works in the same process. The event `busLost` may follow
+/// `serverVanished`, or may arrive alone. After one of these events, no notification is on the screen, and all server ids are
+/// invalid. If a server is already running, `serverAppeared` follows soon after the connection, possibly after the first
+/// `presented`.
 package final class DesktopPresenter: Presenter {
     private let loop: GLibLoop
     private let desk: LibnotifyDesk
 
-    /// Creates a presenter that connects at `connect(busAddress:)` or at the first notification.
+    /// Creates a presenter. It connects when `connect(busAddress:)` is called, or at the first notification.
     ///
     /// - Parameters:
-    /// - appName: the name for notifications without an app name. The name must not be empty.
-    ///   - pictures: decodes a file, on the loop's thread.
+    ///   - appName: the name for notifications without an app name. The name must not be empty.
+    ///   - pictures: decodes a file. It is called on the loop's thread.
     ///   - handler: called on the loop's thread, in the order of the events.
     package init(
         loop: GLibLoop, appName: String, pictures: @escaping @Sendable (String) -> NoticePixels? = { _ in nil },
@@ -30,11 +31,13 @@ package final class DesktopPresenter: Presenter {
         stop()
     }
 
-    /// Connects to the session bus, unless the presenter is connected. If `busAddress` is `nil`, the address comes from the
-    /// environment, or the bus in `XDG_RUNTIME_DIR` is used if its socket exists. A bus is never started.
+    /// Connects to the session bus, unless the presenter is already connected. If `busAddress` is `nil`, the address comes from
+    /// the environment. If this address is missing or does not work, the bus in `XDG_RUNTIME_DIR` is used if its socket exists. A
+    /// bus is never started.
     ///
-    /// A given address is written into the environment of the process, because libnotify reads the address there. `reply` is called on the
-    /// loop's thread, with `nil` if the connection succeeded. If a server runs already, `serverAppeared` follows.
+    /// A given address is written into the environment of the process, because libnotify reads the address from the environment.
+    /// `reply` is called on the loop's thread, with `nil` after a successful connection. If a server is already running,
+    /// `serverAppeared` follows.
     package func connect(
         busAddress: String? = nil, reply: (@Sendable (PresenterFailure?) -> Void)? = nil
     ) {
@@ -44,14 +47,14 @@ package final class DesktopPresenter: Presenter {
         }
     }
 
-    /// Shows a notification. If a notification with the same identifier is on the screen, it is updated, and `serverID` is not
+    /// Shows a notification. If a notification with this identifier is on the screen, it is updated, and `serverID` is not
     /// needed.
     package func present(_ notice: Notice, replacing serverID: UInt32?, of server: String?) {
         loop.perform { [desk] in desk.present(notice, replacing: serverID, of: server) }
     }
 
-    /// Removes a notification from the screen. `closed` follows for a notification of this process. No event follows for a notification of
-    /// an earlier process, because its server reports only to the process that sent the notification.
+    /// Removes a notification from the screen. For a notification of this process, `closed` follows. For a notification of an
+    /// earlier process, no event follows, because a server reports only to the process that sent the notification.
     package func withdraw(identifier: String, serverID: UInt32, of server: String?) {
         loop.perform { [desk] in desk.withdraw(identifier: identifier, serverID: serverID, of: server) }
     }
@@ -68,18 +71,18 @@ package final class DesktopPresenter: Presenter {
         loop.perform { [desk] in desk.query() }
     }
 
-    /// Queries the notification server. If the server is not running, the bus starts it if possible.
+    /// Queries the notification server. If the server is not running, the bus starts the server if possible.
     package func describeServer(_ reply: @escaping @Sendable (Result<PresenterServer, PresenterFailure>) -> Void) {
         loop.perform { [desk] in desk.describeServer(reply) }
     }
 
-    /// Passes the process id of the notification server, as the bus reports it, to the handler. Passes `nil` if no server or no bus
-    /// exists.
+    /// Calls the handler with the process id of the notification server that the bus reports. Calls the handler with `nil` if no
+    /// server or no bus exists.
     package func findServerProcess(_ reply: @escaping @Sendable (Int32?) -> Void) {
         loop.perform { [desk] in reply(desk.serverProcess()) }
     }
 
-    /// Disconnects from the bus. Notifications stay on the screen. Calls that are still waiting report no more events.
+    /// Disconnects from the bus. Notifications stay on the screen. Pending calls report no more events.
     package func stop() {
         loop.perform { [desk] in desk.release() }
     }

@@ -3,8 +3,8 @@ import CLibnotify
 /// Watches whether the user switched on the do-not-disturb mode of the notification server. This class is used only on the loop's
 /// thread.
 ///
-/// The mode is read from a property of servers with the capability "inhibitions". No version of the specification contains this
-/// property. Plasma stores notifications that arrive in this mode in its history.
+/// The mode is read from a property of servers that have the capability "inhibitions". No version of the specification contains
+/// this property. During this mode, Plasma stores arriving notifications in its history.
 final class DoNotDisturb {
     private static let property = "Inhibited"
     private static let properties = "org.freedesktop.DBus.Properties"

@@ -2,26 +2,26 @@ import CLibnotify
 import Foundation
 import Synchronization
 
-/// A thread that owns a private GMainContext and runs it.
+/// A thread that owns and runs a private GMainContext.
 ///
-/// GLib delivers signals to the context that was the *thread default* when a connection or proxy was created. If the context were
-/// not set before the first libnotify call, button presses would be delivered to the global context and be lost, because an agent
-/// does not run the global context.
+/// GLib delivers signals to the context that was the *thread default* when a connection or a proxy was created. So the context
+/// must be set before the first libnotify call. Otherwise button presses would be delivered to the global context. An agent does
+/// not run the global context, so the presses would be lost.
 ///
-/// An idle loop sleeps in one `poll` without a timeout, so it never wakes. Use one loop per process, because GIO's network monitor
-/// is a singleton that stays on the thread that requested it first.
+/// An idle loop sleeps in a single `poll` without a timeout, so it never wakes. Use one loop per process, because GIO's network
+/// monitor is a singleton. It stays on the thread that requested it first.
 package final class GLibLoop: Sendable {
-    // GMainContext and GMainLoop can be used from any thread, which Swift cannot detect.
+    // These properties are safe, because any thread can use GMainContext and GMainLoop. Swift cannot detect this.
     nonisolated(unsafe) private let context: OpaquePointer
     nonisolated(unsafe) private let loop: OpaquePointer
     private let ended = DispatchSemaphore(value: 0)
 
-    /// Starts the thread. Debuggers show `name` (at most 15 bytes).
+    /// Starts the thread. Debuggers show its `name`, which has at most 15 bytes.
     package init(name: String = "glib") {
         context = g_main_context_new()
         loop = g_main_loop_new(context, 0)
         let held = HeldLoop(context: g_main_context_ref(context), loop: g_main_loop_ref(loop), ended: ended)
-        // The thread holds the C objects, not `self`: otherwise this object could never be released.
+        // The thread references the C objects and not `self`. Otherwise this object could never be released.
         Thread {
             Thread.current.name = name
             held.run()
@@ -37,17 +37,17 @@ package final class GLibLoop: Sendable {
     /// `true` if the caller is on the loop's thread.
     package var isCurrent: Bool { g_main_context_is_owner(context) != 0 }
 
-    /// A lock that the thread sanitizer can see. GLib's own lock orders the posting thread and the loop, but GLib is not built for the
-    /// sanitizer.
+    /// A lock for the thread sanitizer. GLib's own lock orders the posting thread and the loop, but the sanitizer cannot see this
+    /// lock, because GLib is not built for the sanitizer.
     private static let handOver = Mutex(())
 
-    /// Runs `work` on the loop's thread, in the order of the calls. `work` never runs inside this call, so a callback that calls
+    /// Runs `work` on the loop's thread, in the order of the calls. `work` never runs inside this call. So a callback that calls
     /// this method finishes before `work` runs. After `stop()`, work is ignored.
     package func perform(_ work: @escaping @Sendable () -> Void) {
         let posted = Unmanaged.passRetained(PostedWork(body: work)).toOpaque()
         Self.handOver.withLock { _ in }
         let source = g_idle_source_new()
-        // The priority is raised, because idle sources have by default a lower priority than D-Bus traffic, and would not run while
+        // The priority is raised. By default, idle sources have a lower priority than D-Bus traffic, so they would not run while
         // a bus is busy.
         g_source_set_priority(source, G_PRIORITY_DEFAULT)
         g_source_set_callback(
@@ -65,11 +65,11 @@ package final class GLibLoop: Sendable {
         g_source_unref(source)
     }
 
-    /// The maximum number of seconds that the thread may take to end. A thread that waits for a silent bus would wait for ever.
+    /// The maximum number of seconds that the thread may take to end. A thread that waits for a silent bus would never end.
     private static let patience = 5.0
 
-    /// Ends the loop after all posted work, and waits at most 5 s for its thread. On the loop's own thread, `stop()` only posts the
-    /// request.
+    /// Ends the loop after all posted work, and waits for the end of its thread for at most 5 s. If the loop's thread calls this
+    /// method, the method does not wait.
     package func stop() {
         postQuit()
         guard !isCurrent, ended.wait(timeout: .now() + Self.patience) == .success else { return }
@@ -77,7 +77,7 @@ package final class GLibLoop: Sendable {
     }
 
     private func postQuit() {
-        // The quit is posted, because a direct quit before the thread reaches `g_main_loop_run` would have no effect.
+        // The quit is posted as work. A direct quit would have no effect before the thread reaches `g_main_loop_run`.
         let held = HeldLoop(context: g_main_context_ref(context), loop: g_main_loop_ref(loop), ended: ended)
         perform { held.quit() }
     }
@@ -91,7 +91,7 @@ private final class PostedWork: Sendable {
     }
 }
 
-/// Additional references to the C objects. The thread and a posted quit hold them.
+/// Additional references to the C objects. The thread and a posted quit own these references.
 private final class HeldLoop: Sendable {
     nonisolated(unsafe) private let context: OpaquePointer
     nonisolated(unsafe) private let loop: OpaquePointer

@@ -1,12 +1,12 @@
 import Foundation
 
-/// A search for icons by name. The search is necessary because a server may show a broken image if the desktop cannot find the
-/// icon.
+/// Searches for an icon by its name. If the desktop cannot find an icon, a server may show a broken image, so only existing icons
+/// are used.
 enum InstalledIcon {
-    /// Returns the icon's name or path if the icon exists. A name must exist in the theme that all others fall back to, or in `pixmaps`.
-    /// Source of the places: Icon Theme Specification, "Directory Layout".
+    /// Returns the icon's name or path if the icon exists. A name must exist in the fallback theme of all icon themes, or in
+    /// `pixmaps`. The Icon Theme Specification, "Directory Layout", defines these folders.
     ///
-    /// Each call lists the sizes of that theme in each data folder.
+    /// Each call lists the sizes of the fallback theme in each data folder.
     static func name(_ name: String, environment: [String: String] = ProcessInfo.processInfo.environment) -> String? {
         if name.hasPrefix("/") { return FileManager.default.fileExists(atPath: name) ? name : nil }
         guard !name.isEmpty, !name.contains("/") else { return nil }

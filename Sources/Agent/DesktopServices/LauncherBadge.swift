@@ -1,8 +1,9 @@
 import CLibnotify
 
-/// The number on an app's icon, in docks and panels that support Unity's launcher signal: Plasma, Dash to Dock, Plank and others.
+/// Shows a number on an app's icon. Docks and panels that support Unity's launcher signal show the number, for example Plasma,
+/// Dash to Dock and Plank.
 enum LauncherBadge {
-    /// Sends the number to all docks with a broadcast signal, which has no reply. A count of 0 hides the number.
+    /// Sends the number to all docks by a broadcast signal without a reply. A count of 0 hides the number.
     static func show(_ count: Int, desktopEntry: String, on connection: OpaquePointer) {
         var entries: [OpaquePointer?] = [
             entry("count", g_variant_new_int64(gint64(count))), entry("count-visible", g_variant_new_boolean(count > 0 ? 1 : 0)),

@@ -2,31 +2,32 @@ import BackgroundNotices
 import CLibnotify
 import DesktopBus
 
-/// Shows notifications with libnotify, on the loop's thread. libnotify's use of the notification portal is switched off, because
-/// the portal does not report closed or pressed notifications to a later process.
+/// Shows notifications with libnotify, on the loop's thread. libnotify's use of the notification portal is switched off. The
+/// portal does not report closed or pressed notifications to a later process.
 final class LibnotifyDesk: @unchecked Sendable {  // because it is used on the loop's thread only
     private let appName: String
     private let pictures: @Sendable (String) -> NoticePixels?
     private let handler: @Sendable (PresenterEvent) -> Void
     private let bus = SessionBus(watching: PresenterServer.busName)
-    /// The capabilities of the present server. The capabilities are queried again when another server takes the name.
+    /// The capabilities of the current server. They are queried again if another server takes the name.
     private var server: PresenterServer?
-    /// The identity of the present server, as it was last reported.
+    /// The identity of the current server that was last reported.
     private var identity: String?
     private var shown: [String: ShownNotice] = [:]
-    /// Notifications that were sent to a server that did not respond in time.
+    /// The notifications that were sent to a server that did not respond in time.
     private var unanswered: [String: ShownNotice] = [:]
     private var messages: ServerMessages?
     private var signals: ServerSignals?
-    /// Identifiers of notifications of an earlier process, by number. Most servers report a press or a closing to every process.
+    /// The identifiers of notifications of an earlier process, by number. Most servers report a press or a closing to every
+    /// process.
     private var adoptedNotifications: [UInt32: String] = [:]
-    /// Activation tokens by the number of the notification. A token arrives just before the press that it belongs to.
+    /// The activation tokens, by the number of the notification. A token arrives directly before its press.
     private var tokens: [UInt32: String] = [:]
     private var doNotDisturb: DoNotDisturb?
-    /// Notifications of an earlier process whose signals this process does not receive yet. Each value has the number and the
-    /// server that assigned the number.
+    /// The notifications of an earlier process whose signals this process does not receive yet. Each value contains the number
+    /// and the server that assigned this number.
     private var notificationsToAdopt: [String: (serverID: UInt32, giver: String?)] = [:]
-    /// The filter on the connection, if the present server needs it.
+    /// The filter on the connection. The value is 0 if the current server does not need a filter.
     private var labelFilter: guint = 0
 
     /// - Parameters:
@@ -64,11 +65,11 @@ final class LibnotifyDesk: @unchecked Sendable {  // because it is used on the l
             adoptWaitingNotifications()
         }
         bus.onServerVanished = { [unowned self] in
-            // The server was replaced, and its successor is identified already.
+            // The server was replaced, and the new server was already identified.
             if identity != nil, bus.servedIdentity == identity { return }
             server = nil
-            // The objects are released, because their ids are invalid for another server. A later `show` of such an object could
-            // replace another app's notification.
+            // The objects are released, because their ids are invalid on another server. If such an object were shown later, it
+            // could replace a notification of another app.
             forgetShown()
             doNotDisturb = nil
             self.handler(.serverVanished)
@@ -93,8 +94,8 @@ final class LibnotifyDesk: @unchecked Sendable {  // because it is used on the l
             var target = shown[notice.identifier] ?? ShownNotice(identifier: notice.identifier, serverID: old)
             if notice.alerts, server.hidesReplacements, target.serverID != 0 {
                 handle(messages?.drainSignals(about: target.serverID) ?? [])
-                // The notification is shown again with a new number. If the agent dies after the closing, the next agent shows the
-                // notification.
+                // The notification is shown again with a new number. If the agent is killed after the closing, the next agent
+                // shows the notification.
                 removeAdopted(notice.identifier)
                 shown[notice.identifier] = nil
                 target.close()
@@ -111,8 +112,8 @@ final class LibnotifyDesk: @unchecked Sendable {  // because it is used on the l
         }
     }
 
-    /// Shows the notification. A late reply of a server that froze still counts, because a server that receives a notification
-    /// twice shows it twice.
+    /// Shows the notification. If a server froze, its late reply still counts, because a server that receives a notification
+    /// twice would show it twice.
     private func show(_ target: ShownNotice) throws(PresenterFailure) {
         unanswered[target.identifier] = nil
         if let connection = bus.connection { listen(on: connection) }
@@ -126,7 +127,7 @@ final class LibnotifyDesk: @unchecked Sendable {  // because it is used on the l
             }
             throw error
         }
-        // Signals that the server sent before its reply are about the content that is replaced.
+        // Signals that the server sent before its reply belong to the replaced content.
         if target.serverID != 0 { handle(messages?.drainSignalsBeforeReply(about: target.serverID) ?? []) }
         target.recordServerNumber(as: number)
     }
@@ -165,7 +166,7 @@ final class LibnotifyDesk: @unchecked Sendable {  // because it is used on the l
         }
         defer { handler(.withdrawn(identifier: identifier, serverID: serverID)) }
         let old = giver == identity ? serverID : 0
-        // The notification that is shown under this identifier may be a newer notification, with another number.
+        // The notification with this identifier may have been replaced by a newer notification with another number.
         let same = shown[identifier].flatMap { $0.serverID == old || old == 0 ? $0 : nil }
         let target = same ?? ShownNotice(identifier: identifier, serverID: old)
         guard target.serverID != 0 else { return }
@@ -178,8 +179,7 @@ final class LibnotifyDesk: @unchecked Sendable {  // because it is used on the l
         adoptWaitingNotifications()
     }
 
-    /// Takes over the waiting notifications. If no server responds or the bus is unknown, the call is repeated when a server
-    /// responds.
+    /// Adopts the waiting notifications. If no server responds or no bus is known, this call is repeated after a server responds.
     private func adoptWaitingNotifications() {
         guard !notificationsToAdopt.isEmpty, let server = try? currentServer(mayStart: false), let connection = bus.connection
         else {
@@ -187,8 +187,8 @@ final class LibnotifyDesk: @unchecked Sendable {  // because it is used on the l
         }
         let waiting = notificationsToAdopt
         notificationsToAdopt = [:]
-        // Only notifications of the present server are taken over. Notifications of another server have left the screen, and
-        // `serverIs` has reported the change of server.
+        // Only notifications of the current server are adopted. Notifications of another server have left the screen, and
+        // `serverIs` has already reported the change of the server.
         for (identifier, (serverID, giver)) in waiting where giver == identity && shown[identifier] == nil {
             if server.reportsToSenderOnly {
                 handler(.unheard(identifier: identifier, serverID: serverID))
@@ -199,13 +199,14 @@ final class LibnotifyDesk: @unchecked Sendable {  // because it is used on the l
         }
     }
 
-    /// Shows the number on the app's icon. Without a bus the number is not shown, because docks receive it over the bus.
+    /// Shows the number on the app's icon. Docks receive the number over the bus, so the number is not shown if no bus is
+    /// available.
     func showBadge(_ count: Int, desktopEntry: String) {
         guard let connection = try? openBus(busAddress: nil) else { return }
         LauncherBadge.show(count, desktopEntry: desktopEntry, on: connection)
     }
 
-    /// Queries the server again. A server that does not respond blocks the loop's thread until GLib's timeout.
+    /// Queries the server again. If the server does not respond, the loop's thread is blocked until GLib's timeout.
     func query() {
         server = nil
         guard (try? currentServer(mayStart: false)) != nil else { return }
@@ -223,9 +224,9 @@ final class LibnotifyDesk: @unchecked Sendable {  // because it is used on the l
     }
 
     func release() {
-        // The order matters. A notification that is finalized uses libnotify's proxy, and would create a new proxy (and a new connection)
-        // if libnotify were released first. Also, `notify_uninit` closes each notification that still has an object, but notifications
-        // must stay on screen for the next agent.
+        // The order of these steps matters. A finalized notification uses libnotify's proxy. If libnotify were released first,
+        // this would create a new proxy and a new connection. In addition, `notify_uninit` closes each notification that still
+        // has an object. Notifications must stay on the screen for the next agent.
         forgetShown()
         server = nil
         notify_uninit()
@@ -243,14 +244,14 @@ final class LibnotifyDesk: @unchecked Sendable {  // because it is used on the l
         if signals == nil { signals = ServerSignals(on: connection) }
     }
 
-    /// Forgets a notification of an earlier process, because it was shown again or removed from the screen.
+    /// Forgets a notification of an earlier process, because the notification was shown again or was removed from the screen.
     private func removeAdopted(_ identifier: String) {
         adoptedNotifications = adoptedNotifications.filter { $0.value != identifier }
     }
 
     /// Handles signals in the order of their arrival.
     private func handle(_ signals: [ServerSignal]) {
-        // A number from a server that was replaced may now belong to another notification.
+        // After a server was replaced, a number of the old server may belong to another notification.
         for signal in signals where identity?.hasSuffix(" " + signal.sender) ?? true { handle(signal) }
     }
 
@@ -262,10 +263,10 @@ final class LibnotifyDesk: @unchecked Sendable {  // because it is used on the l
         case ("ActivationToken", .text(let token)): tokens[number] = token
         case ("ActionInvoked", .text(let action)):
             let token = tokens.removeValue(forKey: number)
-            // Some servers send "default" for each click, even if that action does not exist.
+            // Some servers send "default" for each click, even if the notification does not have this action.
             if let target, !target.keys.contains(action) { return }
             handler(.activated(identifier: identifier, serverID: number, action: action, activationToken: token))
-        // Plasma sends this signal, which is not in any version of the specification.
+        // Plasma sends this signal. No version of the specification contains it.
         case ("NotificationReplied", .text(let text)):
             handler(.replied(identifier: identifier, serverID: number, text: text))
         case ("NotificationClosed", .number(let reason)):
@@ -317,8 +318,8 @@ final class LibnotifyDesk: @unchecked Sendable {  // because it is used on the l
             DefaultLabel.isDrawn(by: server) ? g_dbus_connection_add_filter(connection, DefaultLabel.filter, nil, nil) : 0
     }
 
-    /// Forgets the shown notifications if another server has taken the name and the bus's signal has not arrived yet. The old server's
-    /// numbers can belong to other apps' notifications on the new server.
+    /// Forgets the shown notifications if another server has taken the name and the bus's signal about this has not arrived yet.
+    /// On the new server, the old server's numbers can belong to notifications of other apps.
     private func forgetReplacedServer() {
         guard let known = identity, let found = bus.servedIdentity, found != known else { return }
         server = nil
@@ -327,7 +328,7 @@ final class LibnotifyDesk: @unchecked Sendable {  // because it is used on the l
         identify()
     }
 
-    /// Reports which server assigns the ids from now on.
+    /// Reports the server that assigns the following ids.
     private func identify() {
         guard let found = bus.servedIdentity, found != identity else { return }
         identity = found

@@ -3,7 +3,7 @@ import CLibnotify
 import DesktopBus
 import Foundation
 
-/// Controls sleep through logind, and reads the battery's charge from UPower. No connection is made before an alarm is needed.
+/// Controls sleep through logind, and reads the charge of the battery from UPower. It connects only after an alarm is needed.
 package final class LogindSleep: SleepManager {
     private let loop: GLibLoop
     private let desk: SleepDesk
@@ -11,7 +11,7 @@ package final class LogindSleep: SleepManager {
     /// Creates a sleep manager.
     ///
     /// - Parameters:
-    ///   - appName: the name shown by `systemd-inhibit --list` for the process that delays a sleep.
+    ///   - appName: the name that `systemd-inhibit --list` shows for the process that delays a sleep.
     ///   - handler: called on the loop's thread.
     package init(loop: GLibLoop, appName: String, handler: @escaping @Sendable (SleepEvent) -> Void) {
         self.loop = loop
@@ -23,7 +23,8 @@ package final class LogindSleep: SleepManager {
     package func allowSleep() { loop.perform { [desk] in desk.allowSleep() } }
     package func suspend() { loop.perform { [desk] in desk.suspend() } }
 
-    /// Returns the machine's current state, for a caller that needs it once. Waits for the response, at most some seconds.
+    /// Returns the machine's current state, for a caller that needs the state once. Waits for the response, for at most some
+    /// seconds.
     package static func query(on loop: GLibLoop) -> MachineState? {
         let answered = DispatchSemaphore(value: 0)
         nonisolated(unsafe) var seen: MachineState?
@@ -37,15 +38,16 @@ package final class LogindSleep: SleepManager {
     }
 }
 
-/// The part that runs on the loop's thread.
+/// The members of the sleep manager that are used on the loop's thread.
 private final class SleepDesk: @unchecked Sendable {  // because every member but init is used on the loop's thread only
-    /// The maximum time, in milliseconds, that a service may take to respond.
+    /// The maximum number of milliseconds that a service may take to respond.
     static let patience: gint = 3_000
 
     private let appName: String
     private let handler: @Sendable (SleepEvent) -> Void
     private var connection: OpaquePointer?
-    /// The descriptor of logind's delay lock. Closing the descriptor releases the lock. -1 if no lock is held.
+    /// The descriptor of logind's lock that delays a sleep. The lock is released when the descriptor is closed. -1 if no lock is
+    /// held.
     private var lock: gint = -1
     /// The number of the last request for a lock. A reply to an earlier request is ignored.
     private var question = 0
@@ -65,7 +67,8 @@ private final class SleepDesk: @unchecked Sendable {  // because every member bu
 
     // MARK: Looking
 
-    /// Sends three queries, one after the other. A missing reply is ignored, except the reply of logind's manager, which is required.
+    /// Sends three queries, one after the other. Only the reply of logind's manager is required. Other missing replies are
+    /// ignored.
     func query() {
         var machine = MachineState()
         properties(of: Self.login, Self.managerPath, Self.manager) { [self] manager in
@@ -73,7 +76,7 @@ private final class SleepDesk: @unchecked Sendable {  // because every member bu
             let isDocked = SleepProperty.boolean("Docked", in: manager) ?? false
             machine.isLidClosed = !isDocked && (SleepProperty.boolean("LidClosed", in: manager) ?? false)
             machine.isIdle = SleepProperty.boolean("IdleHint", in: manager) ?? false
-            // The caller's session, or the session on the user's screen.
+            // "auto" is the caller's session, or the session on the user's screen.
             properties(of: Self.login, Self.managerPath + "/session/auto", "org.freedesktop.login1.Session") { [self] session in
                 machine.isLocked = session.flatMap { SleepProperty.boolean("LockedHint", in: $0) } ?? false
                 readBattery(machine)
@@ -112,7 +115,7 @@ private final class SleepDesk: @unchecked Sendable {  // because every member bu
             case .success(let reply):
                 let lock = reply.descriptor()
                 guard number == question else {
-                    // This lock belongs to an earlier request, which ended before logind replied.
+                    // This lock belongs to an earlier request. The request was ended before logind replied.
                     if lock >= 0 { close(lock) }
                     return
                 }
@@ -135,7 +138,7 @@ private final class SleepDesk: @unchecked Sendable {  // because every member bu
     // MARK: Sleeping
 
     func suspend() {
-        // The argument 0 prevents a password prompt, because the user is not at the machine.
+        // The argument 0 prevents a password prompt, because no user is at the machine.
         call(Self.login, Self.managerPath, Self.manager, "Suspend", [g_variant_new_boolean(0)]) { [self] answer in
             if case .failure(let trouble) = answer { handler(.notSuspended(trouble.words)) }
         }
@@ -144,7 +147,7 @@ private final class SleepDesk: @unchecked Sendable {  // because every member bu
     // MARK: Calling
 
     private func connect() -> OpaquePointer? {
-        // If the bus was restarted, its connections are closed.
+        // If the bus was restarted, the earlier connection is closed.
         if let closed = connection, g_dbus_connection_is_closed(closed) != 0 {
             g_object_unref(UnsafeMutableRawPointer(closed))
             connection = nil
@@ -188,11 +191,11 @@ private final class SleepDesk: @unchecked Sendable {  // because every member bu
 /// A D-Bus call whose reply may contain a file descriptor.
 private final class SleepCall {
     struct Reply {
-        /// The value of the reply. The value is valid only while the callback runs.
+        /// The value of the reply. It is valid only while the callback runs.
         let value: OpaquePointer
         fileprivate let files: UnsafeMutablePointer<GUnixFDList>?
 
-        /// Returns the reply's file descriptor, which the caller closes; -1 if the reply has no descriptor.
+        /// Returns the reply's file descriptor, or -1 if the reply contains no descriptor. The caller closes the descriptor.
         func descriptor() -> gint {
             guard let files, GVariantReading.type(of: value) == "(h)" else { return -1 }
             return g_unix_fd_list_get(files, 0, nil)
@@ -227,7 +230,7 @@ private final class SleepCall {
     }
 }
 
-/// Reads properties of logind or UPower from an `a{sv}`.
+/// Reads properties of logind or UPower from a value of the type `a{sv}`.
 private enum SleepProperty {
     static func boolean(_ name: String, in all: OpaquePointer) -> Bool? {
         GVariantReading.value(name, ofType: "b", in: all) { g_variant_get_boolean($0) != 0 }

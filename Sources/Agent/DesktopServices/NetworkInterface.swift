@@ -5,13 +5,13 @@ struct NetworkInterface: Sendable, Equatable {
     var name = ""
     var isLoopback: Bool
     var isUp: Bool
-    /// `true` if the interface has a carrier. For example, a bridge for stopped containers has no carrier.
+    /// `true` if the interface has a carrier. For example, a bridge whose containers are stopped has no carrier.
     var isRunning: Bool
     var isLinkLocal: Bool
-    /// The numeric address.
+    /// The address of the interface as a number.
     var address = ""
 
-    /// Returns `true` if another machine might be reachable. IPv6 link-local addresses are ignored, because every interface with a
+    /// Returns `true` if another machine may be reachable. IPv6 link-local addresses are ignored, because every interface with a
     /// plugged cable has such an address.
     static func canReachOthers(_ interfaces: [NetworkInterface]) -> Bool {
         interfaces.contains { !$0.isLoopback && $0.isUp && $0.isRunning && !$0.isLinkLocal }
@@ -19,13 +19,13 @@ struct NetworkInterface: Sendable, Equatable {
 
     private var canReachOthers: Bool { Self.canReachOthers([self]) }
 
-    /// Returns `true` if an interface with hardware behind it is up.
+    /// Returns `true` if an interface that belongs to hardware is up.
     static func hasDevice(_ interfaces: [NetworkInterface], classFolder: String = "/sys/class/net") -> Bool {
         interfaces.contains { $0.canReachOthers && access("\(classFolder)/\($0.name)/device", F_OK) == 0 }
     }
 
-    /// Returns this machine's addresses, which distinguish one network from another. A container bridge appears and disappears with its
-    /// containers, so bridges are left out if an interface with hardware is connected.
+    /// Returns the addresses of this machine. They show whether the machine is in another network. A bridge for containers
+    /// appears and disappears with its containers. So bridges are ignored if an interface that belongs to hardware is connected.
     static func addresses(_ interfaces: [NetworkInterface], classFolder: String = "/sys/class/net") -> Set<String> {
         let reaching = interfaces.filter(\.canReachOthers)
         let devices = reaching.filter { hasDevice([$0], classFolder: classFolder) }
@@ -38,13 +38,14 @@ struct NetworkInterface: Sendable, Equatable {
         return !names.isEmpty && names.allSatisfy { access("\(classFolder)/\($0)/wireless", F_OK) == 0 }
     }
 
-    /// Returns `true` if all connected interfaces are mobile-phone networks: `wwan0`, or `wwp…` if systemd names them.
+    /// Returns `true` if all connected interfaces belong to mobile-phone networks. Their names are `wwan0`, or `wwp…` if systemd
+    /// assigns the names.
     static func isCellular(_ interfaces: [NetworkInterface]) -> Bool {
         let names = Set(interfaces.filter(\.canReachOthers).map(\.name))
         return !names.isEmpty && names.allSatisfy { $0.hasPrefix("ww") }
     }
 
-    /// Returns the addresses (IPv4 and IPv6) that the machine has now.
+    /// Returns the current IPv4 and IPv6 addresses of the machine.
     static func current() -> [NetworkInterface] {
         var first: UnsafeMutablePointer<ifaddrs>?
         guard getifaddrs(&first) == 0 else { return [] }

@@ -1,18 +1,20 @@
 import CLibnotify
 import Foundation
 
-/// A picture as plain pixels, in the form that notification servers accept. So a server does not have to read and decode a file.
+/// A picture as plain pixels, in the form that notification servers accept. With this form, a server does not have to read and
+/// decode a file.
 package struct NoticePixels: Sendable, Equatable {
     package let width: Int
     package let height: Int
-    /// The number of bytes of a pixel: 3, or 4 with alpha.
+    /// The number of bytes per pixel: 3, or 4 with an alpha channel.
     package let channels: Int
-    /// The pixels, row after row, without gaps.
+    /// The bytes of the pixels, row by row and without gaps.
     package let bytes: [UInt8]
 
-    /// The maximum width and height in pixels. Servers show the picture smaller.
+    /// The maximum width and height in pixels. Servers show pictures in a smaller size.
     package static let maximumSide = 256
-    /// The maximum width and height of a file that is decoded, because a decoder needs memory for all pixels.
+    /// The maximum width and height of a picture file in pixels. The size is limited because a decoder needs memory for all
+    /// pixels.
     private static let maximumFileSide: gint = 12_000
 
     private init?(width: Int, height: Int, channels: Int, bytes: [UInt8]) {
@@ -22,10 +24,11 @@ package struct NoticePixels: Sendable, Equatable {
         (self.width, self.height, self.channels, self.bytes) = (width, height, channels, bytes)
     }
 
-    /// Decodes a file and rotates the picture to the camera's orientation. `nil` if the file is not a picture, or is too large.
+    /// Decodes a file and rotates the picture to the orientation of the camera. Returns `nil` if the file is not a picture or is
+    /// too large.
     ///
-    /// Decoding uses gdk-pixbuf, because libnotify also needs this library. A file from an unknown source may crash a decoder, so
-    /// an agent decodes pictures in another process.
+    /// The library gdk-pixbuf decodes the file, because libnotify also needs this library. A file from an unknown source may
+    /// crash a decoder, so an agent decodes pictures in another process.
     package init?(file: String) {
         var (width, height): (gint, gint) = (0, 0)
         guard gdk_pixbuf_get_file_info(file, &width, &height) != nil, (1...Self.maximumFileSide).contains(width),
@@ -48,7 +51,7 @@ package struct NoticePixels: Sendable, Equatable {
         self.init(width: columns, height: rows, channels: channels, bytes: bytes)
     }
 
-    /// The picture as one line of text, for another process.
+    /// The picture as a single line of text, for another process.
     package var line: String { "\(width) \(height) \(channels) \(Data(bytes).base64EncodedString())" }
 
     /// Creates a picture from a ``line``. Returns `nil` if the line is invalid.
@@ -60,7 +63,7 @@ package struct NoticePixels: Sendable, Equatable {
         self.init(width: width, height: height, channels: channels, bytes: Array(bytes))
     }
 
-    /// The value of the hint "image-data", as a floating reference.
+    /// The value of the hint "image-data". The value is a floating reference.
     var variant: OpaquePointer? {
         let content = bytes.withUnsafeBytes { g_bytes_new($0.baseAddress, gsize($0.count)) }
         defer { g_bytes_unref(content) }

@@ -1,6 +1,7 @@
 /// Prepares plain text for a notification server.
 enum NoticeText {
-    /// Returns the body for a server: escaped if the server interprets markup, so that "<b>" is shown as written.
+    /// Returns the body for a server. If the server interprets markup, the text is escaped, so that the server shows "<b>" as
+    /// written.
     static func body(_ text: String, isMarkup: Bool) -> String {
         let printable = printable(text, limit: bodyLimit)
         guard isMarkup else { return printable }
@@ -17,7 +18,8 @@ enum NoticeText {
         return escaped
     }
 
-    /// Returns the title. Servers never interpret markup in a title, so it is not escaped. libnotify refuses an empty title.
+    /// Returns the title. Servers never interpret markup in a title, so the title is not escaped. An empty title is replaced,
+    /// because libnotify refuses an empty title.
     static func title(_ text: String, fallback: String) -> String {
         let title = printable(text, limit: titleLimit)
         if !title.isEmpty { return title }
@@ -25,12 +27,13 @@ enum NoticeText {
         return name.isEmpty ? " " : name
     }
 
-    /// The maximum number of characters of a body. No server shows more characters, and a longer text would be slow in servers that
-    /// lay out the text before they cut it.
+    /// The maximum number of characters of a body. No server shows more characters. Some servers lay out the text before they cut
+    /// it, so a longer text would be slow.
     static let bodyLimit = 4_000
     static let titleLimit = 400
 
-    /// Returns the text without control characters, cut between characters, with its text directions closed.
+    /// Returns the text without control characters. A long text is cut between two characters, and its text directions are
+    /// closed.
     private static func printable(_ text: String, limit: Int) -> String {
         let short = prefix(of: text, limit)
         let isCut = short.utf8.count < text.utf8.count
@@ -40,7 +43,7 @@ enum NoticeText {
     private static func prefix(of text: String, _ limit: Int) -> String {
         var (kept, length, count) = ("", 0, 0)
         for character in text {
-            // A character can have any length, for example a letter with thousands of accents.
+            // A character can consist of any number of scalars, for example a letter with thousands of accents.
             length += character.unicodeScalars.count
             count += 1
             guard count <= limit, length <= 4 * limit else { break }
@@ -49,8 +52,8 @@ enum NoticeText {
         return kept.isEmpty ? String(String.UnicodeScalarView(text.unicodeScalars.prefix(limit))) : kept
     }
 
-    /// Returns the text with each open embedding, override or isolate closed, because an open override would also reverse the text
-    /// that the server draws after it.
+    /// Returns the text with each embedding, override and isolate closed. If an override stayed open, it would also reverse the
+    /// text that the server draws after it.
     private static func closingDirections(_ text: String) -> String {
         var open: [Unicode.Scalar] = []
         for scalar in text.unicodeScalars {
@@ -64,8 +67,8 @@ enum NoticeText {
         return text + String(String.UnicodeScalarView(open.reversed()))
     }
 
-    /// Returns the text without control characters, except line feed and tab. A NUL would cut a C string short. Other control characters
-    /// make the body invalid XML: the server would refuse the text or show it raw.
+    /// Returns the text without control characters, except line feed and tab. A NUL would end a C string. Other control
+    /// characters would make the body invalid XML. The server would then refuse the text or show its markup.
     static func withoutControls(_ text: String) -> String {
         var kept = String.UnicodeScalarView()
         for scalar in text.unicodeScalars where scalar.value >= 0x20 || scalar == "\n" || scalar == "\t" {

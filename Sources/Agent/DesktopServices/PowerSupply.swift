@@ -4,20 +4,20 @@ import Foundation
 struct PowerSupply: Sendable, Equatable {
     /// The type: "Mains", "USB", "Wireless", "Battery", "UPS".
     var type: String
-    /// The scope: "Device" for the battery of a mouse or headset; else "System", or missing.
+    /// The scope. It is "Device" for the battery of a mouse or headset. For other supplies it is "System" or missing.
     var scope: String?
-    /// The state of a power line: 0 supplies no power, 1 or 2 supplies power. Batteries have no value.
+    /// The state of a power line: 0 supplies no power, and 1 or 2 supplies power. A battery has no such value.
     var online: Int?
     /// The state of a battery: "Charging", "Discharging", "Full", "Not charging", "Unknown".
     var status: String?
-    /// The charge of a battery, in percent.
+    /// The charge of a battery in percent.
     var capacity: Double?
 
     init(type: String, scope: String?, online: Int?, status: String?, capacity: Double? = nil) {
         (self.type, self.scope, self.online, self.status, self.capacity) = (type, scope, online, status, capacity)
     }
 
-    /// Returns the charge of the fullest of the machine's batteries, because the machine runs on one battery at a time.
+    /// Returns the charge of the machine's battery with the highest charge, because the machine uses one battery at a time.
     static func batteryPercent(_ supplies: [PowerSupply]) -> Double? {
         supplies.filter { $0.isBattery && $0.scope != "Device" }.compactMap(\.capacity).max()
     }
@@ -30,13 +30,13 @@ struct PowerSupply: Sendable, Equatable {
         let lines = own.filter { !$0.isBattery && $0.online != nil }
         if lines.contains(where: { ($0.online ?? 0) > 0 }) { return true }
         guard lines.isEmpty else { return false }
-        // Some machines list only the battery. On such a machine, only the discharging of the battery can be checked.
+        // Some machines list only the battery. On such a machine, the state of the battery is the only information.
         return !batteries.contains { $0.status == "Discharging" }
     }
 
     private var isBattery: Bool { type == "Battery" || type == "UPS" }
 
-    /// Reads the class directory, usually /sys/class/power_supply. Entries that cannot be read are skipped.
+    /// Reads the folder of power supplies, usually /sys/class/power_supply. Entries that cannot be read are skipped.
     static func read(from root: String) -> [PowerSupply] {
         let names = (try? FileManager.default.contentsOfDirectory(atPath: root)) ?? []
         return names.sorted().compactMap { name in

@@ -2,7 +2,7 @@ import BackgroundNotices
 import CLibnotify
 
 extension PresenterFailure {
-    /// Reads and frees the error that GLib returned for a failed call over the session bus.
+    /// Reads and frees the error that GLib returned after a failed call over the session bus.
     init(consuming error: UnsafeMutablePointer<GError>?) {
         guard let error else {
             self = .refused("no reason given")
@@ -26,7 +26,7 @@ extension PresenterFailure {
         }
     }
 
-    /// Maps a D-Bus error name. Every error of a server, except the bus's own errors, is a refusal.
+    /// Creates a failure from the name of a D-Bus error. Every error is a refusal of the server, except the errors of the bus.
     init(remoteError name: String, text: String) {
         let bus = "org.freedesktop.DBus.Error."
         let serverMissing: Set<String> = [

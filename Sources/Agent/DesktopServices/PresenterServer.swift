@@ -27,28 +27,29 @@ package struct PresenterServer: Sendable, Equatable {
     var hasBody: Bool { capabilities.contains("body") }
     var hasBodyMarkup: Bool { capabilities.contains("body-markup") }
 
-    /// `true` if the server reports when the user wants no notifications.
+    /// `true` if the server reports whether the user switched on do-not-disturb.
     var hasInhibitions: Bool { capabilities.contains("inhibitions") }
 
     /// `true` if a button can have a text field, and the server reports the text that the user entered.
     var hasReplies: Bool { capabilities.contains("inline-reply") }
 
-    /// `true` if a notification can stay on screen. A server without buttons shows such a notification as a modal dialog (notify-osd).
+    /// `true` if a notification can stay on the screen. A server without buttons (notify-osd) shows such a notification as a
+    /// modal dialog.
     var keepsOnScreen: Bool { hasActions }
 
-    /// `true` if the bar of the hint "value" is drawn next to title, text and buttons, and does not replace them. Source: measured,
-    /// xfce4-notifyd 0.7.
+    /// `true` if the server draws the progress bar in addition to the title, the text and the buttons. `false` if the bar
+    /// replaces them. This was measured with xfce4-notifyd 0.7.
     var drawsProgressBesideText: Bool { name != "Xfce Notify Daemon" }
 
-    /// `true` if the server reports buttons and closings only to the process that showed the notification. Source: measured, dunst 1.9 and
-    /// GNOME 43.
+    /// `true` if the server reports presses and closings only to the process that showed the notification. This was measured with
+    /// dunst 1.9 and GNOME 43.
     var reportsToSenderOnly: Bool { ["dunst", "gnome-shell"].contains(name) }
 
-    /// `true` if a replacement of a notification that left the screen appears only in the server's history. Source: plasma-workspace 6
-    /// keeps "expired" when a notification is replaced, and sends no `NotificationClosed` if the notification had actions.
+    /// `true` if the replacement of a notification that left the screen appears only in the server's history. plasma-workspace 6
+    /// keeps the state "expired" after a replacement. It also sends no `NotificationClosed` if the notification had actions.
     var hidesReplacements: Bool { name == "Plasma" }
 
-    /// The server's name of the hint for pixels. Source of the names: Desktop Notifications specification 1.2, "Hints".
+    /// The server's name of the hint for pixels. The Desktop Notifications specification 1.2, "Hints", defines the names.
     var pictureHint: String {
         let version = specificationVersion.split(separator: ".").map { Int($0) ?? 0 } + [0, 0]
         switch (version[0], version[1]) {
@@ -62,10 +63,10 @@ package struct PresenterServer: Sendable, Equatable {
 extension PresenterServer {
     static let busName = "org.freedesktop.Notifications"
 
-    /// Queries the server on `connection`, and blocks the loop's thread until the server responds.
+    /// Queries the server on `connection`. The call blocks the loop's thread until the server responds.
     ///
-    /// `notify_get_server_caps` is not used, because it discards the error. The caller needs the error: no server is running, the
-    /// server could not be started, or the bus has ended.
+    /// `notify_get_server_caps` is not used, because it discards the error. The caller needs this error to distinguish three
+    /// cases: no server is running, the server could not be started, or the bus has ended.
     static func query(on connection: OpaquePointer, mayStart: Bool) throws(PresenterFailure) -> PresenterServer {
         let information = try call("GetServerInformation", on: connection, mayStart: mayStart)
         defer { g_variant_unref(information) }

@@ -2,13 +2,13 @@ import BackgroundNotices
 import CLibnotify
 import Synchronization
 
-/// Records the messages of a notification server in the order of their arrival, with a filter on the connection.
+/// Records the messages of a notification server in the order of their arrival, by a filter on the connection.
 ///
-/// The order is necessary because libnotify waits for the reply to `Notify`, and reports the reply before signals that arrived
-/// earlier. Signals that arrived earlier are about the replaced content with the same number.
+/// The order matters, because libnotify waits for the reply to `Notify` and reports this reply before signals that arrived
+/// earlier. Such earlier signals belong to the replaced content, which has the same number.
 ///
-/// A server that hangs still has the notification in its queue and shows it when the server continues. A second call would show the
-/// notification twice. GLib ignores a late reply, but the filter receives the reply and the number of its call.
+/// A server that froze still has the notification in its queue, and shows it when the server continues. A second call would then
+/// show the notification twice. GLib ignores a late reply, but the filter receives the reply and the number of its call.
 final class ServerMessages: Sendable {
     enum Answer: Equatable {
         case shown(UInt32)
@@ -19,30 +19,30 @@ final class ServerMessages: Sendable {
         /// The serial number of the last `Notify` that was sent.
         var lastCall: guint32 = 0
         var expected: [guint32: String] = [:]
-        /// A reply that arrived before ``expect(for:)``, with the number of the call. Calls are sequential, so at most one such
-        /// reply exists.
+        /// A reply that arrived before ``expect(for:)``, and the number of its call. Only one call runs at a time, so at most one
+        /// such reply exists.
         var early: (call: guint32, answer: Answer)?
-        /// `true` from the time when a reply of the server was missing until the server's next reply.
+        /// `true` after a reply of the server was missing, until the server replies again.
         var isSilent = false
-        /// The signals that arrived and were not taken yet.
+        /// The signals that arrived and were not yet returned to a caller.
         var signals: [ServerSignal] = []
-        /// The order of the last signal that arrived.
+        /// The position of the last signal that arrived.
         var lastOrder: UInt64 = 0
-        /// The order of the last signal that arrived before the reply to the last `Notify`.
+        /// The position of the last signal that arrived before the reply to the last `Notify`.
         var lastOrderBeforeAnswer: UInt64 = 0
         var filter: guint = 0
     }
 
     private let state = Mutex(State())
-    /// Called on any thread, with the notification's identifier.
+    /// A function that is called on any thread, with the identifier of the notification.
     private let onAnswer: @Sendable (String, Answer) -> Void
     private let onSignOfLife: @Sendable () -> Void
     private let onSignal: @Sendable (UInt64) -> Void
 
     /// - Parameters:
-    ///   - onAnswer: called on GLib's thread when an expected reply arrives.
-    ///   - onSignOfLife: called on GLib's thread when a silent server sends a reply.
-    ///   - onSignal: called on GLib's thread when a signal arrived. Receives the order of the signal, for
+    ///   - onAnswer: called on GLib's thread after an expected reply arrived.
+    ///   - onSignOfLife: called on GLib's thread after a silent server sent a reply.
+    ///   - onSignal: called on GLib's thread after a signal arrived. It receives the position of the signal, for
     ///     ``drainSignals(upTo:about:)``.
     init(
         onAnswer: @escaping @Sendable (String, Answer) -> Void, onSignOfLife: @escaping @Sendable () -> Void,
@@ -72,7 +72,8 @@ final class ServerMessages: Sendable {
         if filter != 0 { g_dbus_connection_remove_filter(connection, filter) }
     }
 
-    /// Expects a late reply to the last call, which the server did not answer in time. The reply belongs to this notification.
+    /// Expects a late reply to the last call, because the server did not reply in time. The reply belongs to the notification
+    /// with this identifier.
     func expect(for identifier: String) {
         let early = state.withLock { state -> Answer? in
             state.isSilent = true
@@ -83,15 +84,15 @@ final class ServerMessages: Sendable {
         if let early { onAnswer(identifier, early) }
     }
 
-    /// Records that the server did not reply in time to a call whose late reply is not needed.
+    /// Records that the server did not reply in time to a call. A late reply to this call is not needed.
     func recordMissingReply() { state.withLock { $0.isSilent = true } }
 
     /// Forgets the expected replies, because the server does not run any more and sends no replies.
     func forget() { state.withLock { ($0.expected, $0.early, $0.isSilent) = ([:], nil, false) } }
 
-    /// Takes the signals that arrived, up to the signal of this order.
+    /// Removes and returns the signals that arrived, up to the signal at this position.
     ///
-    /// - Parameter number: the notification whose signals are taken; `nil` for all signals.
+    /// - Parameter number: the notification whose signals are returned, or `nil` for all signals.
     func drainSignals(upTo last: UInt64 = .max, about number: UInt32? = nil) -> [ServerSignal] {
         state.withLock { state -> [ServerSignal] in
             let taken = state.signals.filter { $0.order <= last && (number == nil || $0.number == number) }
@@ -100,7 +101,7 @@ final class ServerMessages: Sendable {
         }
     }
 
-    /// Takes the signals about a notification that arrived before the reply to the last call.
+    /// Removes and returns the signals about a notification that arrived before the reply to the last call.
     func drainSignalsBeforeReply(about number: UInt32) -> [ServerSignal] {
         drainSignals(upTo: state.withLock { $0.lastOrderBeforeAnswer }, about: number)
     }
@@ -115,7 +116,7 @@ final class ServerMessages: Sendable {
             return state.withLock { ($0.lastCall, $0.early) = (serial, nil) }
         }
         if type == G_DBUS_MESSAGE_TYPE_SIGNAL { return seeSignal(message) }
-        // A message of the bus is not a message of a server.
+        // A message of the bus does not show that the server responds.
         guard text(g_dbus_message_get_sender(message)) != "org.freedesktop.DBus" else { return }
         let answer: Answer
         switch type {

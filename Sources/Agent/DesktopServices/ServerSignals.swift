@@ -7,18 +7,18 @@ struct ServerSignal: Sendable {
         case number(UInt32)
     }
 
-    /// The signal's position among the signals of its connection.
+    /// The position of the signal among the signals of its connection.
     var order: UInt64 = 0
     /// The name of the connection that sent the signal.
     let sender: String
     let name: String
-    /// The notification's number.
+    /// The number of the notification.
     let number: UInt32
     let argument: Argument
 }
 
 extension ServerSignal {
-    /// Decodes a message; `nil` if the message is not such a signal.
+    /// Decodes a message. Returns `nil` if the message is not a signal of a notification server.
     init?(_ message: OpaquePointer) {
         func text(_ pointer: UnsafePointer<CChar>?) -> String? { pointer.map { String(cString: $0) } }
         guard g_dbus_message_get_message_type(message) == G_DBUS_MESSAGE_TYPE_SIGNAL,
@@ -39,8 +39,8 @@ extension ServerSignal {
     }
 }
 
-/// A subscription to the signals that a notification server broadcasts. The subscription ends when this object is released.
-/// ``ServerMessages`` reads the signals. This class is used only on the loop's thread.
+/// A subscription to the signals that a notification server broadcasts. ``ServerMessages`` reads these signals. The subscription
+/// ends when this object is released. This class is used only on the loop's thread.
 final class ServerSignals {
     private let connection: OpaquePointer
     private let subscription: guint

@@ -1,15 +1,15 @@
 import CLibnotify
 
-/// Reports power, network, sleep and time zone from the system bus. Each service may be missing. This class is used only on the
-/// loop's thread.
+/// Reports power, network, sleep and time zone with the services of the system bus. Each service may be missing. This class is
+/// used only on the loop's thread.
 ///
-/// If the bus ends or is restarted, no reports follow, because the desktop also ends with the bus.
+/// If the bus ends or is restarted, no reports follow, because the desktop ends together with the bus.
 final class SystemBus {
     private let connection: OpaquePointer
     private var subscriptions: [guint] = []
     private let cancellable = g_cancellable_new()
-    /// The maximum time, in milliseconds, that a service may take to respond. The agent launches nothing before the first replies
-    /// are known.
+    /// The maximum number of milliseconds that a service may take to respond. The agent launches nothing before the first replies
+    /// arrive.
     private static let patience: gint = 3_000
 
     private let onBattery: (Bool?) -> Void
@@ -17,8 +17,9 @@ final class SystemBus {
     private let onSignal: (DesktopSignal) -> Void
 
     /// - Parameters:
-    ///   - connection: ownership is transferred to this object.
-    ///   - onBattery: called with UPower's value, at the start and after each change; `nil` if UPower does not answer.
+    ///   - connection: the connection to the bus. Its ownership is transferred to this object.
+    ///   - onBattery: called with UPower's value, at the start and after each change. The value is `nil` if UPower does not
+    ///     respond.
     ///   - onNetwork: called with NetworkManager's report, at the start and after each change.
     init(
         _ connection: OpaquePointer, onBattery: @escaping (Bool?) -> Void, onNetwork: @escaping (NetworkManagerReport?) -> Void,
@@ -33,7 +34,7 @@ final class SystemBus {
         askNetwork()
     }
 
-    /// Returns `true` if a process owns the name on the system bus. Queries the bus and waits for the reply.
+    /// Returns `true` if a process owns the name on the system bus. The call waits for the reply of the bus.
     static func hasOwner(_ name: String) -> Bool {
         let answer = call("org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus", "NameHasOwner", [name], "(b)")
         guard let answer else { return false }
@@ -41,7 +42,8 @@ final class SystemBus {
         return g_variant_get_boolean(answer) != 0
     }
 
-    /// Returns the profile of the power-profiles daemon; `nil` without a daemon. Queries the daemon and waits for the reply.
+    /// Returns the profile of the power-profiles daemon. Returns `nil` if no daemon is running. The call waits for the reply of
+    /// the daemon.
     static func powerProfile() -> String? {
         let name = "net.hadess.PowerProfiles"
         guard hasOwner(name) else { return nil }
@@ -55,7 +57,7 @@ final class SystemBus {
         return String(cString: g_variant_get_type_string(text)) == "s" ? String(cString: g_variant_get_string(text, nil)) : nil
     }
 
-    /// Calls a method with text arguments and returns its value of `type`, which the caller releases.
+    /// Calls a method with text arguments. Returns the value of the type `type`, which the caller releases.
     private static func call(
         _ name: String, _ path: String, _ interface: String, _ method: String, _ words: [String], _ type: String
     ) -> OpaquePointer? {
@@ -93,12 +95,12 @@ final class SystemBus {
         ) { _, _, _, _, _, _, data in
             SystemBus.from(data)?.askNetwork()
         }
-        // Reports that UPower or NetworkManager appeared or disappeared.
+        // These signals report that UPower or NetworkManager appeared or disappeared.
         listen(
             to: "org.freedesktop.DBus", interface: "org.freedesktop.DBus", signal: "NameOwnerChanged",
             path: "/org/freedesktop/DBus", argument: "org.freedesktop.UPower"
         ) { _, _, _, _, _, _, data in
-            // A service that exited is not started again here.
+            // A service that exited is not started again by this query.
             SystemBus.from(data)?.askPower(mayStart: false)
         }
         listen(
@@ -133,7 +135,7 @@ final class SystemBus {
                 Unmanaged.passUnretained(self).toOpaque(), nil))
     }
 
-    /// Queries UPower without waiting, because UPower may have to be started or may not respond.
+    /// Queries UPower without waiting, because UPower may have to be started, or may not respond.
     ///
     /// - Parameter patience: the timeout in milliseconds. After the timeout the state is unknown, and a late reply is still used.
     private func askPower(mayStart: Bool = true, patience: gint = SystemBus.patience) {
@@ -148,7 +150,7 @@ final class SystemBus {
                 var error: UnsafeMutablePointer<GError>?
                 let reply = g_dbus_connection_call_finish(OpaquePointer(source), result, &error)
                 defer { g_clear_error(&error) }
-                // The error "cancelled" means that the process that owned the name has ended.
+                // The error "cancelled" means that this object was released.
                 if let error, g_error_matches(error, g_io_error_quark(), gint(G_IO_ERROR_CANCELLED.rawValue)) != 0 {
                     return
                 }
@@ -159,15 +161,15 @@ final class SystemBus {
             Unmanaged.passUnretained(self).toOpaque())
     }
 
-    /// Returns `true` if the service runs but did not respond in time. A late reply must not be lost, because the service may not
-    /// report a change after it.
+    /// Returns `true` if the service runs but did not respond in time. A late reply must not be lost, because the service reports
+    /// only later changes.
     private static func isLate(_ error: UnsafeMutablePointer<GError>?) -> Bool {
         error.map { g_error_matches($0, g_io_error_quark(), gint(G_IO_ERROR_TIMED_OUT.rawValue)) != 0 } ?? false
     }
 
-    /// Queries NetworkManager without waiting and without starting it.
+    /// Queries NetworkManager without waiting. NetworkManager is not started for this query.
     ///
-    /// - Parameter patience: the timeout in milliseconds, with the same effect as for UPower.
+    /// - Parameter patience: the timeout in milliseconds. Its effect is the same as for UPower.
     func askNetwork(patience: gint = SystemBus.patience) {
         var parameters: [OpaquePointer?] = [g_variant_new_string("org.freedesktop.NetworkManager")]
         g_dbus_connection_call(
@@ -188,7 +190,7 @@ final class SystemBus {
             Unmanaged.passUnretained(self).toOpaque())
     }
 
-    /// Decodes the properties in a `(a{sv})`.
+    /// Decodes the properties in a value of the type `(a{sv})`.
     private static func networkReport(_ reply: OpaquePointer) -> NetworkManagerReport? {
         guard String(cString: g_variant_get_type_string(reply)) == "(a{sv})" else { return nil }
         let all = g_variant_get_child_value(reply, 0)
@@ -209,7 +211,7 @@ final class SystemBus {
             primaryConnection: text("PrimaryConnection"), primaryConnectionType: text("PrimaryConnectionType"))
     }
 
-    /// Decodes the boolean in a `(v)`.
+    /// Decodes the boolean in a value of the type `(v)`.
     private static func boolean(_ reply: OpaquePointer) -> Bool? {
         guard String(cString: g_variant_get_type_string(reply)) == "(v)" else { return nil }
         let boxed = g_variant_get_child_value(reply, 0)
@@ -220,7 +222,7 @@ final class SystemBus {
         return g_variant_get_boolean(value) != 0
     }
 
-    /// Returns `true` if `PrepareForSleep` reports the begin of a sleep, `false` if it reports the end.
+    /// Returns `true` if `PrepareForSleep` reports the beginning of a sleep, and `false` if it reports the end.
     private static func isFalling(_ parameters: OpaquePointer?) -> Bool? {
         guard let parameters, String(cString: g_variant_get_type_string(parameters)) == "(b)" else { return nil }
         let value = g_variant_get_child_value(parameters, 0)
@@ -228,7 +230,8 @@ final class SystemBus {
         return g_variant_get_boolean(value) != 0
     }
 
-    /// Returns `true` if a `PropertiesChanged` (`sa{sv}as`) is about the time zone, changed or invalidated.
+    /// Returns `true` if a `PropertiesChanged` signal (`sa{sv}as`) contains the time zone. The time zone may be changed or
+    /// invalidated.
     private static func namesTimeZone(_ parameters: OpaquePointer?) -> Bool {
         guard let parameters, String(cString: g_variant_get_type_string(parameters)) == "(sa{sv}as)" else {
             return false

@@ -2,37 +2,38 @@ import CLibnotify
 import DesktopBus
 import Foundation
 
-/// GLib's shared connection to the system bus, for all threads. Other code must not get the connection from GLib directly, because
-/// GLib waits without a limit for a bus that does not respond, and blocks all other threads.
+/// GLib's shared connection to the system bus, for all threads. Other code must not request this connection directly from GLib.
+/// If a bus does not respond, GLib waits without a limit and blocks all other threads.
 enum SystemBusConnection {
     enum Outcome {
         /// The connection is open. The caller releases it.
         case open(OpaquePointer)
         case isAbsent
-        /// The bus exists and does not respond.
+        /// The bus exists but does not respond.
         case isSilent
     }
 
-    /// The maximum number of seconds that the bus may take to answer.
+    /// The maximum number of seconds that the bus may take to respond.
     private static let patience = 3
 
-    /// Opens the connection. Waits for a limited time if the bus does not respond, or if another thread already waits for the bus.
+    /// Opens the connection. If the bus does not respond, or if another thread already waits for the bus, the call waits for a
+    /// limited time.
     static func open() -> Outcome {
         var error: UnsafeMutablePointer<GError>?
         defer { g_clear_error(&error) }
         let limit = TimeLimit(seconds: patience)
         defer { limit.end() }
         if let opened = g_bus_get_sync(G_BUS_TYPE_SYSTEM, limit.cancellable, &error) {
-            // By default GLib ends the process when the bus ends.
+            // By default GLib ends the process if the bus ends. This behavior is switched off.
             g_dbus_connection_set_exit_on_close(opened, 0)
             return .open(opened)
         }
-        // For a bus that accepts a login and then sends nothing, GLib's own limit applies: 25 s.
+        // If a bus accepts a login and then sends nothing, GLib's own limit of 25 s applies.
         let silence = [G_IO_ERROR_CANCELLED, G_IO_ERROR_TIMED_OUT]
         return silence.contains { g_error_matches(error, g_io_error_quark(), gint($0.rawValue)) != 0 } ? .isSilent : .isAbsent
     }
 
-    /// Calls `body` on a new thread when a silent bus responds or ends. Waits on a connection that is not shared.
+    /// Calls `body` on a new thread after a silent bus responds or ends. The thread waits on a connection that is not shared.
     static func whenItAnswers(_ body: @escaping @Sendable () -> Void) {
         let thread = Thread {
             if let address = g_dbus_address_get_for_bus_sync(G_BUS_TYPE_SYSTEM, nil, nil) {

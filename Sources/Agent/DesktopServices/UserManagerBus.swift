@@ -3,8 +3,8 @@ import DesktopBus
 import Foundation
 import Glibc
 
-/// Controls a systemd user manager through the manager's socket, like `systemctl`. This type needs no message bus, and no process
-/// for each call.
+/// Controls a systemd user manager through the manager's socket, as `systemctl` does. This type does not need a message bus or a
+/// process for each call.
 ///
 /// Every call blocks its thread.
 package struct UserManagerBus: Sendable {
@@ -24,7 +24,7 @@ package struct UserManagerBus: Sendable {
 
     /// - Parameters:
     ///   - socket: the path of `systemd/private` in the runtime folder.
-    ///   - patience: the maximum number of seconds to wait for the manager's greeting and for each reply.
+    ///   - patience: the maximum number of seconds for the manager's greeting and for each reply.
     package init(socket: String, patience: Int) {
         let escaped = g_dbus_address_escape_value(socket)
         defer { g_free(escaped) }
@@ -41,7 +41,7 @@ package struct UserManagerBus: Sendable {
 
     /// Runs a job of a unit.
     ///
-    /// - Parameter waits: `true` to wait until the unit runs.
+    /// - Parameter waits: `true` if the call waits until the unit runs.
     package func run(_ job: Job, _ unit: String, waits: Bool) throws(Trouble) {
         try connected { connection throws(Trouble) in
             let arguments = [g_variant_new_string(unit), g_variant_new_string("replace")]
@@ -49,8 +49,8 @@ package struct UserManagerBus: Sendable {
             guard waits else { return }
             let path = try connection.path(of: unit)
             let end = g_get_monotonic_time() + gint64(patience) * 1_000_000
-            // A signal also reports the end of a job, but receiving it needs a running loop. Most jobs are complete before the
-            // first query.
+            // The end of a job is queried. A signal also reports the end, but a running loop would be necessary to receive the
+            // signal. Most jobs are complete before the first query.
             var pause: useconds_t = 1_000
             while try connection.hasJob(path) {
                 if g_get_monotonic_time() > end { throw Trouble(words: "the user manager did not complete the job for \(unit)") }
@@ -62,12 +62,12 @@ package struct UserManagerBus: Sendable {
         }
     }
 
-    /// Returns a text property that every unit has.
+    /// Returns a text property. The property must be a property that every unit has.
     package func text(_ name: String, of unit: String) throws(Trouble) -> String {
         try connected { connection throws(Trouble) in try connection.text(name, connection.path(of: unit)) }
     }
 
-    /// Returns the paths of a unit's file and of its drop-in files.
+    /// Returns the paths of a unit's file and of the drop-in files of the unit.
     package func files(of unit: String) throws(Trouble) -> [String] {
         try connected { connection throws(Trouble) in
             let path = try connection.path(of: unit)
@@ -87,12 +87,12 @@ package struct UserManagerBus: Sendable {
         }
     }
 
-    /// Returns the next calendar time of a timer, or `nil` if the timer has no next time.
+    /// Returns the next calendar date of a timer. Returns `nil` if the timer has no next date.
     package func nextElapse(of timer: String) throws(Trouble) -> Date? {
         try connected { connection throws(Trouble) in
             let path = try connection.path(of: timer)
             let next = try connection.property("Timer", "NextElapseUSecRealtime", path, ofType: "t") { g_variant_get_uint64($0) }
-            // systemd's value for "never" is the highest number.
+            // The highest number is systemd's value for "never".
             return next == 0 || next == .max ? nil : Date(timeIntervalSince1970: Double(next) / 1e6)
         }
     }
@@ -116,12 +116,11 @@ package struct UserManagerBus: Sendable {
         static let manager = "org.freedesktop.systemd1.Manager"
 
         let connection: OpaquePointer
-        /// The timeout of each reply, in milliseconds.
+        /// The timeout of each reply in milliseconds.
         let patience: gint
 
-        /// Waits for the first reply. If a message arrives together with the last line of the login, systemd does not read the
-        /// message before the next message arrives. For this reason, the first call has no effect and is repeated if its reply is
-        /// missing.
+        /// Waits for the first reply. If a message arrives together with the last line of the login, systemd reads this message
+        /// only after the next message arrives. So the first call has no effect, and is repeated if its reply is missing.
         func greet() throws(Trouble) {
             var (pause, left): (gint, gint) = (50, patience)
             while left > pause {
@@ -134,7 +133,7 @@ package struct UserManagerBus: Sendable {
             try g_variant_unref(call(Self.root, "org.freedesktop.DBus.Peer", "Ping", [], milliseconds: left))
         }
 
-        /// Calls a method and returns the reply, which the caller releases.
+        /// Calls a method and returns the reply. The caller releases the reply.
         func call(
             _ path: String, _ interface: String, _ method: String, _ arguments: [OpaquePointer?], milliseconds: gint? = nil
         ) throws(Trouble) -> OpaquePointer {
@@ -148,7 +147,7 @@ package struct UserManagerBus: Sendable {
             return reply
         }
 
-        /// Returns the object path of a unit. The manager reads the unit's file if it has not read it yet.
+        /// Returns the object path of a unit. The manager reads the file of the unit if it has not read this file before.
         func path(of unit: String) throws(Trouble) -> String {
             let reply = try call(Self.root, Self.manager, "LoadUnit", [g_variant_new_string(unit)])
             defer { g_variant_unref(reply) }
@@ -158,7 +157,8 @@ package struct UserManagerBus: Sendable {
             return path
         }
 
-        /// - Parameter kind: the interface of the property: `Unit` for properties that every unit has, or the name of a unit kind.
+        /// - Parameter kind: the interface of the property. It is `Unit` for properties that every unit has, or the name of a
+        ///   kind of unit.
         func property<Value>(
             _ kind: String, _ name: String, _ path: String, ofType type: String, _ read: (OpaquePointer) -> Value
         ) throws(Trouble) -> Value {

@@ -1,7 +1,7 @@
 import Foundation
 
-/// The hours of the day in which no notification is shown, for example 22:00–07:00. If the end is earlier than the start, the quiet
-/// hours end on the next day.
+/// The hours of the day in which no notification is shown, for example 22:00–07:00. If the end is earlier than the start, the
+/// quiet hours end on the next day.
 package struct QuietHours: Sendable, Equatable {
     /// The start in seconds since midnight.
     package let start: Int

@@ -183,7 +183,7 @@ extension RequestLife {
         // If the launch was stopped because a condition was lost, the request waits for the condition and is then launched again.
         if ending.stopReason == .conditionLost, ending.outcome == .expired { return [] }
         if let begin = beginAfterRetry {
-            // The launch without a result was repeated with success. The request now waits for the date that the handler
+            // The launch without a result was repeated. The request now waits for the date that the handler
             // submitted.
             (token, earliestBegin, beginAfterRetry) = (ending.newToken, begin, nil)
             return []

@@ -6,8 +6,8 @@ extension RequestLife {
         package let kind: LaunchKind
         package let needs: RequestNeeds
         package let recurrence: WallClockRule?
-        /// The number of seconds between an occurrence of the rule and the beginning of the request. The value belongs to this
-        /// installation.
+        /// The number of seconds between an occurrence of the rule and the beginning of the request. Each installation has
+        /// its own value.
         package let spread: Double
         package let missed: MissedPolicy
 

@@ -21,10 +21,10 @@ package struct TransferLife: Equatable, Sendable {
     /// The reason why the transfer waits or failed. The reason is kept until the transfer completes, waits for a begin date, or
     /// is retried after a failure.
     package private(set) var reason: Reason?
-    /// The date of the last new bytes. If this date is too long ago, the transfer fails.
+    /// The date since which no new bytes have arrived. If this date is too long ago, the transfer fails.
     package private(set) var idleSince: Date
-    /// The date of the first attempt. If this date is too long ago, the transfer fails even if bytes arrive. Otherwise a transfer
-    /// with one byte per second would never end.
+    /// The date since which the transfer is tried. If this date is too long ago, the transfer fails even if bytes arrive.
+    /// Otherwise a transfer with one byte per second would never end.
     package private(set) var triedSince: Date
 
     /// Creates a state from its stored fields.

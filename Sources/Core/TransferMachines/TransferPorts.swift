@@ -66,7 +66,7 @@ package struct WireRequest: Sendable, Equatable {
     package var maximumRedirects: Int
     /// The maximum number of body bytes that the transport accepts from the server. `nil` if only the sink limits the number.
     package var maximumBodyBytes: Int64?
-    /// The limit in bytes per second for both directions together. `nil` if no limit applies.
+    /// The limit in bytes per second for each direction. `nil` if no limit applies.
     package var rateLimit: Int64?
     /// The group of requests that share the limit for sent bytes. `nil` if the limit applies only to this request.
     package var rateGroup: String?

@@ -24,7 +24,7 @@ final class DownloadFile: BodySink, DiskWork {
 
     /// - Parameters:
     ///   - place: the place of the partial file.
-    ///   - isPrivate: `true` if only the user may read the file. Otherwise the file has the permissions of the user's other files.
+    ///   - isPrivate: `true` if only the user can read the file. Otherwise the file has the usual permissions of the user.
     ///   - disk: the worker that hashes and syncs the written bytes.
     ///   - now: the start time of the attempt.
     ///   - post: receives events, from any thread.

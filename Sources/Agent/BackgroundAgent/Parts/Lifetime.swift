@@ -3,7 +3,7 @@ import Foundation
 
 /// The state that decides how long this agent runs.
 package enum Lifetime: Equatable {
-    /// Work is allowed to run. `idleSince` is the date since which no work is unfinished.
+    /// The agent works. `idleSince` is the date since which no work is unfinished, or `nil` if work is unfinished.
     case working(idleSince: Date?)
     /// A newer version uses the ledger. Running work is allowed to end, no new work begins, and another agent will continue.
     case draining
