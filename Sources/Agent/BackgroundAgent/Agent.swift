@@ -114,7 +114,7 @@ package final class Agent {
     /// Handles the received events and all due work in the ledger. Returns the date at which this method has to be called again
     /// at the latest.
     ///
-    /// - Throws: ``StoreError`` if the commit failed. The next call handles the same events again.
+    /// - Throws: ``StoreError`` if the commit failed. The next call then handles these events again.
     package func turn() throws(StoreError) -> Date? {
         var wake: Date?
         // `true` if the previous pass changed rows. Another pass is then needed for two reasons. The agent's own commits do not
@@ -181,8 +181,8 @@ package final class Agent {
         return look
     }
 
-    /// Commits the changes. If the commit fails, the events are kept. Their number stays limited, for example while a disk is
-    /// full.
+    /// Commits the changes. If the commit fails, the events are kept. The number of kept events stays limited, for example while
+    /// a disk is full.
     private func commit<Value>(_ body: (LedgerTransaction) throws -> Value) throws(StoreError) -> Value {
         do throws(StoreError) {
             return try ledger.write(body)

@@ -2,7 +2,7 @@ import BackgroundLedger
 import Foundation
 import TransferMachines
 
-/// A notification that the agent shows for itself, because no app process can report the problem. For each cause, such a
+/// A notification about a problem that no app process can report. The agent shows such a notification. For each cause, such a
 /// notification is shown at most once a day.
 struct AgentNotice: Equatable {
     /// The name of the cause. Several notifications with this cause are shown as a single notification.
@@ -112,7 +112,7 @@ extension Pass {
 
     /// Withdraws the agent's notifications whose cause has ended.
     ///
-    /// - Parameter isOver: A function that returns `true` if the cause has ended. It is called for each of the agent's
+    /// - Parameter isOver: A function that returns `true` if the cause has ended. The function is called for each of the agent's
     ///   notifications.
     mutating func retract(_ isOver: (NotificationRecord) throws -> Bool) throws {
         let own = try transaction.notifications(beginning: AgentNotice.prefix)

@@ -39,8 +39,9 @@ struct AgentParts {
         if try watchedProcesses.readSessionEnvironment(&pass) { planner.tryAgain() }
         // A command may begin or end a launch. The launch is then supervised below.
         try answerQuestions(&pass)
-        // Ended launches are handled before time budgets, so that an ended launch receives no warning. They are handled before
-        // requests, because another launch can start after a launch has ended, and its request can become due again.
+        // Ended launches are handled before time budgets, so that an ended launch receives no warning. Ended launches are also
+        // handled before requests, because another launch can start after a launch ended, and the request of the ended launch can
+        // become due again.
         try launches.adoptLate(&pass, living: living)
         try ContinuedWork.dropOrphans(pass, watchedProcesses)
         try launches.endContinued(pass, watchedProcesses)

@@ -16,8 +16,8 @@ package struct AgentPorts {
     package var wakeClock: (any WakeClock)?
     /// Controls sleep. `nil` if the machine has no sleep manager.
     package var sleepManager: (any SleepManager)?
-    /// A function that is called at the agent's start and after each change of the session. It receives the user's session that
-    /// commands reported, or `nil` if no command reported a session yet.
+    /// A function that is called at the agent's start and after each change of the session. The function receives the user's
+    /// session that commands reported, or `nil` if no command reported a session yet.
     package var sessionChanged: @Sendable (SessionEnvironment?) -> Void
 
     package init(

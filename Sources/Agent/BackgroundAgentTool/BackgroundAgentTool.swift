@@ -7,7 +7,7 @@ import DesktopServices
 import Foundation
 import Glibc
 
-/// The program `background-agent`. It combines the agent with libcurl and the desktop. One process runs for each app id.
+/// The program `background-agent`, which combines the agent with libcurl and the desktop. One process runs for each app id.
 package enum BackgroundAgentTool {
     private static let usage = """
         usage: background-agent --app ID

@@ -4,7 +4,8 @@ import TransferMachines
 /// Transfers data with libcurl. The transport uses one thread and one multi handle for any number of simultaneous transfers.
 ///
 /// The thread sleeps in a single call, and does not wake while no transfer is running. Memory use does not depend on the size of
-/// the data. The transport does not decide what to transfer. It logs nothing, because headers and addresses may contain secrets.
+/// the data. The transport does not decide what to transfer. The transport logs nothing, because headers and addresses may
+/// contain secrets.
 package final class CurlTransport: Transport {
     private let handler: @Sendable (TransportEvent) -> Void
     private let queue: CommandQueue

@@ -5,8 +5,8 @@ import TransferMachines
 struct HeadCollector {
     enum Step: Equatable {
         case more
-        /// The headers of a response ended, but this response is not the final response. It is an interim response (1xx), a
-        /// digest challenge, or a redirect that libcurl follows. `redirect` is the target of the redirect.
+        /// The headers of a response ended, but this response is not the final response. The response is an interim response
+        /// (1xx), a digest challenge, or a redirect that libcurl follows. `redirect` is the target of the redirect.
         case passing(redirect: String?)
         /// A 104 response ended. The server supports resumption of the upload.
         case resumption(headers: [HeaderField])

@@ -38,8 +38,8 @@ package final class WebSocketConnection: Sendable {
     private let options: RequestOptions
 
     /// - Parameters:
-    ///   - request: the address with the scheme http or https. It also contains the time limits for the connection and for the
-    ///     response to the handshake.
+    ///   - request: the address with the scheme http or https, and the time limits for the connection and for the response to the
+    ///     handshake.
     ///   - handshake: the handshake for this address.
     package convenience init(_ request: WireRequest, _ handshake: WebSocketHandshake, maximumMessageSize: Int) {
         self.init(request, handshake, maximumMessageSize: maximumMessageSize, certificateAuthorities: nil)

@@ -14,8 +14,8 @@ package struct BusName {
         return GVariantReading.strings(reply, ofType: "(s)")?.first
     }
 
-    /// The identity of the owner. It consists of the id of the bus and the owner's connection name. A bus never uses a connection
-    /// name twice, and each bus has a unique id.
+    /// The identity of the owner: the id of the bus and the owner's connection name. A bus never uses a connection name twice,
+    /// and each bus has a unique id.
     package var identity: String? {
         guard let owner, let bus = g_dbus_connection_get_guid(connection) else { return nil }
         return "\(String(cString: bus)) \(owner)"

@@ -194,8 +194,8 @@ final class ConditionsDesk: @unchecked Sendable {  // because every member but i
     }
 
     private func watchZoneFile() {
-        // `g_file_new_for_path` is not used because of the file system gvfs. If gvfs is installed, it uses the shared session
-        // connection and never releases this connection. It may even start a bus.
+        // `g_file_new_for_path` is not used because of the file system gvfs. If gvfs is installed, gvfs uses the shared session
+        // connection and never releases this connection. gvfs may even start a bus.
         guard let file = g_vfs_get_file_for_path(g_vfs_get_local(), localTime) else { return }
         defer { g_object_unref(UnsafeMutableRawPointer(file)) }
         guard let monitor = g_file_monitor_file(file, G_FILE_MONITOR_NONE, nil, nil) else { return }

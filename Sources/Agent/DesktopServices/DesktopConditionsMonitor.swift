@@ -8,7 +8,7 @@ package enum DesktopSignal: Sendable, Equatable {
     case falling
     /// The machine woke from sleep.
     case resumed
-    /// The system's time zone changed. The file watch and the service may both report the same change.
+    /// The system's time zone changed. The file watch and the service may each report a change.
     case timeZoneChanged
 }
 

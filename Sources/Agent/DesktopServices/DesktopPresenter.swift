@@ -13,11 +13,11 @@ package final class DesktopPresenter: Presenter {
     private let loop: GLibLoop
     private let desk: LibnotifyDesk
 
-    /// Creates a presenter. It connects when `connect(busAddress:)` is called, or at the first notification.
+    /// Creates a presenter. The presenter connects when `connect(busAddress:)` is called, or at the first notification.
     ///
     /// - Parameters:
     ///   - appName: the name for notifications without an app name. The name must not be empty.
-    ///   - pictures: decodes a file. It is called on the loop's thread.
+    ///   - pictures: decodes a file. The function is called on the loop's thread.
     ///   - handler: called on the loop's thread, in the order of the events.
     package init(
         loop: GLibLoop, appName: String, pictures: @escaping @Sendable (String) -> NoticePixels? = { _ in nil },

@@ -9,7 +9,7 @@ import Synchronization
 /// not run the global context, so the presses would be lost.
 ///
 /// An idle loop sleeps in a single `poll` without a timeout, so it never wakes. Use one loop per process, because GIO's network
-/// monitor is a singleton. It stays on the thread that requested it first.
+/// monitor is a singleton. The monitor stays on the thread that first requested it.
 package final class GLibLoop: Sendable {
     // These properties are safe, because any thread can use GMainContext and GMainLoop. Swift cannot detect this.
     nonisolated(unsafe) private let context: OpaquePointer

@@ -9,7 +9,7 @@ final class LibnotifyDesk: @unchecked Sendable {  // because it is used on the l
     private let pictures: @Sendable (String) -> NoticePixels?
     private let handler: @Sendable (PresenterEvent) -> Void
     private let bus = SessionBus(watching: PresenterServer.busName)
-    /// The capabilities of the current server. They are queried again if another server takes the name.
+    /// The capabilities of the current server. The capabilities are queried again if another server takes the name.
     private var server: PresenterServer?
     /// The identity of the current server that was last reported.
     private var identity: String?

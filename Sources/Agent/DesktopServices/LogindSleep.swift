@@ -3,7 +3,8 @@ import CLibnotify
 import DesktopBus
 import Foundation
 
-/// Controls sleep through logind, and reads the charge of the battery from UPower. It connects only after an alarm is needed.
+/// Controls sleep through logind, and reads the charge of the battery from UPower. The sleep manager connects only after an alarm
+/// is needed.
 package final class LogindSleep: SleepManager {
     private let loop: GLibLoop
     private let desk: SleepDesk
@@ -191,7 +192,7 @@ private final class SleepDesk: @unchecked Sendable {  // because every member bu
 /// A D-Bus call whose reply may contain a file descriptor.
 private final class SleepCall {
     struct Reply {
-        /// The value of the reply. It is valid only while the callback runs.
+        /// The value of the reply, which is valid only while the callback runs.
         let value: OpaquePointer
         fileprivate let files: UnsafeMutablePointer<GUnixFDList>?
 

@@ -24,8 +24,9 @@ struct NetworkInterface: Sendable, Equatable {
         interfaces.contains { $0.canReachOthers && access("\(classFolder)/\($0.name)/device", F_OK) == 0 }
     }
 
-    /// Returns the addresses of this machine. They show whether the machine is in another network. A bridge for containers
-    /// appears and disappears with its containers. So bridges are ignored if an interface that belongs to hardware is connected.
+    /// Returns the addresses of this machine. The addresses show whether the machine is in another network. A bridge for
+    /// containers appears and disappears with its containers. So bridges are ignored if an interface that belongs to hardware is
+    /// connected.
     static func addresses(_ interfaces: [NetworkInterface], classFolder: String = "/sys/class/net") -> Set<String> {
         let reaching = interfaces.filter(\.canReachOthers)
         let devices = reaching.filter { hasDevice([$0], classFolder: classFolder) }
@@ -38,8 +39,8 @@ struct NetworkInterface: Sendable, Equatable {
         return !names.isEmpty && names.allSatisfy { access("\(classFolder)/\($0)/wireless", F_OK) == 0 }
     }
 
-    /// Returns `true` if all connected interfaces belong to mobile-phone networks. Their names are `wwan0`, or `wwp…` if systemd
-    /// assigns the names.
+    /// Returns `true` if all connected interfaces belong to mobile-phone networks. The names of such interfaces are `wwan0`, or
+    /// `wwp…` if systemd assigns the names.
     static func isCellular(_ interfaces: [NetworkInterface]) -> Bool {
         let names = Set(interfaces.filter(\.canReachOthers).map(\.name))
         return !names.isEmpty && names.allSatisfy { $0.hasPrefix("ww") }

@@ -17,7 +17,7 @@ final class SystemBus {
     private let onSignal: (DesktopSignal) -> Void
 
     /// - Parameters:
-    ///   - connection: the connection to the bus. Its ownership is transferred to this object.
+    ///   - connection: the connection to the bus. This object takes ownership of the connection.
     ///   - onBattery: called with UPower's value, at the start and after each change. The value is `nil` if UPower does not
     ///     respond.
     ///   - onNetwork: called with NetworkManager's report, at the start and after each change.
@@ -169,7 +169,7 @@ final class SystemBus {
 
     /// Queries NetworkManager without waiting. NetworkManager is not started for this query.
     ///
-    /// - Parameter patience: the timeout in milliseconds. Its effect is the same as for UPower.
+    /// - Parameter patience: the timeout in milliseconds. After the timeout the state is unknown, and a late reply is still used.
     func askNetwork(patience: gint = SystemBus.patience) {
         var parameters: [OpaquePointer?] = [g_variant_new_string("org.freedesktop.NetworkManager")]
         g_dbus_connection_call(

@@ -157,8 +157,8 @@ package struct UserManagerBus: Sendable {
             return path
         }
 
-        /// - Parameter kind: the interface of the property. It is `Unit` for properties that every unit has, or the name of a
-        ///   kind of unit.
+        /// - Parameter kind: the interface of the property: `Unit` for properties that every unit has, or the name of a kind of
+        ///   unit.
         func property<Value>(
             _ kind: String, _ name: String, _ path: String, ofType type: String, _ read: (OpaquePointer) -> Value
         ) throws(Trouble) -> Value {

@@ -16,7 +16,7 @@ package struct RehearsedHost: Codable, Sendable, Equatable {
     package var isDiskFull = false
     /// `true` if the agent has no free descriptor, so that it cannot open files of a transfer.
     package var hasNoDescriptors = false
-    /// The number of this state. It increases with each change. The agent confirms each state by sending its number.
+    /// The number of this state, which increases with each change. The agent confirms each state by sending its number.
     package var number = 0
 
     package init(zone: String) { self.zone = zone }

@@ -5,7 +5,7 @@ package enum ContinuedProcessing {
     /// The maximum number of tasks of one app that run at once. Additional tasks wait.
     package static let room = 4
 
-    /// Returns the waiting identifiers whose tasks can start now. A task waits while another task with the same identifier is
+    /// Returns the waiting identifiers whose tasks can start now. A task waits while another task with an equal identifier is
     /// running.
     package static func startable(_ queue: [String], running: [String]) -> [String] {
         var busy = Set(running)

@@ -92,8 +92,8 @@ extension LaunchLife {
         let commands = startTimer(limits, now)
         // The date of the progress in the launch's row is not used, because the clock may have been set since that date.
         if hasMoved { timer?.moved(at: now) }
-        // The process normally ends its continuation itself. The agent waits for the additional grace time, so that it does not
-        // end the continuation first.
+        // The process normally ends its own continuation. The agent waits for the additional grace time, so that the agent does
+        // not end the continuation first.
         if result == .completed, !isContinued, limits.continuation > 0 {
             timer?.continues(for: limits.continuation + limits.grace, from: now)
         }

@@ -183,7 +183,7 @@ package struct SystemWake: Sendable, Equatable {
     /// Returns the commands after the wall clock was set. The alarm counts the time since boot, so it has to be set again.
     package func setAgain(at moment: ClockReading) -> [Command] { armed.map { $0 > moment.now ? [.arm($0)] : [] } ?? [] }
 
-    /// Applies the end of a sleep. A service and the clocks may both report the end of the same sleep.
+    /// Applies the end of a sleep. A service and the clocks may each report the end of a sleep.
     package mutating func wake(at moment: ClockReading) -> [Command] {
         switch state {
         case .awake:

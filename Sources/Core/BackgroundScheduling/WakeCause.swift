@@ -39,7 +39,7 @@ package enum WakeCause: String, Sendable, Codable, CaseIterable {
     package static func of(_ request: RequestLife, _ moments: ConditionDates, now: Date) -> WakeCause {
         let ready = max(request.dueAt, request.submittedAt)
         var candidates: [(Date?, WakeCause)] = [(moments.resumed, .resumed)]
-        // If the submit itself started the agent, the start of the agent did not delay the request.
+        // If the submit started the agent, the start of the agent did not delay the request.
         if let started = moments.agentStarted, started > ready.addingTimeInterval(5) {
             candidates.insert((started, .agentStarted), at: 0)
         }

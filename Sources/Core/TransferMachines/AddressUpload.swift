@@ -4,7 +4,7 @@ import Foundation
 /// for exactly this request.
 ///
 /// No other request is sent, because the signature is valid only for this method. If the response is lost, the PUT is sent again.
-/// The repetition is safe, because the server stores the same bytes at the same address.
+/// The repetition is safe, because each PUT stores equal bytes at the same address.
 struct AddressUpload: UploadProtocol {
     let plan: UploadPlan
 

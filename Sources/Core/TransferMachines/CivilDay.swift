@@ -1,6 +1,6 @@
 /// A day of the proleptic Gregorian calendar. The result does not depend on the calendar, locale or time zone of the machine.
 ///
-/// The calculation uses periods of 400 years. Its years begin in March, so that a leap day is the last day of its year.
+/// The calculation uses periods of 400 years. These years begin in March, so that a leap day is the last day of a year.
 package struct CivilDay: Equatable, Sendable {
     package let year: Int
     /// The month, from 1 to 12.

@@ -12,8 +12,8 @@ struct FolderUpload: UploadProtocol {
         case doubting(Int, isStored: Bool)
         /// The upload sends the file by PUT.
         case sendingBody(Int, foldersMade: Bool)
-        /// The upload makes one folder of the path by MKCOL. It moves up to parent folders until a folder exists, and then down
-        /// again.
+        /// The upload makes one folder of the path by MKCOL. The upload moves up to parent folders until a folder exists, and
+        /// then down again.
         case makingFolder(Int, level: Int, goingDown: Bool, why: Reason = .missing)
         /// The response to the PUT was lost. The upload sends HEAD for the temporary name, because the file may be complete.
         case queryingBody(Int, foldersMade: Bool)
@@ -21,7 +21,7 @@ struct FolderUpload: UploadProtocol {
         /// lost the rest of the body.
         case readingBody(Int, ReadBack, foldersMade: Bool)
         /// The upload sends HEAD for the file that the PUT sent, to check its length. `mayBeAnothers` is `true` if the server did
-        /// not confirm that the PUT made a new file. It is also `true` if an earlier process received the response.
+        /// not confirm that the PUT made a new file. `mayBeAnothers` is also `true` if an earlier process received the response.
         case checkingBody(Int, mayBeAnothers: Bool)
         /// The server has a file with our name and length. The upload reads this file with GET, because the content shows whether
         /// the file is ours.

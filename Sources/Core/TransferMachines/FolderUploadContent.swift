@@ -69,9 +69,9 @@ extension FolderUpload {
     /// Handles the response to a request for a part of the file or for the complete file. If the server does not send the
     /// content, only the length is known.
     ///
-    /// The length is not a proof in two cases: this upload sent nothing to the name, or another upload of this machine stored its
-    /// file under the name. After a lost PUT, the server may have only a part, so the length is checked. A MOVE either moves the
-    /// complete file or does nothing, so the length is not checked.
+    /// The length is not a proof if this upload sent nothing to the name. The length is also not a proof if another upload of
+    /// this machine stored its file under the name. After a lost PUT, the server may have only a part, so the length is checked.
+    /// A MOVE either moves the complete file or does nothing, so the length is not checked.
     mutating func afterReadBack(
         _ head: ResponseHead, _ comparison: BodyComparison?, _ index: Int, _ question: ReadBack, isStored: Bool, _ pauses: Pauses
     ) -> UploadOutcome {

@@ -1,5 +1,5 @@
-/// The state of an incomplete file on the disk. This state is committed with the transfer. It does not contain the bytes of the
-/// file.
+/// The state of an incomplete file on the disk. This state is committed with the transfer. This state does not contain the bytes
+/// of the file.
 ///
 /// A new `PartialFile` with 0 bytes is committed **before** the old bytes are truncated or replaced. `durableBytes` grows only
 /// after an fsync. So after a crash, the validator of one version is never combined with the bytes of another version.
@@ -31,7 +31,8 @@ package struct PartialFile: Codable, Equatable, Sendable {
     package var isResumable: Bool { validator != nil && durableBytes > 0 }
 
     /// The offset of the first byte to request. `nil` if the complete file has to be requested. If all bytes are on the disk, the
-    /// last byte is requested again. A 206 for this byte proves the length and the validator. A 416 does not prove them.
+    /// last byte is requested again. A 206 for this byte proves the length and the validator. A 416 does not prove the length and
+    /// the validator.
     var resumeOffset: Int64? {
         guard validator != nil, durableBytes > 0 else { return nil }
         guard let totalBytes else { return durableBytes }

@@ -18,8 +18,8 @@ package struct RateBucket<ID: Hashable & Sendable>: Sendable {
     }
 
     private var capacity: Double { max(1, rate / 4) }
-    /// The minimum number of bytes that a request gets at its turn. It is also the maximum number of bytes of a request that does
-    /// not wait.
+    /// The minimum number of bytes that a request gets at its turn. This number is also the maximum number of bytes of a request
+    /// that does not wait.
     private var quantum: Int { Int(max(1, min(16_384, rate / 8))) }
     /// The level in bytes at which the waiting requests get their turns. At a high rate, this level is reached 20 times per
     /// second.

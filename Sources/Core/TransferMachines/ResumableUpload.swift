@@ -4,9 +4,9 @@ import Foundation
 /// for the file). HEAD requests the number of bytes in the place (the offset). PATCH sends bytes to the place.
 ///
 /// As with tus, only the server's offset is used. After any failure, the offset is requested before a byte is sent. The place is
-/// created with an empty body (the draft's careful creation), because a proxy may not forward the 104 response with the address
-/// of the place. The headers differ between versions of the draft. The newest version is tried first, and the version that a
-/// server supports is stored.
+/// created with an empty body (the draft's careful creation). A proxy may not forward the 104 response, which contains the
+/// address of the place. The headers differ between versions of the draft. The newest version is tried first, and the version
+/// that a server supports is stored.
 struct ResumableUpload: UploadProtocol {
     enum State {
         /// The upload creates a place for the file by POST.

@@ -83,8 +83,8 @@ package struct RetryPolicy: Sendable, Equatable {
     }
 
     /// Returns whether another attempt may receive another response. This rule is for requests whose response is not passed to an
-    /// app. It also covers gateways (520 to 530 of Cloudflare), locks and connections. The statuses 501 and 505 are excluded,
-    /// because they concern the request.
+    /// app. This rule also covers gateways (520 to 530 of Cloudflare), locks and connections. The statuses 501 and 505 are
+    /// excluded, because they concern the request.
     static func mayPass(status: Int) -> Bool {
         [408, 421, 423, 425, 429].contains(status) || status >= 500 && status != 501 && status != 505 && status != 511
     }

@@ -7,12 +7,12 @@ import Foundation
 /// show whether the bucket supports the condition. A HEAD before the PUT is not sufficient, because another computer can store a
 /// photo with the same name between the two requests.
 ///
-/// The test uses an empty object under a name that only this upload has. It sends a PUT with the condition, the same PUT again,
+/// The test uses an empty object under a name that only this upload has. The test sends a PUT with the condition, an equal PUT,
 /// and a DELETE. The response to the second PUT is the result. The result is stored for the bucket
 /// (``ServerKnowledge/lacksConditions``). The first PUT also contains the condition, because the policy of a bucket can require
 /// the condition.
 ///
-/// If the bucket does not support conditions, the name of each photo contains a part of its digest, so that no other photo has
+/// If the bucket does not support conditions, the name of each photo contains a part of the photo's digest. So no other photo has
 /// this name.
 extension S3Upload {
     enum ProbeStep {

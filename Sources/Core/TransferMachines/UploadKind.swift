@@ -1,4 +1,4 @@
-/// The kinds of upload. The ledger and the configuration use their names.
+/// The kinds of upload. The ledger and the configuration use the names of the kinds.
 ///
 /// This type defines all differences between the kinds except the protocols. A new kind needs a case of this type and a separate
 /// file with its protocol, which ``UploadMachine`` uses. A new kind also needs the API for authors (`UploadDelivery.swift` of

@@ -301,7 +301,7 @@ protocol UploadProtocol: Sendable {
     var needsNames: Bool { get }
 }
 
-/// The default implementations. They are sufficient for a protocol with a single request.
+/// The default implementations. These implementations are sufficient for a protocol with a single request.
 extension UploadProtocol {
     mutating func handleUncertainty() {}
     mutating func recordEarlyResponse() { handleUncertainty() }
@@ -348,7 +348,6 @@ package enum UploadProof: String, Codable, Sendable {
     case length
     /// Blocks of the file were read back. These blocks are equal to the sent blocks.
     case content
-    /// The complete file was read back and is equal to the sent file, or the server's digest is equal to the digest of the sent
-    /// data.
+    /// The complete file was read back and is equal to the sent file, or the server's digest equals the digest of the sent data.
     case digest
 }

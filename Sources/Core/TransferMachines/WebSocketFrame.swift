@@ -10,8 +10,8 @@ package struct WebSocketFrame: Equatable, Sendable {
         case ping = 0x9
         case pong = 0xA
 
-        /// `true` if the frame is a control frame. A control frame is small and is not split. It can be sent between the parts of
-        /// a message.
+        /// `true` if the frame is a control frame. A control frame is small and is not split. A control frame can be sent between
+        /// the parts of a message.
         var isControl: Bool { rawValue >= 0x8 }
     }
 

@@ -25,8 +25,8 @@ package struct WebSocketHandshake: Equatable, Sendable {
     private let expected: String
 
     /// - Parameters:
-    ///   - headers: The app's headers. These headers may contain subprotocols, of which the preferred subprotocol is first. They
-    ///     may also contain a key that replaces the random key.
+    ///   - headers: The app's headers. These headers may contain subprotocols, of which the preferred subprotocol is first. The
+    ///     headers may also contain a key that replaces the random key.
     ///   - accept: Returns the expected value for a key. This value is the SHA-1 of ``proof(of:)`` in base64.
     package init(url: String, headers: [HeaderField], key: String, accept: (String) -> String) {
         func values(_ name: String) -> [String] { headers.filter { $0.name.lowercased() == name }.map(\.value) }

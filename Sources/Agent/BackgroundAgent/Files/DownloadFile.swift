@@ -14,7 +14,7 @@ import TransferMachines
 final class DownloadFile: BodySink, DiskWork {
     /// The lock of the state is held only briefly, because the agent's loop waits for it inside a transaction.
     private let state: Mutex<DownloadFileState>
-    /// The lock of the file. It is held while the file is opened, cut and written. It is acquired before the lock of `state`.
+    /// The lock of the file is held while the file is opened, cut and written. This lock is acquired before the lock of `state`.
     private let file = Mutex(DiskRoom())
     private let attempt: AttemptID
     private let permissions: mode_t

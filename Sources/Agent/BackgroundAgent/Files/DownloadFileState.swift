@@ -24,7 +24,7 @@ struct DownloadFileState {
         case no
         /// The owner waits on its own thread.
         case waitedFor
-        /// The owner does not wait. It is notified when all bytes are synced and hashed.
+        /// The owner does not wait. The owner is notified when all bytes are synced and hashed.
         case reported(WireEnd)
 
         var isWaitedFor: Bool { if case .waitedFor = self { true } else { false } }

@@ -48,8 +48,8 @@ package struct FileVersion: Equatable, Sendable {
         return calls.statusOfName(path, &found) == 0 ? FileVersion(found) : nil
     }
 
-    /// The state without the identity. It is used to compare only the content, because some file systems return another identity
-    /// at each call.
+    /// The state without the identity. Some file systems return another identity at each call, so this state is used to compare
+    /// only the content.
     var ofContent: FileVersion {
         var content = self
         content.identity = nil

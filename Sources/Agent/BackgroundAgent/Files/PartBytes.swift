@@ -14,7 +14,7 @@ struct PartBytes {
     private(set) var digests = ArrivalDigests([])
     /// The number of times that the file was opened or read again. Results from an earlier time are ignored.
     private(set) var beginning = 0
-    /// The digest of the first `end` bytes. It was computed before all bytes were read again.
+    /// The digest of the first `end` bytes. This digest was computed before all bytes were read again.
     private var earlier: (end: Int64, sha256: String)?
     /// `true` if the second reading found other bytes than the first reading.
     private(set) var isRefuted = false
@@ -47,7 +47,7 @@ struct PartBytes {
         rehash(for: algorithms)
     }
 
-    /// Begins to read all bytes again. Their digest is then compared with the earlier digest.
+    /// Begins to read all bytes again. The new digest is then compared with the earlier digest.
     mutating func rehash(for algorithms: [RequiredDigest.Algorithm]) {
         if hashed > 0, earlier == nil { earlier = (hashed, digests.sha256) }
         (hashed, digests) = (0, ArrivalDigests(algorithms))

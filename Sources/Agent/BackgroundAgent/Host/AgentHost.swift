@@ -3,7 +3,7 @@ import BackgroundLedger
 import Foundation
 
 /// Runs the loop of one agent, except the wait for events. A process, a simulated machine and the tests wait in different ways.
-/// They call ``turn()`` when an event may have occurred.
+/// Each of these hosts calls ``turn()`` when an event may have occurred.
 package final class AgentHost {
     package let agent: Agent
     package let now: () -> Date
@@ -18,9 +18,9 @@ package final class AgentHost {
     /// Continues after the agent finished. The next call of ``turn()`` then runs at once.
     package func continueWork() { wake = .distantPast }
 
-    /// Runs a turn of the agent if the time of the next turn was reached, an event was received, or another process wrote to the
-    /// ledger. Otherwise the method returns quickly. This happens after a change notification of the agent's own commit, or after
-    /// a timer that fired slightly early.
+    /// Runs a turn of the agent if the turn is due, an event was received, or another process wrote to the ledger. Otherwise the
+    /// method returns quickly. This happens after a change notification of the agent's own commit, or after a timer that fired
+    /// slightly early.
     ///
     /// - Returns: `true` if the agent ran a turn.
     @discardableResult

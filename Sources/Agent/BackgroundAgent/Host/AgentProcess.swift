@@ -103,8 +103,8 @@ package final class AgentProcess {
     /// Returns the activator that starts this agent again after its exit. Returns `nil` if the service manager passed no socket
     /// to this process.
     ///
-    /// - Parameter make: creates the activator. It receives the directories of the app, and a function that returns the app's
-    ///   name for the user.
+    /// - Parameter make: creates the activator. Its arguments are the directories of the app, and a function that returns the
+    ///   app's name for the user.
     package func activation(
         _ make: (AppDirectories, @escaping @Sendable () -> String) -> any AgentActivator
     ) -> (any AgentActivator)? {
@@ -128,7 +128,7 @@ package final class AgentProcess {
             }, unwatch: { loop.unwatch($0) })
     }
 
-    /// The agent of this process. It is used only on the loop's thread, on which posted calls run.
+    /// The agent of this process, which is used only on the loop's thread. Posted calls run on this thread.
     nonisolated(unsafe) private static var current: Agent?
 
     /// The exit code after a temporary error, for example a lost lock. The agent must be started again a little later.

@@ -111,8 +111,8 @@ enum AttemptPreparation {
     /// Returns the names in this folder that other uploads of this computer may have. `open` contains the names of uploads
     /// without a response yet.
     ///
-    /// `stored` contains the names of completed uploads. These names are necessary in two cases: the server does not report
-    /// whether a name is in use, or this upload may already have a file there.
+    /// `stored` contains the names of completed uploads. These names are necessary if the server does not report whether a name
+    /// is in use. The names are also necessary if this upload may already have a file in the folder.
     private static func namesOfOthers(
         _ transfer: TransferRecord, _ transaction: LedgerTransaction, alsoStored: Bool
     ) throws -> (open: Set<String>, stored: Set<String>) {
@@ -128,7 +128,7 @@ enum AttemptPreparation {
     }
 
     /// Returns the common beginning of a name and its numbered forms. The beginning contains only characters that an address does
-    /// not encode. It is so short that it is never cut. Only a few of thousands of stored names have this beginning.
+    /// not encode. The beginning is so short that it is never cut. Only a few of thousands of stored names have this beginning.
     private static func plainBeginning(of name: String) -> String {
         let stem = name.lastIndex(of: ".").map { name[..<$0] } ?? name[...]
         return String(

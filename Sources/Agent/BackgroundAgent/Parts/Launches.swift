@@ -30,7 +30,7 @@ struct Launches {
 
     private var watches: [Int64: Watch] = [:]
 
-    /// The launches whose process is not watched. Their locks have to be checked before a pass.
+    /// The launches whose process is not watched. The locks of these launches have to be checked before a pass.
     var unwatched: [Int64] { watches.filter { $0.value.unwatched != nil }.map(\.key) }
 
     /// The launches whose process cannot be warned or killed.

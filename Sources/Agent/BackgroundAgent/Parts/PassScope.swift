@@ -63,8 +63,8 @@ struct PassScope {
     /// Returns `true` if another process committed after the last pass. The agent's own commits also cause change notifications.
     func isNews(_ version: Int) -> Bool { version != seenVersion }
 
-    /// Returns the date of the next wake-up. If the same past date occurs twice, the wake-up is delayed, because an immediate
-    /// pass would have the same result.
+    /// Returns the date of the next wake-up. If a past date occurs twice, the wake-up is delayed, because an immediate pass would
+    /// have an equal result.
     mutating func nextWake(_ wake: Date?, now: Date) -> Date? {
         guard let wake, wake <= now else { return wake }
         defer { lastPastWake = wake }

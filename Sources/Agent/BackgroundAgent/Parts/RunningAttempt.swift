@@ -18,8 +18,8 @@ struct AttemptTraits {
 }
 
 /// The server and the file name to which an upload sends its file. Uploads with equal targets run one after the other. If two
-/// such uploads ran at the same time, both would find that the name is free. A server without conditional requests would then
-/// keep only the second file.
+/// such uploads ran at the same time, each upload would find that the name is free. A server without conditional requests would
+/// then keep only the second file.
 struct UploadTarget: Hashable {
     private let folder: String
     private let name: String
@@ -27,13 +27,13 @@ struct UploadTarget: Hashable {
     /// Creates a target. Returns `nil` if the transfer is not an upload with a name on the server.
     init?(_ transfer: TransferRecord) {
         guard let spec = transfer.upload, spec.method != .plain else { return nil }
-        // The address of the folder is the same with or without the slash at its end.
+        // An address with a slash at its end and an address without this slash belong to the same folder.
         folder = transfer.url.hasSuffix("/") ? transfer.url : transfer.url + "/"
         name = RemoteName.folded(spec.fileName)
     }
 }
 
-/// A planned attempt. It consists of values and has no open file.
+/// A planned attempt, which consists of values and has no open file.
 struct PreparedAttempt {
     enum Work {
         case download(DownloadMachine, PartPlace, body: Source?)

@@ -2,7 +2,7 @@ import BackgroundNotices
 import Foundation
 
 /// The calls to a notification server and the server's replies. This type decides when a notification can be sent to the server.
-/// It is a part of ``NotificationPlanner``.
+/// ``NotificationPlanner`` uses this type.
 ///
 /// Times are in seconds awake, so that a wait does not become longer if the clock is set.
 struct ServerCalls {

@@ -78,7 +78,7 @@ struct TimeWatch {
     /// The maximum number of seconds that are not counted as an absence.
     private static let notAway: Double = 60
     /// The number of seconds between two records of a check. After a crash, a new agent may credit this number of seconds too
-    /// much. It also credits the time in which no check was necessary.
+    /// much. The new agent also credits the time in which no check was necessary.
     private static let recordingInterval: Double = 300
 
     /// Handles a change of the clock, or the end of a sleep. The agent may have missed planned dates.
