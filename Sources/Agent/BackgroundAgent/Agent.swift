@@ -21,7 +21,7 @@ package final class Agent {
     private let log: AgentLog
     /// Starts to watch an app process that waits for the agent's work. Returns `false` if the process has already ended.
     private let watchProcess: (ProcessIdentity) -> Bool
-    /// Posts an event to this agent. This function can be called on any thread.
+    /// Posts an event to this agent. Any thread can call this function.
     private let post: @Sendable (AgentEvent) -> Void
 
     private var parts: AgentParts
@@ -134,7 +134,7 @@ package final class Agent {
             if !look.hasChanged || (isFollowUp && !look.hadNews) { break }
             isFollowUp = true
         }
-        // Some events are not handled yet, so this method has to be called again at once.
+        // Some events are not handled yet, so `turn` has to be called again at once.
         guard receivedEvents.isEmpty else { return host.now() }
         return parts.passScope.nextWake(wake, now: host.now())
     }
@@ -181,8 +181,8 @@ package final class Agent {
         return look
     }
 
-    /// Commits the changes. If the commit fails, the events are kept. The number of kept events stays limited, for example while
-    /// a disk is full.
+    /// Commits the changes of a pass. If the commit fails, the received events are kept. The number of kept events stays limited,
+    /// for example while a disk is full.
     private func commit<Value>(_ body: (LedgerTransaction) throws -> Value) throws(StoreError) -> Value {
         do throws(StoreError) {
             return try ledger.write(body)
@@ -289,7 +289,7 @@ package final class Agent {
         if giving == .given, let placed = FileVersion.named(whole.path, disk.calls), !placed.isStill(sight.ofContent) {
             giving = .changed
         }
-        // After a temporary error this step is repeated later. The later check of the file then finds that it already has its
+        // After a temporary error, the renaming is repeated later. The later check of the file then finds that it already has its
         // final name.
         if giving == .given, let trouble = FileName.sync(folder: whole.deletingLastPathComponent().path, disk.calls) {
             giving = .failed(trouble)

@@ -4,8 +4,8 @@ import BackgroundNotices
 import Foundation
 import TransferMachines
 
-/// An action that the agent performs after a commit. An effect contains ids and values but no handles. So a late or repeated
-/// effect does no harm.
+/// An action that the agent performs after a commit. An effect contains ids and values but no handles. So an effect does no harm
+/// if it is performed late or twice.
 enum AgentEffect: Equatable {
     case startLaunch(Int64)
     /// Watches the process of a launch that an earlier agent started.

@@ -10,11 +10,12 @@ package enum AgentEvent: Sendable {
     case transport(TransportEvent)
     case presenter(PresenterEvent)
     case conditions(DesktopConditions)
-    /// The clock was set. Rules with wall-clock times are planned again, because the clock may have skipped a time.
+    /// The clock was set. Requests with wall-clock times are planned again, because the clock may have skipped a time.
     case timeChanged
-    /// The time zone changed. Rules with wall-clock times are planned again.
+    /// The time zone changed. Requests with wall-clock times are planned again.
     case zoneChanged
-    /// The machine woke from sleep. Rules are planned again, as after ``timeChanged``. The network may not be available yet.
+    /// The machine woke from sleep. Requests with wall-clock times are planned again, as after ``timeChanged``. The network may
+    /// not be available yet.
     case resumed
     case sleepEvent(SleepEvent)
     /// The alarm's time was reached. The alarm may have woken the machine.
@@ -29,7 +30,8 @@ package enum AgentEvent: Sendable {
     /// A download continues at an offset, or all received bytes are on the disk. The agent writes the progress to the ledger for
     /// other processes.
     case attemptMoved(AttemptID)
-    /// The attempt of a download ended. The received bytes are on the disk. If the file is complete, its digest was computed.
+    /// The attempt of a download ended. The received bytes are on the disk. If the downloaded file is complete, its digest was
+    /// computed.
     case attemptFinished(AttemptID, WireEnd)
     /// The file for an upload cannot be opened.
     case attemptWithoutSource(AttemptID, FileTrouble)

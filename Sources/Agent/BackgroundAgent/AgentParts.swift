@@ -28,7 +28,7 @@ struct AgentParts {
 
     // MARK: The order
 
-    /// Makes all decisions of one transaction. The order of the steps matters.
+    /// Makes all decisions of one transaction of the agent. The order of the steps matters.
     mutating func planEverything(_ heard: [AgentEvent], living: Set<Int64>, _ pass: inout Pass) throws {
         // Checks whether a newer version changed the ledger, so that this agent has to end. The check is inside the transaction,
         // because a change notification arrives before the commit is visible. The next notification may follow only hours later.
@@ -141,8 +141,8 @@ struct AgentParts {
         let change = try time.check(&pass)
         if change.shift != 0 {
             launches.shift(by: change.shift)
-            // If an attempt failed because of a certificate's dates, it used the clock before the change. So the attempt is
-            // repeated.
+            // If an attempt failed because of a certificate's dates, it used the clock before the change. So the transfer is
+            // tried again.
             try pass.transaction.retryTransfers(waitingWith: TransferTrouble.recordedClockCodes, now: pass.now)
         }
         if change.shift != 0 { try wakes.resetAlarm(&pass) }

@@ -9,12 +9,12 @@ package struct AgentPorts {
     package var transport: any Transport
     package var presenter: any Presenter
     package var conditions: any ConditionsSource
-    /// Starts the agent again after its exit. `nil` if no program can start the agent again. Without an activator, the agent runs
-    /// as long as work is unfinished.
+    /// The port that starts the agent again after its exit. `nil` if no program can start the agent again. Without an activator,
+    /// the agent runs as long as work is unfinished.
     package var activator: (any AgentActivator)?
-    /// Wakes the machine. `nil` if the machine cannot be woken.
+    /// The port that wakes the machine. `nil` if the machine cannot be woken.
     package var wakeClock: (any WakeClock)?
-    /// Controls sleep. `nil` if the machine has no sleep manager.
+    /// The port that controls sleep. `nil` if the machine has no sleep manager.
     package var sleepManager: (any SleepManager)?
     /// A function that is called at the agent's start and after each change of the session. The function receives the user's
     /// session that commands reported, or `nil` if no command reported a session yet.

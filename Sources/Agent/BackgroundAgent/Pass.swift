@@ -31,7 +31,7 @@ struct Pass {
     let transaction: LedgerTransaction
     let settings: AgentSettings
     let moment: ClockReading
-    /// The conditions of the desktop, which are known or assumed. See ``Conditions``.
+    /// The conditions of the desktop, which are known or assumed (see ``Conditions``).
     let desktop: DesktopConditions
     let directories: AppDirectories
     /// The actions that the agent performs in this order after the commit of this pass.

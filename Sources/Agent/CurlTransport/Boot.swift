@@ -1,7 +1,7 @@
 import Glibc
 
-/// Passes the loop's closure to the loop's thread. Foundation's `Thread` is not used, because the agent could not wait for its
-/// end.
+/// Passes the closure of a loop to the loop's new thread. Foundation's `Thread` is not used, because the agent could not wait for
+/// its end.
 final class Boot {
     private let body: @Sendable () -> Void
 

@@ -47,7 +47,7 @@ final class CommandQueue: Sendable {
         }
     }
 
-    /// Requests a stop. Returns `false` if a stop was already requested.
+    /// Requests that the transport stops. Returns `false` if a stop was already requested.
     func stop() -> Bool {
         state.withLock { state in
             guard !state.isStopping else { return false }

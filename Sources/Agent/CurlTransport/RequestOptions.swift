@@ -116,8 +116,8 @@ struct RequestOptions {
         case "HEAD":
             set(easy, CURLOPT_NOBODY, 1)
         case "POST":
-            // UPLOAD with a custom method is not used here. If a redirect requires a change from POST to GET, libcurl changes
-            // only a real POST.
+            // libcurl's option UPLOAD with a custom method is not used here. If a redirect requires a change from POST to GET,
+            // libcurl changes only a real POST.
             set(easy, CURLOPT_POST, 1)
             _ = clibcurl_set_offset(easy, CURLOPT_POSTFIELDSIZE_LARGE, curl_off_t(length ?? 0))
         case "PUT":

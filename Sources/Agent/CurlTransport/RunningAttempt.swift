@@ -2,7 +2,7 @@ import CLibcurl
 import Foundation
 import TransferMachines
 
-/// Returns the seconds of the monotonic clock. This clock is never set.
+/// Returns the seconds of the monotonic clock, which is never set.
 func monotonicSeconds() -> Double {
     var time = timespec()
     clock_gettime(CLOCK_MONOTONIC, &time)

@@ -12,7 +12,7 @@ final class Waker: Sendable {
     /// The number of milliseconds between two checks if the descriptor is missing.
     private static let pause: Int32 = 1_000
 
-    /// Creates the descriptor. Tests pass a function that fails.
+    /// Creates the descriptor. Tests pass a function that fails to create a descriptor.
     private let make: @Sendable () -> Int32
     /// The descriptor, or -1 if it could not be created yet.
     private let descriptor: Mutex<Int32>

@@ -126,7 +126,7 @@ final class WebSocketInbox: Sendable {
 
     deinit { curl_multi_cleanup(multi) }
 
-    /// Changes the state. Wakes the thread if the thread has to react to this change.
+    /// Changes the state of the queue. Wakes the thread if the thread has to react to this change.
     private func change(_ body: (inout State) -> Bool) {
         state.withLock { state in
             guard !state.isOver else { return }
@@ -180,6 +180,6 @@ final class WebSocketInbox: Sendable {
     /// `true` if no more messages can be read. The reading is paused, or the app has not read the earlier messages.
     var isFull: Bool { state.withLock { $0.isHeld || $0.untaken > Self.backlogLimit } }
 
-    /// Stops the inbox. After this call, the inbox does not wake the thread.
+    /// Stops this queue. After this call, the queue does not wake the thread.
     func stop() { state.withLock { ($0.isOver, $0.commands) = (true, []) } }
 }

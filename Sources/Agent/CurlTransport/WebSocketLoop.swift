@@ -227,7 +227,8 @@ final class WebSocketLoop {
 
     private var isReading: Bool {
         guard case .talking = phase else { return false }
-        // A broken connection is read to its end, even if the reader is full. Only data that has already arrived is left.
+        // A broken connection is read to its end, even if the reader is full. Only data that arrived before the connection broke
+        // is left.
         return isBroken || !(machine.isOpen && inbox.isFull) && pongs < Self.pongLimit
     }
 

@@ -37,7 +37,7 @@ package final class SessionBus {
     /// connection, and only if the address differs.
     package func open(busAddress: String? = nil) throws(BusTrouble) -> OpaquePointer {
         let told = busAddress.flatMap(SessionBusAddress.withoutAutolaunch)
-        // Two cases are handled here. The connection may be closed although its signal has not arrived yet. Or the user's session
+        // Two cases are handled here: the connection may be closed although its signal has not arrived yet. Or the user's session
         // may be on another bus, so that the shown notifications belong to the old bus.
         if isDead || told.map({ isElsewhere(than: $0) }) ?? false { onLost?() }
         if let connection { return connection }
@@ -94,7 +94,7 @@ package final class SessionBus {
         throw BusTrouble.failed("a part of this process still holds the connection to a bus that is gone")
     }
 
-    /// The maximum number of seconds that a bus may take to respond at first. Without a limit, a silent bus would block this
+    /// The maximum number of seconds that a bus may take for its first response. Without a limit, a silent bus would block this
     /// thread endlessly.
     private static let patience = 5
 

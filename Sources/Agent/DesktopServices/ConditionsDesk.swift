@@ -17,8 +17,8 @@ final class ConditionsDesk: @unchecked Sendable {  // because every member but i
     private var networkHandlers: [gulong] = []
     private var zoneFile: UnsafeMutablePointer<GFileMonitor>?
     private var zoneHandler: gulong = 0
-    /// `true` if UPower reports battery power. `nil` if UPower does not report the power supply. The kernel's list is read in
-    /// this case.
+    /// `true` if UPower reports battery power. `nil` if UPower does not report the power supply. If the value is `nil`, the
+    /// kernel's list of power supplies is read.
     private var isOnBattery: Bool?
     /// The last report of NetworkManager. `nil` if NetworkManager does not run.
     private var managed: NetworkManagerReport?
@@ -204,7 +204,7 @@ final class ConditionsDesk: @unchecked Sendable {  // because every member but i
             monitor,
             { _, _, _, event, data in
                 // A program replaces a link in one of two ways: it removes and creates the link, or it renames another link. In
-                // both cases the last event is "created".
+                // each case the last event is "created".
                 guard event == G_FILE_MONITOR_EVENT_CREATED || event == G_FILE_MONITOR_EVENT_CHANGES_DONE_HINT else {
                     return
                 }

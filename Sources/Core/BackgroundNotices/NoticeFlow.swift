@@ -6,7 +6,7 @@ import Foundation
 /// A token bucket limits how many notifications are shown individually. The type is pure: it receives the list of waiting
 /// notifications and returns a decision.
 package struct NoticeFlow: Equatable, Sendable {
-    /// The maximum number of notifications that are shown at once.
+    /// The maximum number of notifications that are shown directly one after the other.
     package static let capacity = 5
     /// The number of seconds after which one more notification can be shown.
     package static let refill: Double = 15
@@ -44,7 +44,7 @@ package struct NoticeFlow: Equatable, Sendable {
         package var pause: Double?
     }
 
-    /// The number of available tokens. `countedAt` is the time of the last count, in seconds for which the machine was awake.
+    /// The number of available tokens. `countedAt` is the time at which the tokens were last counted, in seconds awake.
     private var tokens = Double(capacity)
     private var countedAt: Double?
 
@@ -56,7 +56,7 @@ package struct NoticeFlow: Equatable, Sendable {
     ///   - waiting: The waiting notifications, in the order in which they will be shown.
     ///   - gathering: The groups whose summary is on the screen. If more notifications of such a group arrive, they are added to
     ///     its summary.
-    ///   - awake: The number of seconds for which the machine was awake. The user cannot set the clock that counts these seconds.
+    ///   - awake: The number of seconds for which the machine was awake. This clock cannot be set.
     package mutating func decide(_ waiting: [Waiting], gathering: Set<Group>, awake: Double) -> Decision {
         refill(awake)
         var decision = Decision()

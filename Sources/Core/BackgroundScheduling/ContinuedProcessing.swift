@@ -2,7 +2,7 @@ import Foundation
 
 /// The rules of continued processing. Continued processing is work that the user started and whose progress is shown.
 package enum ContinuedProcessing {
-    /// The maximum number of tasks of one app that run at once. Additional tasks wait.
+    /// The maximum number of simultaneous tasks of one app. Additional tasks wait.
     package static let room = 4
 
     /// Returns the waiting identifiers whose tasks can start now. A task waits while another task with an equal identifier is

@@ -8,7 +8,7 @@ package struct LaunchLife: Equatable, Sendable {
     package let kind: LaunchKind
     package let startedAt: Date
     package private(set) var phase: Phase
-    /// The first result that the app process recorded before it exited.
+    /// The first result that the app's process recorded before the process exited.
     package private(set) var result: LaunchOutcome?
     /// The text that the history shows about the end of the launch.
     package private(set) var detail: String?

@@ -102,9 +102,9 @@ extension LaunchLife {
 
     /// An action that an event requires.
     package enum Command: Equatable, Sendable {
-        /// Log the reason to stop. This command is returned only for a new reason.
+        /// Log the reason why the launch has to stop. This command is returned only for a new reason.
         case logStop(StopReason)
-        /// Send SIGTERM.
+        /// Send SIGTERM to the process of the launch.
         case warn
         case kill
         /// End the launch without a signal to its process, because a continued-processing task did not stop.

@@ -27,7 +27,7 @@ package protocol SleepManager: Sendable {
     func delaySleep()
     /// Releases the lock that delays a sleep, even if the response to ``delaySleep()`` has not arrived yet.
     func allowSleep()
-    /// Requests sleep. The response is ``SleepEvent/falling``, or ``SleepEvent/notSuspended(_:)``.
+    /// Requests that the machine sleeps. The response is ``SleepEvent/falling``, or ``SleepEvent/notSuspended(_:)``.
     func suspend()
 }
 
@@ -68,8 +68,8 @@ package struct MachineState: Sendable, Equatable, Codable {
 
     package var isBatteryLow: Bool { isOnBattery && batteryPercent.map { $0 < Self.leastBattery } ?? false }
 
-    /// Returns whether a user began to use the machine after `before`. If this is not certain, the result is `true`. A machine
-    /// that stays awake does less harm than a machine that is suspended while a user works.
+    /// Returns whether a user began to use the machine after `before`. If the presence of a user is uncertain, the result is
+    /// `true`. A machine that stays awake does less harm than a machine that is suspended while a user works.
     package func showsSomebody(since before: MachineState?) -> Bool {
         if isLidClosed { return false }
         if let before {

@@ -46,7 +46,7 @@ package struct SystemWake: Sendable, Equatable {
         /// The machine is about to sleep. The state of the machine is checked for the last time.
         case falling
         /// The machine sleeps, according to the sleep service. `before` is the state of the machine before the sleep. After the
-        /// sleep it shows whether a user came.
+        /// sleep, `before` helps to detect whether a user came.
         case asleep(before: MachineState?)
         case woken(Wake)
         /// The machine was asked to sleep. `since` is the number of seconds awake at that time.

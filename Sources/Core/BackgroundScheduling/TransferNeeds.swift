@@ -42,9 +42,9 @@ package struct TransferNeeds: OptionSet, Sendable, Hashable, Codable {
     }
 }
 
-/// The number of transfers that can run at once, for all hosts together and per host.
+/// The number of transfers that can run at the same time, for all hosts together and per host.
 package struct TransferRoom: Sendable, Equatable {
-    /// The maximum number of attempts at once, for all hosts together.
+    /// The maximum number of simultaneous attempts, for all hosts together.
     package static let limit = 16
     /// The number of attempts, of the ``limit``, that are reserved for hosts without a running attempt. So a few slow servers do
     /// not delay other servers.

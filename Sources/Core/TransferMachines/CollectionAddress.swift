@@ -6,9 +6,9 @@ struct CollectionAddress: Equatable, Sendable {
     /// The origin `https://host:port`, without user and password. A user and a password must not appear in `Destination` or be
     /// stored.
     let origin: String
-    /// The origin with the user and password that the caller set. Requests are sent to this origin.
+    /// The origin to which requests are sent, with the user and password that the caller set.
     private let requestOrigin: String
-    /// Percent-encoded path segments.
+    /// The percent-encoded segments of the path.
     private(set) var segments: [String]
 
     /// Creates an address. Returns `nil` if the URL is not an http or https address. The query and the fragment are removed,

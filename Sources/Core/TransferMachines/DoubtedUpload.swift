@@ -19,7 +19,7 @@ struct DoubtedUpload: UploadProtocol {
 
     /// The response to the request that sent the file.
     private enum Answer: Equatable {
-        /// Success. If the success was a redirect, `leading` is the address to which the server redirected.
+        /// The server reported success. If the success was a redirect, `leading` is the address to which the server redirected.
         case stored(at: String, leading: String?)
         /// A redirect to another address, as if the file had to be sent to that address.
         case led(to: String)

@@ -23,16 +23,16 @@ struct FolderUpload: UploadProtocol {
         /// The upload sends HEAD for the file that the PUT sent, to check its length. `mayBeAnothers` is `true` if the server did
         /// not confirm that the PUT made a new file. `mayBeAnothers` is also `true` if an earlier process received the response.
         case checkingBody(Int, mayBeAnothers: Bool)
-        /// The server has a file with our name and length. The upload reads this file with GET, because the content shows whether
-        /// the file is ours.
+        /// The server has a file with the name and the length of this upload's file. The upload reads it with GET, because only
+        /// the content shows whether this upload sent the file.
         case readingBack(Int, ReadBack, isStored: Bool)
         /// The upload moves the temporary file to the final name by MOVE.
         case moving(Int)
         /// The MOVE had no clear success, and the upload sends HEAD for the temporary name. `wasRefused` is `true` if the server
         /// responded with 412.
         case queryingTemporary(Int, wasRefused: Bool)
-        /// The upload sends HEAD for the final name, because the file with this name may be ours. `wasRefused` is `true` if the
-        /// server responded with 412. A WebDAV upload then still has its temporary file.
+        /// The upload sends HEAD for the final name, because this upload may have sent the file with this name. `wasRefused` is
+        /// `true` if the server responded with 412. A WebDAV upload then still has its temporary file.
         case queryingTarget(Int, wasRefused: Bool)
         /// The MOVE succeeded. The upload sends HEAD for the final name to confirm that the file exists.
         case confirming(Int)
@@ -57,8 +57,8 @@ struct FolderUpload: UploadProtocol {
     var state: State
     /// The evidence that the server has the file.
     var proof = UploadProof.answer
-    /// The doubt whether a file with the final name is ours. For a WebDAV upload, this value also counts the checks of the
-    /// temporary name.
+    /// Records whether this upload may have sent an existing file with the final name. For a WebDAV upload, this value also
+    /// counts the checks of the temporary name.
     var doubt: NameDoubt
     /// The strong entity tag in the response to the PUT.
     var storedTag: String?
@@ -77,7 +77,8 @@ struct FolderUpload: UploadProtocol {
     var cannotAsk: Bool
     /// `true` if a body was sent to the address and its response was lost, and the server does not show whether the file exists.
     var mayBeThere = false
-    /// `true` if another file may have the plain name. The file is then sent to a marked name, which no other file has.
+    /// `true` if another file may have the file's name. The file is then sent to a marked name, which contains a part of its
+    /// digest. No other file has the marked name.
     var isMarked: Bool
 
     mutating func setOtherNames(taken: Set<String>, stored: Set<String>) {
@@ -137,8 +138,8 @@ struct FolderUpload: UploadProtocol {
         case .sendingBody(let index, _):
             let isDirect = plan.order.method == .put
             let url = address.file(isDirect ? finalName(index) : temporaryName)
-            // The request for a marked name has no condition, because no other file has this name. An interrupted PUT may have
-            // left a part of the file, which the next PUT replaces.
+            // The request for a marked name (with a part of the digest) has no condition, because no other file has this name. An
+            // interrupted PUT may have left a part of the file, which the next PUT replaces.
             let condition = isDirect && !isMarked ? [HeaderField("If-None-Match", "*")] : []
             return send("PUT", url, condition, withBody: true, saving: .put, index, isStored: false)
         case .queryingBody(let index, _):
@@ -349,7 +350,7 @@ struct FolderUpload: UploadProtocol {
         UploadMemory(
             step: step, nameIndex: index, isStored: isStored, isMarked: isMarked, distrustsHead: search.distrustsHead,
             replaced: forbidden.found, nameRules: forbidden.rules.rawValue,
-            // For the other steps the value is not stored, because these steps already imply a doubt.
+            // The other steps already show that the file may have been sent, so the value is not stored for these steps.
             isDoubted: doubt.isOpen && (step == .chooseName || plan.order.method == .webdav && [.put, .check].contains(step)))
     }
 }

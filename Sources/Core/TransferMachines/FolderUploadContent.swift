@@ -2,8 +2,9 @@
 extension FolderUpload {
     /// Handles the check of the final name after a response was lost, or after the server reported that the name is taken.
     ///
-    /// A file of our length can be the file of another machine, because the server may not have carried out our PUT or MOVE. A
-    /// proxy can hide the temporary file for a short time. The file is read back even if the server shows no length.
+    /// A file of the right length can be the file of another machine, because the server may not have carried out this upload's
+    /// PUT or MOVE. A proxy can hide the temporary file for a short time. The file is read back even if the server shows no
+    /// length.
     mutating func afterTargetCheck(
         _ head: ResponseHead, _ index: Int, wasRefused: Bool, _ pauses: Pauses
     ) -> UploadOutcome {
@@ -23,8 +24,8 @@ extension FolderUpload {
             }
             return tryName(after: index, isStored: plan.order.method == .webdav)
         case .absent, .unknown:
-            // Another program in front of the server may have sent 405 or 501. A marked name needs no check, because only this
-            // upload's file can have this name.
+            // Another program in front of the server may have sent 405 or 501. A marked name (with a part of the digest) needs no
+            // check, because only this upload's file can have this name.
             let isContradicted = answer.isUnknown && !cannotAsk && !isMarked
             if wasRefused || isContradicted, doubt.shouldCheckAgain() { return pauses.retry(head, NameDoubt.notShown) }
             if wasRefused {
@@ -45,9 +46,9 @@ extension FolderUpload {
     }
 
     /// Examines an existing file that has the name to which this upload sent its file. Another machine may have sent the existing
-    /// file. The existing file has our length, or the server shows no length.
+    /// file. The existing file has the length of this upload's file, or the server shows no length.
     ///
-    /// If the name is marked, the file is ours, because no other machine uses a marked name.
+    /// If the name is marked (with a part of the digest), this upload sent the file, because no other machine uses this name.
     ///
     /// - Parameter isStored: `true` if the temporary file of a WebDAV upload exists.
     mutating func compareContent(_ head: ResponseHead, _ index: Int, isStored: Bool = false) -> UploadOutcome {

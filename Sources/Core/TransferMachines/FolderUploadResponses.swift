@@ -123,7 +123,7 @@ extension FolderUpload {
     }
 
     /// Handles a page in place of the file. The page may come from a captive portal. A check is repeated. After a rename, the
-    /// upload looks for its result. If the response has the length of the file, it is the file, whatever its media type is.
+    /// upload looks for the renamed file. A response with the length of the file is the file, with any media type.
     ///
     /// - Returns: `nil` if the response is not such a page.
     mutating func afterPage(_ head: ResponseHead, _ pauses: Pauses) -> UploadOutcome? {
@@ -157,7 +157,7 @@ extension FolderUpload {
             }
             state = .makingFolder(index, level: levels, goingDown: false)
             return .continue
-        // A PUT to a marked name has no condition, so the status 412 is a refusal.
+        // A PUT to a name with a part of the digest has no condition, so the status 412 is a refusal.
         case 412 where plan.order.method == .put && isMarked: return refused(head)
         // The existing file may be the file of this upload. With a marked name, the server stores the file at most twice.
         case 412 where plan.order.method == .put && mayBeThere:

@@ -42,7 +42,7 @@ struct FormUpload: UploadProtocol {
         """
 
     mutating func lost(_ end: WireEnd) {
-        // Only complete forms are counted. If the connection broke, the server may not have received the complete form.
+        // Only completely sent forms are counted. If the connection broke, the server may not have received the complete form.
         if end.failure == .stalled, end.bytesSent >= form.length(around: plan.order.byteCount) { losses += 1 }
     }
 

@@ -5,8 +5,9 @@ import Foundation
 ///
 /// If Immich already has the photo, the upload is complete. An earlier upload whose response was lost may have sent this photo.
 ///
-/// The form depends on the version of Immich. Before version 3 the form must contain the device. Version 3 refuses unknown fields
-/// (immich-app/immich#27818). All versions accept ISO 8601 times with an offset, and version 3 requires the offset (#26597).
+/// The form depends on the version of Immich. Before version 3, the form must name the user's device. Version 3 refuses unknown
+/// fields (immich-app/immich#27818). All versions accept ISO 8601 times with an offset, and version 3 requires the offset
+/// (#26597).
 struct ImmichUpload: UploadProtocol {
     enum State {
         /// The upload sends POST `bulk-upload-check`. `isSent` is `true` if the photo was sent. The request then confirms that

@@ -9,7 +9,7 @@ struct NameDoubt: Sendable {
     /// The number of consecutive checks of a file after which the server's response is accepted.
     static let maximumChecks = 4
 
-    /// `true` if the file was sent to this name. A file with this name may then be ours.
+    /// `true` if the file was sent to this name. The existing file with this name may then be the file of this upload.
     private(set) var isOpen: Bool
     /// `true` if the server reported success before it received the complete file. The server may then have stored only a part.
     private(set) var isPartial = false
@@ -31,7 +31,7 @@ struct NameDoubt: Sendable {
     /// Records that the server reported success before it received the complete file.
     mutating func recordEarlyResponse() { isPartial = isOpen }
 
-    /// Resets the doubt because the upload uses another name.
+    /// Resets this record because the upload uses another name.
     mutating func close() { (isOpen, isPartial, queries, unclearFindings) = (false, false, 0, 0) }
 
     /// Records that the server confirmed the file but stored only a part, for example because its disk was full. The upload does
@@ -169,7 +169,7 @@ extension NameDoubt {
         }
     }
 
-    /// Compares the digest in the response to a HEAD with the digest of our file.
+    /// Compares the digest in the response to a HEAD with the digest of this upload's file.
     ///
     /// - Returns: whether the digests are equal, or `nil` if the response contains no digest of a supported kind.
     static func hasOurDigest(_ head: ResponseHead, _ plan: UploadPlan) -> Bool? {

@@ -26,10 +26,11 @@ struct NextcloudUpload: UploadProtocol {
         /// The MOVE had no clear success, and the upload lists the chunks' folder by PROPFIND. A successful MOVE removes this
         /// folder. `wasRefused` is `true` if the server responded with 412.
         case queryingPlace(Int, wasRefused: Bool)
-        /// The chunks are missing or the name was refused, and the upload sends HEAD for the final name. The file with this name
-        /// may be ours. `wasRefused` is `true` if the chunks exist and the server responded with 412.
+        /// The chunks are missing or the name was refused, and the upload sends HEAD for the final name. This upload may have
+        /// made the file with this name. `wasRefused` is `true` if the chunks exist and the server responded with 412.
         case queryingTarget(Int, wasRefused: Bool)
-        /// The MOVE had no clear success, and the upload reads a file with our name and length by GET.
+        /// The MOVE had no clear success, and the upload reads by GET a file that has the name and the length of this upload's
+        /// file.
         case readingBack(Int, ReadBack)
         /// The upload sends HEAD for the file that the MOVE made.
         case checking(Int)
@@ -45,7 +46,7 @@ struct NextcloudUpload: UploadProtocol {
     var creations: Int
     var search: NameSearch
     var forbidden: ForbiddenCharacters
-    /// The doubt whether a file with the final name is ours.
+    /// Records whether this upload may have made an existing file with the final name.
     var doubt: NameDoubt
     var stored: Set<Int> = []
     var proof = UploadProof.answer

@@ -49,9 +49,9 @@ package struct RetryPolicy: Sendable, Equatable {
     /// Returns the server's `Retry-After` or the backoff, whichever is longer. A server may send `Retry-After: 0` and continue to
     /// refuse. The backoff prevents a loop without pauses in this case.
     ///
-    /// A server sends the same value to all clients that it refuses, so all clients would try again at the same time. Therefore
-    /// an additional random time is added. This time is at most as long as the value and at most ``cap``. The sum is at most
-    /// ``maximumRetryAfter``. The simulation `NoonHerd` shows the effect on a service that many clients use.
+    /// A server sends the same value to all clients that it refuses, so all clients would try again at the same time. To avoid
+    /// this, an additional random time is added. This time is at most as long as the server's value and at most ``cap``. The sum
+    /// is at most ``maximumRetryAfter``. The simulation `NoonHerd` shows the effect on a service that many clients use.
     package func delay(retryAfter: Double?, attemptsWithoutProgress: Int, jitter: Double) -> Double {
         let wish = retryAfter ?? 0
         let spread = min(wish + min(max(wish, 0), cap) * jitter, max(wish, maximumRetryAfter))

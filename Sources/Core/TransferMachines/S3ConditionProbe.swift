@@ -37,7 +37,7 @@ extension S3Upload {
     mutating func afterProbe(_ head: ResponseHead, _ step: ProbeStep, for index: Int, _ pauses: Pauses) -> UploadOutcome {
         var found: Bool?
         switch (step, head.status) {
-        // If the DELETE fails, the object remains. The object is empty, and a bucket contains at most one such object.
+        // If the DELETE fails, the empty object stays in the bucket. A bucket contains at most one such object.
         case (.remove(let lacksConditions), _):
             hasProbed = true
             knowledge.lacksConditions = lacksConditions
@@ -47,8 +47,8 @@ extension S3Upload {
         case (.create, 200..<300):
             state = .probing(index, .again)
             return .continue
-        // A captive portal responds with 200 to every request. S3 sends an ETag. The tag is checked because moto also labels its
-        // empty response as HTML.
+        // A captive portal responds to every request with 200, but without an ETag. S3 sends an ETag. The tag is checked because
+        // moto also labels its empty response as HTML.
         case (.again, 200..<300): found = head.mayBeOfAPortal && head["ETag"] == nil ? nil : true
         // Some credentials only permit the writing of photos. The photo is then sent without a result of the test.
         case (.create, 403), (.again, 403): break

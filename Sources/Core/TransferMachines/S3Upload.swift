@@ -8,8 +8,8 @@ import Foundation
 /// lists are not sent again.
 struct S3Upload: UploadProtocol {
     enum State {
-        /// The upload sends HEAD for the key. The response shows whether the key is free, has our object, or has another object.
-        /// `isTaken` is `true` if the server reported that an object exists.
+        /// The upload sends HEAD for the key. The response shows whether the key is free, belongs to this upload's object, or
+        /// belongs to another object. `isTaken` is `true` if the server reported that an object exists.
         case querying(Int, isTaken: Bool)
         /// The upload sends HEAD and then GET for a key that no object has, because the server reported many keys as taken.
         case doubting(Int)
@@ -31,11 +31,12 @@ struct S3Upload: UploadProtocol {
         case aborting(Int)
         /// The upload sends HEAD for the object that it made.
         case confirming(Int)
-        /// The upload reads an object with our key and length by GET, because the metadata of the object contains no digest.
+        /// The upload reads by GET an object with the right key and length, because the metadata of the object contains no
+        /// digest.
         case readingBack(Int, ReadBack, isTaken: Bool)
     }
 
-    /// Amazon's minimum size of a part. Also the maximum size of a file that is sent by a single PUT.
+    /// Amazon's minimum size of a part, in bytes. Up to this size, a file is sent by a single PUT.
     static let partBytes: Int64 = 5 << 20
 
     let plan: UploadPlan
@@ -53,13 +54,13 @@ struct S3Upload: UploadProtocol {
     /// The number of times that the upload continued in another region, because the bucket was not in the earlier region.
     var moves = 0
     private(set) var proof = UploadProof.answer
-    /// `true` if an object may exist under the plain key and the bucket may ignore a condition. The name then contains a mark
-    /// that is unique to this content.
+    /// `true` if another object may have the file's name as its key, and the bucket may ignore a condition. The name is then
+    /// marked: it contains a part of the content's digest.
     private(set) var isMarked: Bool
     /// `true` if the test of the bucket ran in this upload, with or without a result.
     var hasProbed = false
     var search: NameSearch
-    /// The doubt whether an object under the key is ours.
+    /// Records whether this upload may have made an existing object under the key.
     var doubt: NameDoubt
     /// `true` if the next check of the key uses GET, because the server refused HEAD.
     var checksByGet = false
@@ -244,7 +245,8 @@ struct S3Upload: UploadProtocol {
         (knowledge.region, knowledge.configuredRegion) = (access.region, configured)
     }
 
-    /// Begins the upload under a marked name, without a check for an existing object.
+    /// Begins the upload under a marked name, which contains a part of the digest. The upload does not check for an existing
+    /// object.
     mutating func beginWithMarkedName() -> UploadOutcome {
         if !isMarked { doubt.close() }
         isMarked = true

@@ -3,7 +3,7 @@ import Foundation
 /// Handles the responses to the steps of the upload, and S3's error codes.
 extension S3Upload {
     mutating func answered(_ head: ResponseHead, _ end: WireEnd, _ pauses: Pauses) -> UploadOutcome {
-        // The removal of the test object never delays a photo. So all responses to the removal are handled here.
+        // The removal of the test object must not delay a photo. So every response to the removal has the same effect.
         if case .probing(let index, .remove(let found)) = state {
             return afterProbe(head, .remove(lacksConditions: found), for: index, pauses)
         }
@@ -160,7 +160,7 @@ extension S3Upload {
     /// a quarter of an hour.
     private static let allowedSkew = 600.0
 
-    /// Returns whether the metadata of the object contains our digest.
+    /// Returns whether the metadata of the object contains the digest of this upload's file.
     private func isOurs(_ head: ResponseHead) -> Bool {
         guard let digest = plan.sha256 else { return false }
         return head["x-amz-meta-sha256"]?.lowercased() == digest && head.contentLength == plan.order.byteCount
@@ -195,7 +195,8 @@ extension S3Upload {
         }
     }
 
-    /// Compares the content of the object. A marked name needs no comparison, because no other computer uses this name.
+    /// Compares the content of the object. A marked name (with a part of the digest) needs no comparison, because no other
+    /// computer uses this name.
     private mutating func compareContent(_ index: Int, isTaken: Bool) -> UploadOutcome {
         if isMarked || plan.order.byteCount == 0 { return finish(index, .length) }
         state = .readingBack(index, ReadBack(plan.order.byteCount, wasSent: doubt.isOpen), isTaken: isTaken)
@@ -242,7 +243,7 @@ extension S3Upload {
             state = .confirming(index)
             return .continue
         case 412:
-            // If the response to the first PUT was lost, the existing object is our object.
+            // If the response to the first PUT was lost, this upload made the existing object.
             state = .querying(index, isTaken: true)
             return .continue
         default:

@@ -5,9 +5,10 @@ import Foundation
 /// Only this type changes the state of a transfer. The app, the commands and the agent report events. The type is pure: it
 /// receives an event and returns a list of commands. The ledger stores the state in the columns of the transfer's row.
 ///
-/// Terms: an app **awaits** a transfer. When the last await ends (the event is **left**), an equal request may continue the
-/// transfer within the grace time. A task **adopts** a transfer, and the end of an adopted transfer is then delivered by an
-/// event. The app **suspends** and **releases** a transfer. The user **pauses**, **resumes** and **retries** a transfer.
+/// This type uses these terms: an app **awaits** a transfer. When the last await ends (the event is **left**), an equal request
+/// may continue the transfer within the grace time. A task **adopts** a transfer, and the end of an adopted transfer is then
+/// delivered by an event. The app **suspends** and **releases** a transfer. The user **pauses**, **resumes** and **retries** a
+/// transfer.
 package struct TransferLife: Equatable, Sendable {
     /// The current phase of the transfer, for example `queued` or `running`.
     package private(set) var phase: Phase

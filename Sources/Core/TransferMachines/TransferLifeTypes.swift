@@ -44,7 +44,7 @@ extension TransferLife {
         case ended(Outcome, at: Date)
     }
 
-    /// The demand for a transfer. The demand determines the receiver of its end.
+    /// The demand for a transfer: who has to be notified of the end of the transfer.
     package enum Demand: Equatable, Sendable {
         /// Processes await the transfer. The ledger lists these processes.
         case awaited
@@ -136,9 +136,9 @@ extension TransferLife {
 
     /// An action that an event requires.
     package enum Command: Equatable, Sendable {
-        /// Notify the app of the end.
+        /// Notify the app that the transfer ended.
         case reportEnd
-        /// Delete the earlier report of the end, because the app will be notified again.
+        /// Delete the earlier notification about the end of the transfer, because the app will be notified again.
         case forgetReport
         /// Remove the partial file, or the file in the spool.
         case removeFiles

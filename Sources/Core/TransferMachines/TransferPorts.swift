@@ -203,8 +203,8 @@ package protocol BodySource: AnyObject, Sendable {
     var byteCount: Int64 { get }
     /// `false` if no bytes can be read now. The transport reads again after it is resumed.
     var isReady: Bool { get }
-    /// Fills the buffer. Returns the number of bytes, or 0 at the end. Returns `nil` if the source cannot be read. The attempt
-    /// then ends with `.stoppedByOwner`.
+    /// Fills the buffer with bytes of the body. Returns the number of bytes, or 0 at the end. Returns `nil` if the source cannot
+    /// be read. The attempt then ends with `.stoppedByOwner`.
     func read(into buffer: UnsafeMutableRawBufferPointer) -> Int?
     /// Moves back to the first byte, because the body is sent again after a redirect or an authentication. Returns `false` if
     /// this is not possible.

@@ -13,15 +13,15 @@ public enum UploadKind: String, Codable, Sendable, CaseIterable {
     case webdav
     /// A single POST of a form that contains the file. The form is equal to a form that a browser sends.
     case multipart
-    /// tus 1.0.0. After an interruption, the upload can continue at every byte.
+    /// The protocol tus 1.0.0. After an interruption, the upload can continue at every byte.
     case tus
-    /// Resumable uploads of the IETF (draft-ietf-httpbis-resumable-upload).
+    /// The resumable uploads of the IETF (draft-ietf-httpbis-resumable-upload).
     case resumable
-    /// Amazon's S3 and compatible servers. Files above 5 MiB are sent in parts.
+    /// The protocol of Amazon's S3 and of compatible servers. Files above 5 MiB are sent in parts.
     case s3
     /// Nextcloud's chunked upload (version 2).
     case nextcloud
-    /// Immich's form. Immich identifies each photo by its SHA-1.
+    /// The form of an Immich server. Immich identifies each photo by its SHA-1.
     case immich
 
     /// The kinds that a configured destination can have.

@@ -107,8 +107,8 @@ package struct UploadMachine: Sendable {
         }
         let pauses = Pauses(policy: policy, now: now, attempts: attemptsWithoutProgress, jitter: jitter, opener: opener)
         var outcome: UploadOutcome
-        // If response headers arrived, they count as a response even if the connection broke later. Servers refuse large bodies
-        // in this way.
+        // If response headers arrived, they count as a response even if the connection broke later. Servers that refuse a large
+        // body respond and then close the connection.
         if wire.failure != .cancelled, let head = wire.head {
             if let refusal {
                 outcome = answered(refusal, head, pauses)
@@ -227,7 +227,7 @@ package struct UploadMachine: Sendable {
     /// decreases if the server loses stored bytes.
     package var stage: Int64 { rules.stage }
 
-    /// The number of bytes that the server has stored. These bytes are not sent again.
+    /// The number of bytes that the server has stored and that are not sent again.
     package var storedBytes: Int64 { rules.storedBytes }
 
     /// The ``UploadMemory`` for the next attempt. `nil` if the last response did not change the ``UploadMemory``.
@@ -254,7 +254,7 @@ package struct UploadMachine: Sendable {
     /// The evidence that the server has the complete file.
     package var proof: UploadProof { rules.proof }
 
-    /// The known facts about the server. Later uploads use these facts.
+    /// The known facts about the server, which later uploads use.
     package var knowledge: ServerKnowledge { rules.knowledge }
 
     /// The reason why the server stores a file in another way than requested, for example under another name. `nil` if the file
@@ -346,7 +346,7 @@ package enum UploadProof: String, Codable, Sendable {
     case answer
     /// The server reported the expected number of bytes.
     case length
-    /// Blocks of the file were read back. These blocks are equal to the sent blocks.
+    /// Blocks of the file were read back and are equal to the sent blocks.
     case content
     /// The complete file was read back and is equal to the sent file, or the server's digest equals the digest of the sent data.
     case digest

@@ -65,7 +65,7 @@ struct UploadPlace {
         return pauses.retry(head, why)
     }
 
-    /// Forgets an address at which no place was created.
+    /// Removes the address, because no place was created at it.
     mutating func forget() { address = nil }
 
     /// Returns the absolute address of the place. If a proxy handles TLS, the server behind the proxy reports an http address. So

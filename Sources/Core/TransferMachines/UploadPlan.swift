@@ -181,7 +181,7 @@ extension UploadMemory {
 package struct ServerKnowledge: Codable, Equatable, Sendable {
     /// The version of the IETF's resumable uploads that the server supports.
     package var resumableVersion: Int?
-    /// The maximum number of bytes of one request. Larger requests were refused with status 413.
+    /// The maximum number of bytes of one request. The server refused larger requests with status 413.
     package var requestBytes: Int64?
     /// The region of an S3 bucket. `configuredRegion` is the region in the configuration at the time when the region of the
     /// bucket was found.

@@ -4,7 +4,7 @@ import Synchronization
 
 /// A long operation on a file.
 protocol DiskWork: AnyObject, Sendable {
-    /// Runs one turn of the work. A turn must be short, because other work waits for the end of the turn.
+    /// Runs one turn (a short part) of the work. A turn must be short, because other work waits for the end of the turn.
     func work() -> DiskWorker.Rest
 }
 
@@ -23,7 +23,7 @@ package final class DiskWorker: @unchecked Sendable {  // because the condition'
     /// The system calls for the files of this worker and for all other files of transfers.
     package let calls: FileCalls
 
-    /// - Parameter waitedFor: The number of bytes without a digest up to which an owner waits. If this number is negative, an
+    /// - Parameter waitedFor: The number of bytes without a digest up to which an owner waits. If `waitedFor` is negative, an
     ///   owner never waits.
     package init(hasThread: Bool = true, waitedFor: Int64 = 16 << 20, calls: FileCalls = FileCalls()) {
         (self.hasThread, self.waitedFor, self.calls) = (hasThread, waitedFor, calls)
@@ -32,9 +32,9 @@ package final class DiskWorker: @unchecked Sendable {  // because the condition'
     /// The work that is left after one turn.
     enum Rest {
         case nothing
-        /// More work is left for the next turn.
+        /// The task has more work, which continues in the next turn.
         case more
-        /// Too little work is left for a turn now. A turn follows if no more data arrives for one second.
+        /// The task has too little work for a turn now. Its turn follows if no more data arrives for one second.
         case little
     }
 
@@ -66,7 +66,7 @@ package final class DiskWorker: @unchecked Sendable {  // because the condition'
         condition.broadcast()
     }
 
-    /// Waits until the condition is true. The condition is checked after each turn of work.
+    /// Waits until `isDone` returns `true`. This is checked after each turn of work.
     func wait(until isDone: () -> Bool) {
         if !hasThread { catchUp() }
         condition.lock()

@@ -155,11 +155,11 @@ final class DownloadFile: BodySink, DiskWork {
 
     // MARK: On the disk worker's thread
 
-    /// Runs one turn.
+    /// Hashes and syncs a part of the written bytes, as one turn of the disk worker.
     func work() -> DiskWorker.Rest {
         let start = state.withLock { $0 }
         guard start.descriptor >= 0, start.trouble == nil, !start.isStopped else {
-            // The error may have occurred just before the owner began to wait. This wait must end now.
+            // The error may have occurred just before the owner of the file began to wait. The wait of the owner must end now.
             if start.trouble != nil { endSettling(start.bytes.beginning) }
             return .nothing
         }
@@ -293,7 +293,7 @@ final class DownloadFile: BodySink, DiskWork {
 
     /// Ends the attempt for its owner, although the transport may still run. The received bytes are synced to the disk.
     func release() {
-        // This lock waits until the current write is complete.
+        // The lock of the file is acquired after the current write is complete.
         file.withLock { _ in state.withLock { $0.intake = .stopped(wasWriting: $0.holdsBytes) } }
         sync()
     }

@@ -54,7 +54,7 @@ struct DownloadFileState {
 
     /// The state of the file after the agent last changed it.
     var sight: FileVersion?
-    /// `true` if another program changed the file. All bytes are then read again at the end.
+    /// `true` if another program changed the file. At the end of the download, all bytes are then read again.
     var isDoubtful = false
 
     /// Compares the file with its state after the agent's last change.

@@ -25,7 +25,7 @@ package final class FileCalls: Sendable {
 
     package init() {}
 
-    /// Makes calls fail from now on. If `fault` is `nil`, the real system calls are made again.
+    /// Makes system calls fail as `fault` decides. If `fault` is `nil`, the real system calls are made again.
     package func fail(by fault: Fault?) { self.fault.withLock { $0 = fault } }
 
     private func fails(_ call: Call) -> Bool {

@@ -79,7 +79,7 @@ package enum FileName {
     package enum NamingResult: Sendable, Equatable {
         /// The file has its final name. The name is stored on the disk after the folder is synced.
         case given
-        /// Another file has the name and is not replaced. No file has the name `free`.
+        /// Another file has the final name and is not replaced. `free` is a name that no file has.
         case taken(free: URL)
         /// The file that had to be renamed is missing, or is not the verified file.
         case changed

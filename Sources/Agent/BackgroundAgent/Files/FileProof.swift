@@ -129,7 +129,7 @@ package final class FileProof: DiskWork {
     private func next(_ state: inout State, isThere: Bool) -> Finding? {
         if state.descriptor >= 0 { close(state.descriptor) }
         state.descriptor = -1
-        // Another file has the path of the partial file. This does not show that the partial file was renamed.
+        // A different file has the path of the partial file. This does not show that the partial file was renamed.
         guard state.isAtPart, !isThere else { return .isGone }
         // The folder may differ from the earlier folder, for example because it is on another drive. The agent did not rename a
         // file in such a folder. So only a file with the expected content is accepted there.

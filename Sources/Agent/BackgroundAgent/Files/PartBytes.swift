@@ -12,7 +12,8 @@ struct PartBytes {
     private(set) var hashed: Int64 = 0
     private(set) var synced: Int64 = 0
     private(set) var digests = ArrivalDigests([])
-    /// The number of times that the file was opened or read again. Results from an earlier time are ignored.
+    /// The number of times that the file was opened or read again. Results that were computed before the last of these times are
+    /// ignored.
     private(set) var beginning = 0
     /// The digest of the first `end` bytes. This digest was computed before all bytes were read again.
     private var earlier: (end: Int64, sha256: String)?
@@ -20,7 +21,7 @@ struct PartBytes {
     private(set) var isRefuted = false
     private var syncedAt = ContinuousClock.now
     /// `true` after a failed sync. The kernel reports the error only once, and the next sync succeeds although the bytes are
-    /// lost. So no later sync counts.
+    /// lost. So a later sync does not prove that bytes are on the disk.
     private var hasFailedSync = false
 
     var isHashed: Bool { hashed == written }

@@ -5,13 +5,13 @@ import ProcessSupport
 /// The log of the agent's actions. If standard error is connected to systemd's journal, entries with fields are written to the
 /// journal. Otherwise lines are written to standard error.
 struct AgentLog {
-    /// The approximate maximum size of the log file in bytes. If the file is larger, a new file begins. A single earlier file is
-    /// kept.
+    /// The approximate maximum size of the log file in bytes. If the log file is larger, the agent begins a new file and keeps
+    /// one earlier file.
     private static let limit = 2 << 20
 
     private let app: String
-    /// The log file of a detached agent. Only this file is rotated. If the user redirected the output to another file, that file
-    /// is never rotated.
+    /// The log file of a detached agent. Only the log file is rotated. If the user redirected the output to another file, the
+    /// other file is never rotated.
     private let file: URL
     /// A function that receives the entries instead of the journal and the file.
     private let redirect: ((LogEntry) -> Void)?

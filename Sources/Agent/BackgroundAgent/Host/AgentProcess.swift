@@ -53,14 +53,16 @@ package final class AgentProcess {
         }
         ledger = try Self.waitingOut(upTo: nil, lock) { () throws(StoreError) in
             let ledger = try Ledger(directories, as: .agent)
-            // This write is a test. SQLite opens a read-only log file for reading, and reports the error only at the first write.
+            // This empty write tests whether the ledger can be written. SQLite opens a read-only log file for reading, and
+            // reports the error only at the first write.
             try ledger.write(usesReserve: false) { _ in }
             return ledger
         }
         self.lock = lock
         changes = ChangeWatch(ledger, loop, lock)
         while !isAlone, try !ledger.read({ try $0.hasUnfinishedWork() }) {
-            // Before this release, a command may have queued work. The command found the lock held, so it started no other agent.
+            // A command may have queued work before the lock was released. The command found the lock held, so it started no
+            // other agent.
             lock.release()
             guard try ledger.read({ try $0.hasUnfinishedWork() }), try lock.acquire() else { return nil }
         }
@@ -266,7 +268,7 @@ package final class AgentProcess {
         return ending ?? .finished
     }
 
-    /// Runs one turn.
+    /// Runs one turn of the agent: the checks, the passes, and the timer for the next turn.
     ///
     /// - Returns: `nil` if the loop continues.
     private func turn(_ host: AgentHost, _ agent: Agent) -> Ending? {

@@ -11,8 +11,8 @@ final class AlarmTimer: WakeClock {
     /// The number of the clock. Swift does not import this number from Glibc's headers.
     private static let clock: Int32 = 9
 
-    /// The timer. `nil` if no alarm is set. To remove an alarm, the timer is closed. A disarmed alarm looks like an armed alarm
-    /// in the kernel's data.
+    /// The timer. `nil` if no alarm is set. The timer is closed to remove an alarm, because a disarmed alarm looks like an armed
+    /// alarm in the kernel's data.
     private let descriptor = Mutex<Int32?>(nil)
     private let watch: @Sendable (Int32) throws(StoreError) -> Void
     private let unwatch: @Sendable (Int32) -> Void

@@ -29,7 +29,7 @@ final class ChangeWatch {
     /// The date of the next check of an agent that has no watch. `nil` if the watch works.
     var nextCheckTime: Date? { unwatchedSince == nil ? nil : Date(timeIntervalSinceNow: Self.pollInterval) }
 
-    /// Starts the watch if it is not running. If nothing changed, this call costs little time.
+    /// Starts the watch if it is not running. The call takes little time if nothing changed.
     ///
     /// - Parameters:
     ///   - paths: the files that an app specified.

@@ -6,7 +6,7 @@ import Synchronization
 /// The loop in which a single thread waits for all events: readable descriptors, the timer, and calls from other threads. The
 /// thread does not wake for other reasons.
 ///
-/// libdispatch is not used. After the first use of its global pool, the process would wake once per second until it ends.
+/// libdispatch is not used, because after the first use of its global pool, a process wakes once per second until its end.
 final class EventLoop {
     private let epoll: Int32
     private let timer: Int32
@@ -106,7 +106,7 @@ final class EventLoop {
         handlers[descriptor] = handler
     }
 
-    /// A delay of a descriptor. Times are in seconds of the monotonic clock.
+    /// A delay of a descriptor's handler. All times are in seconds of the monotonic clock.
     private struct Hold {
         let end: Double
         var nextCheckTime: Double
@@ -117,8 +117,8 @@ final class EventLoop {
         static let silence = 0.025
     }
 
-    /// Delays a descriptor. A turn follows after 25 ms without data, or after `seconds` at the latest. The descriptor's handler
-    /// is not called for this data.
+    /// Delays the handler of a descriptor. A turn of the loop follows after 25 ms without data, or after `seconds` at the latest.
+    /// The descriptor's handler is not called for this data.
     ///
     /// - Parameter drain: reads the data, and returns `true` if data was available.
     func hold(_ descriptor: Int32, atMost seconds: Double, drain: @escaping () -> Bool) {
@@ -168,13 +168,13 @@ final class EventLoop {
     /// set.
     func setTimer(_ date: Date?) {
         var specification = itimerspec()
-        // A date so far in the future never comes. The timer still reports a change of the clock.
+        // The timer never fires for a date so far in the future, but still reports a change of the clock.
         let never = 32_503_680_000.0
         let seconds = min(max(date?.timeIntervalSince1970 ?? never, 1), never)
         specification.it_value.tv_sec = Int(seconds.rounded(.down))
         specification.it_value.tv_nsec = Int((seconds - seconds.rounded(.down)) * 1e9)
         let flags = Int32(TFD_TIMER_ABSTIME) | Int32(TFD_TIMER_CANCEL_ON_SET)
-        // If the clock was set outside a wait, it is reported here. The timer is set in this case, too.
+        // If the clock was set outside a wait, the change is recorded here. The call still sets the timer.
         if timerfd_settime(timer, flags, &specification, nil) < 0, errno == ECANCELED { clockWasSet = true }
     }
 

@@ -78,7 +78,8 @@ final class ProcessLauncher: Launcher {
             waitpid(pid, nil, 0)
             throw error
         }
-        // Only the loop reaps the process. Until then the process id stays valid, even if the process has ended.
+        // Only the loop reaps the process (removes the ended process from the system). Until then the process id stays valid,
+        // even if the process has ended.
         return ProcessIdentity(pid: pid) ?? ProcessIdentity(pid: pid, start: 0)
     }
 

@@ -127,7 +127,7 @@ struct AttemptEnding {
         _ entry: inout Attempts.Entry, _ pass: inout Pass
     ) throws -> Next {
         var (machine, end) = (before, end)
-        // The request was stopped because the file could not be read. For the server, only the connection was lost.
+        // The request was stopped because the file could not be read. The server only detects a lost connection.
         let disk = end.failure == .stoppedByOwner && end.head == nil ? source?.trouble : nil
         if let disk, disk.isPassing { end.failure = .connectionLost }
         if let source { transfer.bytesDone = source.place(sent: end.bytesSent) }

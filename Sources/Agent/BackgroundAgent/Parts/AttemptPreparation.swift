@@ -26,8 +26,8 @@ enum AttemptPreparation {
         return try prepareExchange(&transfer, &pass)
     }
 
-    /// Prepares a single request whose response is a file. This is a plain upload or a download. A download may also send a body,
-    /// for example with POST.
+    /// Prepares a single request whose response is a file. Such a request belongs to a plain upload or to a download. A download
+    /// may also send a body, for example with POST.
     private static func prepareExchange(_ transfer: inout TransferRecord, _ pass: inout Pass) throws -> Result {
         transfer.nameFile()
         guard let id = transfer.id, let place = transfer.partPlace(in: pass.spool) else {

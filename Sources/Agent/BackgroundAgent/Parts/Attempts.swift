@@ -272,7 +272,8 @@ struct Attempts {
         try begin(met: met, &pass)
     }
 
-    /// Stops all attempts. The partial files of the downloads are kept, and the next agent continues with these files.
+    /// Stops the attempts of all transfers. The partial files of the downloads are kept, and the next agent continues with these
+    /// files.
     func stopAll(_ pass: inout Pass) {
         for (id, entry) in entries where entry.occupied != nil { pass.perform(.stopAttempt(id)) }
     }
@@ -324,7 +325,7 @@ struct Attempts {
     private mutating func begin(met: TransferNeeds, _ pass: inout Pass) throws {
         var room = TransferRoom(running: entries.values.compactMap { $0.occupied?.host })
         try pauses.restrict(&room, &pass)
-        // A transfer may end during its preparation. Another transfer can then start.
+        // If a transfer ends during its preparation, another transfer can start.
         while room.left > 0 {
             pass.wake(at: try pass.transaction.queueDueTransfers(now: pass.now, limit: TransferRoom.limit))
             let candidates = try pass.transaction.nextTransfers(met: met, room: room, behind: lastHost)

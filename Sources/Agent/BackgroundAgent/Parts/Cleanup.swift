@@ -22,8 +22,8 @@ struct Cleanup {
     /// Schedules another search for files without a row, because another process was adding files.
     mutating func postponeOrphanRemoval(_ moment: ClockReading) { orphansDue = moment.awake + Self.patience }
 
-    /// Collects transfers. Call this method before attempts are planned, because the attempts of collected transfers are also
-    /// stopped.
+    /// Ends and cleans up transfers that no process needs. Call this method before attempts are planned, because the attempts of
+    /// collected transfers are also stopped.
     func collect(_ pass: inout Pass) throws {
         for var transfer in try pass.transaction.collectableTransfers(now: pass.now) {
             guard let id = transfer.id else { continue }

@@ -7,7 +7,7 @@ struct Conditions {
     /// The number of seconds after which the assumed conditions are used, if no service has reported conditions.
     private static let patience: Double = 10
 
-    /// `true` if a service reported the conditions. Assumed conditions are not used for planning at first.
+    /// `true` if a service reported the conditions. Assumed conditions are used for planning only after some seconds.
     private var isKnown = false
     private let startedAt: Double
 

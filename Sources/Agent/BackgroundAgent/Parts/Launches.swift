@@ -40,8 +40,8 @@ struct Launches {
 
     // MARK: Events
 
-    /// Waits for the identity of a process. An earlier agent started the process, and the process has not yet recorded its
-    /// identity.
+    /// Waits for the identity of a process. An earlier agent started the process of the launch, and the process has not yet
+    /// recorded its identity.
     mutating func awaitIdentity(of id: Int64) { watches[id, default: Watch()].unwatched = .unidentified }
 
     /// Records that the process of a launch is out of reach. The launch ends when its lock is free.

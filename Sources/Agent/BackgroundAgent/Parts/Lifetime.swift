@@ -12,7 +12,7 @@ package enum Lifetime: Equatable {
     case finished(Ending)
 
     package enum Ending: Equatable {
-        /// All work is complete.
+        /// The agent finished because all work is complete.
         case idle(since: Date)
         /// No work needs the agent before a known date. The agent is started again at this date, or when work arrives.
         ///
@@ -96,7 +96,7 @@ package enum Lifetime: Equatable {
     /// Continues after all work was complete, because new work arrived.
     mutating func continueWork() { self = .working(idleSince: nil) }
 
-    /// The work of other parts. This work matters for the decision to exit.
+    /// The state of other parts that matters for the decision to exit.
     struct OtherWork {
         var hasAttempts: Bool
         /// The date until which the agent waits for the server's reply to a notification.

@@ -177,7 +177,7 @@ struct ServerCalls {
 
     // MARK: Silence
 
-    /// Finds lost notifications. The server replied to later calls, but has not replied to these notifications for too long.
+    /// Finds lost notifications: the server replied to later calls, but has not replied to these notifications for too long.
     ///
     /// - Returns: the identifiers of the lost notifications.
     mutating func removeLost(_ pass: inout Pass) -> [String] {

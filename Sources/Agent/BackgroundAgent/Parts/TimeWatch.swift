@@ -12,7 +12,8 @@ struct TimeWatch {
     private(set) var observingSince: Date
     /// `true` if rules with wall-clock times have to be planned again.
     private(set) var mustReplan = true
-    /// `true` if the clock was set back by more than a usual correction. Earlier recorded dates then came from a wrong clock.
+    /// `true` if the clock was set back by more than a usual correction. Dates that were recorded before the clock was set back
+    /// then came from a wrong clock.
     private var wasAhead = false
     /// The number of seconds by which the clock was set back after dates were last planned.
     private var setBack: Double = 0
@@ -42,8 +43,8 @@ struct TimeWatch {
     /// Returns the time that the clock would show if it had not been set after the last check.
     func undisturbed(_ moment: ClockReading) -> Date { Date(timeIntervalSince1970: moment.awake + offset) }
 
-    /// Checks the clocks. This method is called first in a pass, for two reasons. A change of a clock must not end a budget,
-    /// because a budget is a length of time. Time in which no attempt was possible must not count as time without progress.
+    /// Checks the clocks. This method is called first in a pass, because a change of a clock must not end a budget (a length of
+    /// time). In addition, time in which no attempt was possible must not count as time without progress.
     mutating func check(_ pass: inout Pass) throws -> Change {
         let shift = Self.offset(pass.moment) - offset
         offset += shift
