@@ -8,7 +8,7 @@ import TransferMachines
 /// changes, and then performs the effects.
 ///
 /// The agent uses one thread and one loop. The agent's database (ledger) contains all data that must not be lost when the agent
-/// ends. The state of the parts can be derived from the ledger. The parts are values. If a commit fails, the parts keep their
+/// ends. The state of the parts can be derived from the ledger. The parts are values, so if a commit fails, the parts keep their
 /// state, and the events are handled again. If an attempt has several progress events, only the latest event is kept.
 package final class Agent {
     private let ledger: Ledger
@@ -56,7 +56,7 @@ package final class Agent {
     package func continueWork() { parts.lifetime.continueWork() }
 
     /// Requests the next start of the agent, if the agent exits although work is unfinished. Returns `false` if the request is
-    /// refused. The agent then continues.
+    /// refused. In this case the agent continues to run.
     package func armActivation() -> Bool {
         guard case .finished(.away(_, let until)) = parts.lifetime, let activator = ports.activator else { return true }
         do throws(ActivationFailure) {

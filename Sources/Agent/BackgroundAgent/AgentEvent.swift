@@ -18,7 +18,7 @@ package enum AgentEvent: Sendable {
     /// not be available yet.
     case resumed
     case sleepEvent(SleepEvent)
-    /// The alarm's time was reached. The alarm may have woken the machine.
+    /// The time of the alarm was reached. The alarm may have woken the machine.
     case alarmRang
     case alarmRefused(WakeRefusal)
     /// The process of a launch is running.

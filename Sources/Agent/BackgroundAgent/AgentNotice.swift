@@ -2,10 +2,10 @@ import BackgroundLedger
 import Foundation
 import TransferMachines
 
-/// A notification about a problem that no app process can report. The agent shows such a notification. For each cause, such a
-/// notification is shown at most once a day.
+/// A notification that the agent shows about a problem, because no app process can report it. For each cause, such a notification
+/// is shown at most once a day.
 struct AgentNotice: Equatable {
-    /// The name of the cause. Several notifications with this cause are shown as a single notification.
+    /// The name of the cause of the notification. Several notifications with an equal cause are shown as a single notification.
     let cause: String
     let title: String
     let body: String

@@ -37,7 +37,7 @@ struct AgentParts {
         try checkClocks(&pass)
         for event in heard { try handle(event, &pass) }
         if try watchedProcesses.readSessionEnvironment(&pass) { planner.tryAgain() }
-        // A command may begin or end a launch. The launch is then supervised below.
+        // A command may begin or end a launch, which is then supervised below.
         try answerQuestions(&pass)
         // Ended launches are handled before time budgets, so that an ended launch receives no warning. Ended launches are also
         // handled before requests, because another launch can start after a launch ended, and the request of the ended launch can

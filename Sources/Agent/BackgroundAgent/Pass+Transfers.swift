@@ -15,7 +15,7 @@ extension Pass {
         if outcome == .completed, let other = before.partPlace(in: spool)?.other {
             perform(.removeFile(other.url))
         }
-        // A notification may report that transfers to this server wait. This notification is outdated now.
+        // A notification that transfers to this server wait is outdated after the transfer is complete.
         if outcome == .completed, before.errorCode != nil { try retract { AgentNotice.suspects($0, host: before.host) } }
         recordEndedTransfer(before)
         log(

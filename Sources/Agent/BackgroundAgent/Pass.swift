@@ -91,7 +91,7 @@ extension Pass {
     /// Returns the generation of the next launch. Returns `nil` during a pause. Another pass then starts at the end of the pause.
     /// A launch that did not handle the waiting work has failed. The launch is repeated after growing pauses, so no work is lost.
     ///
-    /// - Parameter failures: the earlier consecutive launches that failed. The newest launch is first.
+    /// - Parameter failures: the earlier consecutive launches that failed, from the newest to the oldest.
     mutating func generation(after failures: some Collection<LaunchRecord>) -> Int? {
         if let end = failures.endOfRelaunchPause(base: settings.backoffBase), end > now {
             wake(at: end)

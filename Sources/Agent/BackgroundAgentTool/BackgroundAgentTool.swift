@@ -32,8 +32,7 @@ package enum BackgroundAgentTool {
     /// - 78: The ledger belongs to a newer version, or a folder cannot be used.
     package static func main(_ arguments: [String]) -> Int32 {
         AgentProcess.blockSignals()
-        // The signal is ignored. If the terminal limits the size of files, only the transfer must fail, and the agent must not
-        // end.
+        // SIGXFSZ is ignored. If the terminal limits the size of files, only the transfer must fail, and the agent must not end.
         signal(SIGXFSZ, SIG_IGN)
         ResourceLimits.raise()
         umask((umask(0o022) | 0o022) & ~0o700)  // Only the user may write to files that the agent creates.

@@ -8,7 +8,7 @@ struct HeadCollector {
         /// The headers of a response ended, but this response is not the final response. The response is an interim response
         /// (1xx), a digest challenge, or a redirect that libcurl follows. `redirect` is the target of the redirect.
         case passing(redirect: String?)
-        /// A 104 response ended. The server supports resumption of the upload.
+        /// The headers of a 104 response ended. The server supports resumption of the upload.
         case resumption(headers: [HeaderField])
         case final(status: Int, headers: [HeaderField])
         case refused(String)
@@ -32,7 +32,7 @@ struct HeadCollector {
         self.answersChallenge = answersChallenge
     }
 
-    /// Handles a line that libcurl passed. The line contains its line end.
+    /// Handles a header line that libcurl passed, including its line end.
     mutating func add(_ line: UnsafeRawBufferPointer) -> Step {
         bytes += line.count
         guard bytes <= Self.maximumBytes else { return .refused("more than \(Self.maximumBytes) bytes of headers") }

@@ -3,7 +3,7 @@ import Foundation
 import Glibc
 import TransferMachines
 
-/// The loop of a web socket's thread. The loop connects, runs the `WebSocketMachine` and transfers data. The thread sleeps in a
+/// The loop of a web socket's thread, which connects, runs the `WebSocketMachine` and transfers data. The thread sleeps in a
 /// single call.
 final class WebSocketLoop {
     /// The maximum number of seconds for which the thread waits for the server's close frame after the app requested the close.

@@ -4,10 +4,10 @@ import CLibnotify
 package enum BusTrouble: Error {
     /// No address of a session bus is known.
     case noAddress
-    /// A connection or a call failed. The associated value is GLib's message.
+    /// A connection or a call failed, with this message of GLib.
     case failed(String)
 
-    /// - Parameter error: the error from GLib. The initializer frees this error.
+    /// - Parameter error: the error from GLib, which the initializer frees.
     init(consuming error: UnsafeMutablePointer<GError>?) {
         self = .failed(error.flatMap { $0.pointee.message }.map { String(cString: $0) } ?? "no reason given")
         if let error { g_error_free(error) }

@@ -19,13 +19,13 @@ package final class SessionBus {
     /// The time at which the old connection could not be released, in microseconds of GLib's clock.
     private var stuckAt: gint64?
 
-    /// The watched name.
+    /// The name on the bus that is watched, for example the name of the notification server.
     private let served: String
 
     package init(watching name: String) { served = name }
 
     package var onLost: (() -> Void)?
-    /// The address of the connection.
+    /// The address of the bus to which the connection belongs.
     package private(set) var address: String?
     package var onServerAppeared: (() -> Void)?
     package var onServerVanished: (() -> Void)?

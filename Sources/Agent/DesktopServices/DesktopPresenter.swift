@@ -32,8 +32,8 @@ package final class DesktopPresenter: Presenter {
     }
 
     /// Connects to the session bus, unless the presenter is already connected. If `busAddress` is `nil`, the address comes from
-    /// the environment. If this address is missing or does not work, the bus in `XDG_RUNTIME_DIR` is used if its socket exists. A
-    /// bus is never started.
+    /// the environment. If this address is missing or does not work, the bus in `XDG_RUNTIME_DIR` is used if its socket exists.
+    /// The presenter never starts a bus.
     ///
     /// A given address is written into the environment of the process, because libnotify reads the address from the environment.
     /// `reply` is called on the loop's thread, with `nil` after a successful connection. If a server is already running,
@@ -82,7 +82,7 @@ package final class DesktopPresenter: Presenter {
         loop.perform { [desk] in reply(desk.serverProcess()) }
     }
 
-    /// Disconnects from the bus. Notifications stay on the screen. Pending calls report no more events.
+    /// Disconnects from the bus. The notifications stay on the screen, and pending calls report no more events.
     package func stop() {
         loop.perform { [desk] in desk.release() }
     }

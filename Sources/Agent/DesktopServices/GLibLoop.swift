@@ -11,7 +11,7 @@ import Synchronization
 /// An idle loop sleeps in a single `poll` without a timeout, so it never wakes. Use one loop per process, because GIO's network
 /// monitor is a singleton. The monitor stays on the thread that first requested it.
 package final class GLibLoop: Sendable {
-    // These properties are safe, because any thread can use GMainContext and GMainLoop. Swift cannot detect this.
+    // These properties are safe, because any thread can use GMainContext and GMainLoop, although Swift cannot detect this.
     nonisolated(unsafe) private let context: OpaquePointer
     nonisolated(unsafe) private let loop: OpaquePointer
     private let ended = DispatchSemaphore(value: 0)
@@ -47,8 +47,8 @@ package final class GLibLoop: Sendable {
         let posted = Unmanaged.passRetained(PostedWork(body: work)).toOpaque()
         Self.handOver.withLock { _ in }
         let source = g_idle_source_new()
-        // The priority is raised. By default, idle sources have a lower priority than D-Bus traffic, so they would not run while
-        // a bus is busy.
+        // The priority of the work is raised. By default, idle sources have a lower priority than D-Bus traffic, so they would
+        // not run while a bus is busy.
         g_source_set_priority(source, G_PRIORITY_DEFAULT)
         g_source_set_callback(
             source,
@@ -77,7 +77,7 @@ package final class GLibLoop: Sendable {
     }
 
     private func postQuit() {
-        // The quit is posted as work. A direct quit would have no effect before the thread reaches `g_main_loop_run`.
+        // The quit is posted as work, because a direct quit would have no effect before the thread reaches `g_main_loop_run`.
         let held = HeldLoop(context: g_main_context_ref(context), loop: g_main_loop_ref(loop), ended: ended)
         perform { held.quit() }
     }

@@ -27,7 +27,7 @@ final class LibnotifyDesk: @unchecked Sendable {  // because it is used on the l
     /// The notifications of an earlier process whose signals this process does not receive yet. Each value contains the number
     /// and the server that assigned this number.
     private var notificationsToAdopt: [String: (serverID: UInt32, giver: String?)] = [:]
-    /// The filter on the connection. The value is 0 if the current server does not need a filter.
+    /// The message filter on the connection. The value is 0 if the current server does not need a filter.
     private var labelFilter: guint = 0
 
     /// - Parameters:
@@ -266,7 +266,7 @@ final class LibnotifyDesk: @unchecked Sendable {  // because it is used on the l
             // Some servers send "default" for each click, even if the notification does not have this action.
             if let target, !target.keys.contains(action) { return }
             handler(.activated(identifier: identifier, serverID: number, action: action, activationToken: token))
-        // Plasma sends this signal. No version of the specification contains it.
+        // Plasma sends this signal, although no version of the specification contains it.
         case ("NotificationReplied", .text(let text)):
             handler(.replied(identifier: identifier, serverID: number, text: text))
         case ("NotificationClosed", .number(let reason)):

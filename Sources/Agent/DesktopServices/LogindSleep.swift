@@ -68,7 +68,7 @@ private final class SleepDesk: @unchecked Sendable {  // because every member bu
 
     // MARK: Looking
 
-    /// Sends three queries, one after the other. Only the reply of logind's manager is required. Other missing replies are
+    /// Sends three queries, one after the other. Only the reply of logind's manager is required, and other missing replies are
     /// ignored.
     func query() {
         var machine = MachineState()
@@ -116,7 +116,7 @@ private final class SleepDesk: @unchecked Sendable {  // because every member bu
             case .success(let reply):
                 let lock = reply.descriptor()
                 guard number == question else {
-                    // This lock belongs to an earlier request. The request was ended before logind replied.
+                    // This lock belongs to an earlier request, which ended before logind replied.
                     if lock >= 0 { close(lock) }
                     return
                 }
@@ -204,7 +204,7 @@ private final class SleepCall {
     }
 
     struct Trouble: Error {
-        /// The D-Bus error name.
+        /// The name of the D-Bus error.
         let name: String?
         let words: String
     }

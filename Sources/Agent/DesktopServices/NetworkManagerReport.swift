@@ -1,4 +1,4 @@
-/// The network state that NetworkManager reports. The numbers are from nm-dbus-interface.h. Every value may be missing.
+/// The network state that NetworkManager reports, with the numbers of nm-dbus-interface.h. Every value may be missing.
 struct NetworkManagerReport: Sendable, Equatable {
     /// The state: 10 asleep, 20 disconnected, 30 disconnecting, 40 connecting, 50 local, 60 site, 70 global.
     var state: UInt32?
@@ -26,7 +26,7 @@ struct NetworkManagerReport: Sendable, Equatable {
         case 50...: return true
         // The machine has just woken, or the connection is changing. Addresses from before the sleep are not reliable.
         case 10, 30, 40: return false
-        // NetworkManager manages no connected interface. Another program may manage a connected interface.
+        // NetworkManager manages no connected interface, but another program may manage a connected interface.
         case 20: return hasDevice
         default: return monitor || hasInterface
         }

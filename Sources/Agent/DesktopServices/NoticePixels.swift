@@ -63,7 +63,7 @@ package struct NoticePixels: Sendable, Equatable {
         self.init(width: width, height: height, channels: channels, bytes: Array(bytes))
     }
 
-    /// The value of the hint "image-data". The value is a floating reference.
+    /// The value of the hint "image-data" as a floating reference of GLib.
     var variant: OpaquePointer? {
         let content = bytes.withUnsafeBytes { g_bytes_new($0.baseAddress, gsize($0.count)) }
         defer { g_bytes_unref(content) }

@@ -4,8 +4,7 @@ import Foundation
 struct PowerSupply: Sendable, Equatable {
     /// The type: "Mains", "USB", "Wireless", "Battery", "UPS".
     var type: String
-    /// The scope. The scope is "Device" for the battery of a mouse or headset. The scope of other supplies is "System" or
-    /// missing.
+    /// The scope: "Device" for the battery of a mouse or headset. The scope of other supplies is "System" or missing.
     var scope: String?
     /// The state of a power line: 0 supplies no power, and 1 or 2 supplies power. A battery has no such value.
     var online: Int?

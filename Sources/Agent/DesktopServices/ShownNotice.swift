@@ -86,7 +86,7 @@ final class ShownNotice {
             case .critical: NOTIFY_URGENCY_CRITICAL
             }
         notify_notification_set_urgency(notification, urgency)
-        // This hint is set here, because libnotify reads the desktop entry only from a GApplication. An agent has no
+        // This hint is set here, because libnotify reads the desktop entry only from a GApplication. An agent's process has no
         // GApplication.
         setHint("desktop-entry", notice.desktopEntry)
         if let category = notice.category { setHint("category", category) }
@@ -112,7 +112,8 @@ final class ShownNotice {
     }
 
     /// Adds the buttons. At most one button has a text field, because servers support only one key for text fields. If a server
-    /// does not support text fields, a button with a text field would send nothing. Such a button is not added.
+    /// does not support text fields, a button with a text field would send nothing. So a button with a text field is not added in
+    /// this case.
     private func fillActions(with notice: Notice, for server: PresenterServer) {
         let field = server.hasReplies ? notice.actions.first { $0.field != nil } : nil
         if let field, let words = field.field {
@@ -120,7 +121,8 @@ final class ShownNotice {
             setHint("x-kde-reply-submit-button-text", words.send)
         }
         for action in notice.actions where !action.key.isEmpty && (action.field == nil || action == field) {
-            // libnotify ignores an action without a label, and "default" often has no label. So the key is used as the label.
+            // libnotify ignores an action without a label. The action "default" often has no label, so the key is used as its
+            // label.
             let label = action.label.isEmpty ? action.key : action.label
             let key = action.field == nil ? action.key : "inline-reply"
             keys.insert(key)

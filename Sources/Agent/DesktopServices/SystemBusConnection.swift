@@ -6,7 +6,7 @@ import Foundation
 /// If a bus does not respond, GLib waits without a limit and blocks all other threads.
 enum SystemBusConnection {
     enum Outcome {
-        /// The connection is open. The caller releases it.
+        /// The connection is open, and the caller has to release it.
         case open(OpaquePointer)
         case isAbsent
         /// The bus exists but does not respond.

@@ -19,7 +19,7 @@ package struct UserManagerBus: Sendable {
     }
 
     private let address: String
-    /// The timeout in seconds.
+    /// The timeout of each reply in seconds.
     private let patience: Int
 
     /// - Parameters:
@@ -133,7 +133,7 @@ package struct UserManagerBus: Sendable {
             try g_variant_unref(call(Self.root, "org.freedesktop.DBus.Peer", "Ping", [], milliseconds: left))
         }
 
-        /// Calls a method and returns the reply. The caller releases the reply.
+        /// Calls a method and returns the reply, which the caller has to release.
         func call(
             _ path: String, _ interface: String, _ method: String, _ arguments: [OpaquePointer?], milliseconds: gint? = nil
         ) throws(Trouble) -> OpaquePointer {

@@ -32,7 +32,7 @@ package struct NoticeLife: Equatable, Sendable {
         /// The app added the notification, possibly not for the first time. If an earlier version is on the screen, the new
         /// version replaces it, and the user is alerted.
         case added
-        /// The app changed the content of the notification. The user is not alerted.
+        /// The app changed the content of the notification without an alert for the user.
         case changed
         /// The agent asked the presenter to show the notification.
         case handedOver
@@ -43,7 +43,7 @@ package struct NoticeLife: Equatable, Sendable {
         /// that the mode has hidden.
         case doNotDisturbEnded
         /// The notification could not be shown. `isAnswerOpen` is `true` if the server received the notification but did not
-        /// respond. Such a server may still show the notification.
+        /// respond, because the server may still show it.
         case failed(why: String, isAnswerOpen: Bool)
         /// The server lost this notification, but responds to other calls.
         case answerLost
@@ -69,7 +69,7 @@ package struct NoticeLife: Equatable, Sendable {
         /// The app withdrew the notification, or the user ended all background work.
         case takenBack(now: Date)
         /// The agent removes the notification if it is on the screen. `isAnswerOpen` is `true` if a server received the
-        /// notification but did not respond. Such a server may still show the notification.
+        /// notification but did not respond, because the server may still show it.
         case takenOff(now: Date, isAnswerOpen: Bool = false)
         /// The app's delegate decided that this notification is not shown.
         case notWanted(now: Date)
@@ -85,7 +85,7 @@ package struct NoticeLife: Equatable, Sendable {
 
     package enum Command: Equatable, Sendable {
         /// Removes the notification from the screen. If the number is ``unknownNumber``, the server finds the notification by its
-        /// identifier. Only some servers support identifiers.
+        /// identifier, which only some servers support.
         case withdraw(serverID: UInt32)
     }
 
@@ -253,7 +253,7 @@ package struct NoticeLife: Equatable, Sendable {
             end(.closed, now)
             return []
         case .presenting where isShownAgain: end(.closed, now)
-        // The number now belongs to newer content. The newer content stays on the screen.
+        // The number now belongs to newer content, which stays on the screen.
         case .presenting: return []
         default: leftScreen(.closed, now)
         }

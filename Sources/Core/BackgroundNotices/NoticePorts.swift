@@ -1,8 +1,8 @@
 // This file declares the port of notifications: the agent's requests to a desktop, and the desktop's events. Requests and events
 // are values.
 
-/// A button of a notification. If the user presses the button, `key` is reported. The key `default` is a click on the body of the
-/// notification.
+/// A button of a notification. If the user presses the button, the server reports `key`. The key `default` means a click on the
+/// body of the notification.
 package struct NoticeAction: Sendable, Equatable, Codable {
     package var key: String
     package var label: String
@@ -34,8 +34,7 @@ package enum NoticeUrgency: Int, Sendable, Codable {
 /// A desktop notification to show. The text contains no markup. A presenter escapes characters that the server would interpret as
 /// markup.
 package struct Notice: Sendable, Equatable, Codable {
-    /// The app's identifier of the notification. Some servers replace notifications by a tag. The identifier is the tag for such
-    /// servers.
+    /// The app's identifier of the notification. For servers that replace notifications by a tag, the identifier is the tag.
     package var identifier: String
     package var appName: String
     /// The name of the app's desktop entry, without ".desktop".
@@ -119,7 +118,7 @@ package enum NoticeCloseReason: Int, Sendable, Equatable {
 package enum PresenterEvent: Sendable, Equatable {
     case presented(identifier: String, serverID: UInt32)
     case failed(identifier: String, PresenterFailure)
-    /// The user pressed a button or the body. An app can raise its window with `activationToken`. Many servers send no token.
+    /// The user pressed a button or the body. An app can raise its window with `activationToken`, which many servers do not send.
     case activated(identifier: String, serverID: UInt32, action: String, activationToken: String?)
     /// The user typed text into the field of a button and sent it.
     case replied(identifier: String, serverID: UInt32, text: String)
@@ -157,7 +156,7 @@ package protocol Presenter: Sendable {
     ///     number to a notification of another app.
     func present(_ notice: Notice, replacing serverID: UInt32?, of server: String?)
     /// Removes a notification from the screen. If the number is ``NoticeLife/unknownNumber``, the server finds the notification
-    /// by its identifier. Only some servers support identifiers.
+    /// by its identifier, which only some servers support.
     ///
     /// Unknown ids and ids of another server are ignored. The presenter reports `withdrawn`. If a server is available but cannot
     /// be reached, the presenter reports nothing, and the caller repeats the call after `serverAppeared`.

@@ -123,9 +123,9 @@ package struct NoticeSchedule: Codable, Equatable, Sendable {
     package private(set) var anchor: Date
     /// The time zone in which `next` was computed.
     package private(set) var zone: String
-    /// The next fire date. `nil` if no fire date follows.
+    /// The next fire date of the notification. `nil` if no fire date follows.
     package private(set) var next: Date?
-    /// The last consumed fire date.
+    /// The last fire date that was consumed. `nil` if no fire date was consumed.
     package private(set) var served: Date?
 
     /// The maximum number of seconds by which the clock can be set back without a second notification for a consumed fire date.
@@ -139,8 +139,8 @@ package struct NoticeSchedule: Codable, Equatable, Sendable {
 
     /// Returns the schedule after an evaluation with this clock and this time zone.
     ///
-    /// An anchor in the future was recorded while the clock was ahead. Such an anchor is corrected. Otherwise every fire date
-    /// would be late by the error of the clock.
+    /// An anchor in the future was recorded while the clock was ahead. Such an anchor is corrected, because every fire date would
+    /// be late by the error of the clock.
     package func read(now: Date, zone: TimeZone) -> NoticeSchedule {
         // If the clock is set back a little, the clock reaches a consumed fire date a second time.
         let isServed = isOfACalendar && served != nil && anchor.timeIntervalSince(now) <= Self.longestStepBack

@@ -3,7 +3,7 @@ import Foundation
 /// The hours of the day in which no notification is shown, for example 22:00–07:00. If the end is earlier than the start, the
 /// quiet hours end on the next day.
 package struct QuietHours: Sendable, Equatable {
-    /// The start in seconds since midnight.
+    /// The start of the quiet hours, in seconds since midnight.
     package let start: Int
     package let end: Int
 
@@ -50,7 +50,7 @@ package struct NoticeRules: Sendable, Equatable {
     package var quietHours: QuietHours?
     /// The lowest interruption level that is shown even in quiet hours. `nil` if quiet hours apply to all levels.
     package var loudLevel: Int?
-    /// The categories that are switched off.
+    /// The categories of notifications that the user switched off.
     package var silencedCategories: Set<String> = []
 
     package init() {}

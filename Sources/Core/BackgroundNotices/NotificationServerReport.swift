@@ -28,7 +28,7 @@ package struct NotificationServerReport: Codable, Sendable, Equatable {
         (self.capabilities, self.pid) = (capabilities, pid)
     }
 
-    /// The server's name and version.
+    /// The name and the version of the server, as a single text.
     package var label: String { Self.label(name, version) }
 
     package static func label(_ name: String, _ version: String) -> String { "\(name) \(version)" }

@@ -12,7 +12,7 @@ package struct LaunchLife: Equatable, Sendable {
     package private(set) var result: LaunchOutcome?
     /// The text that the history shows about the end of the launch.
     package private(set) var detail: String?
-    /// The timer of the launch. `nil` if this agent does not supervise the launch yet.
+    /// The timer that supervises the launch. `nil` if this agent does not supervise the launch yet.
     package private(set) var timer: LaunchSupervision?
 
     /// Creates a state from the values that the ledger and the agent store.
@@ -79,7 +79,7 @@ package struct LaunchLife: Equatable, Sendable {
         }
     }
 
-    /// Records the reason to stop. Only the first reason is kept.
+    /// Records the reason to stop, if no reason was recorded before.
     private mutating func setStop(_ reason: StopReason) {
         if stopReason == nil { phase = .stopping(reason, hasProcess: hasProcess) }
     }

@@ -75,7 +75,7 @@ extension LaunchLife {
         case resultRecorded(LaunchOutcome, detail: String?)
         /// The app process is about to end without a result, and recorded the reason.
         case abandoned(because: String)
-        /// The agent checked the launch. `hasMoved` is `true` if the launch recorded progress since the last check.
+        /// The agent checked the running launch. `hasMoved` is `true` if the launch recorded progress since the last check.
         /// `lostCondition` is the text about a lost condition for the history.
         case supervised(Limits, isPersonChoosing: Bool = false, hasMoved: Bool = false, lostCondition: String? = nil, now: Date)
         /// The launch has to stop. If the launch already has a reason to stop, a later reason is ignored.
@@ -83,8 +83,8 @@ extension LaunchLife {
         /// A command has recorded in the ledger that the launch has to stop. If no agent is running, the process of the launch
         /// reads this record.
         case stopRecorded(StopReason)
-        /// The process ended. `wasInterrupted` is `true` if the process ended while it delivered an event of a transfer. `note`
-        /// is a text for the history.
+        /// The process of the launch ended. `wasInterrupted` is `true` if the process ended while it delivered an event of a
+        /// transfer. `note` is a text for the history.
         case processEnded(ProcessEnd, wasInterrupted: Bool = false, note: String? = nil, now: Date)
     }
 

@@ -103,7 +103,7 @@ package struct LaunchSupervision: Sendable, Equatable {
         if case .running = state { continuesUntil = continuesUntil ?? moment.addingTimeInterval(seconds) }
     }
 
-    /// Moves all dates by the number of seconds by which the clock was set. So the remaining time does not change.
+    /// Moves all dates by the number of seconds by which the clock was set, so that the remaining time does not change.
     package mutating func shift(by seconds: Double) {
         startedAt.addTimeInterval(seconds)
         choosingSince?.addTimeInterval(seconds)
@@ -125,7 +125,7 @@ package enum RelaunchBackoff {
     /// Returns a text such as "1 launch" or "2 launches".
     package static func launches(_ count: Int) -> String { count == 1 ? "1 launch" : "\(count) launches" }
 
-    /// The longest delay in seconds.
+    /// The longest delay before the next launch, in seconds.
     package static let longest: Double = 6 * 3600
 
     /// Returns the delay in seconds after a number of failures. The delay is `base` after the first failure and doubles with each

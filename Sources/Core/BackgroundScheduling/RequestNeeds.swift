@@ -36,7 +36,7 @@ package struct RequestNeeds: OptionSet, Sendable, Hashable {
         if kind == .appRefresh { insert(.settledNetwork) }
     }
 
-    /// All classes whose requests can be launched if these needs are met. These classes are the subsets of these needs.
+    /// All classes whose requests can be launched if these needs are met: the subsets of these needs.
     package var openClasses: [RequestNeeds] {
         (0..<16).map(RequestNeeds.init(rawValue:)).filter { isSuperset(of: $0) }
     }

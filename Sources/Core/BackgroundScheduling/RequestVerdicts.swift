@@ -27,7 +27,7 @@ package struct ConditionVerdict: Sendable, Equatable, Codable {
     }
 }
 
-/// The facts outside the request. The verdicts depend on these facts.
+/// The facts outside the request on which the verdicts depend.
 package struct PlanningWorld: Sendable, Equatable {
     package var conditions: DesktopConditions
     /// The date at which the machine last woke from sleep.

@@ -12,7 +12,7 @@ package enum SessionDelivery {
     package static let memory: Double = 3_600
     /// The number of launches within ``memory`` seconds that are allowed without a pause.
     private static let free = 20
-    /// The longest pause in seconds.
+    /// The longest pause between two launches of a session, in seconds.
     private static let longestPause: Double = 300
 
     /// Returns the pause in seconds before the next launch. The first launches have no pause. Each later launch doubles the

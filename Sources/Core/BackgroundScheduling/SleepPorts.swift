@@ -18,7 +18,7 @@ package struct WakeRefusal: Error, Equatable, CustomStringConvertible, Sendable 
     package init(_ description: String) { self.description = description }
 }
 
-/// The service that suspends the machine, for example logind. The calls return without waiting. Responses arrive as
+/// The service that suspends the machine, for example logind. The calls return without waiting, and responses arrive as
 /// ``SleepEvent`` values.
 package protocol SleepManager: Sendable {
     /// Requests the state of the machine. The response is ``SleepEvent/machineState(_:)``.
@@ -39,7 +39,8 @@ package enum SleepEvent: Sendable, Equatable {
     case machineState(MachineState?)
     /// This process now holds the lock that delays a sleep.
     case delayed
-    /// The lock was not taken. `isUnderWay` is `true` if a sleep has not ended yet. The lock is then available after this sleep.
+    /// The lock that delays a sleep was not taken. `isUnderWay` is `true` if a sleep has not ended yet. The lock is then
+    /// available after this sleep.
     case notDelayed(isUnderWay: Bool)
     case notSuspended(String)
 }

@@ -8,7 +8,7 @@ import Foundation
 package enum SystemDiscretion {
     /// The number of seconds for which a launch counts toward the pause.
     package static let memory: Double = 86_400
-    /// The longest pause in seconds.
+    /// The longest pause before the request begins, in seconds.
     package static let longest: Double = 3_600
 
     /// Returns the pause in seconds. The pause is `base` after the first counted launch. Each further launch within a day doubles

@@ -49,7 +49,7 @@ package struct SystemWake: Sendable, Equatable {
         /// sleep, `before` helps to detect whether a user came.
         case asleep(before: MachineState?)
         case woken(Wake)
-        /// The machine was asked to sleep. `since` is the number of seconds awake at that time.
+        /// The agent requested sleep. `since` is the number of seconds awake at the time of the request.
         case suspending(since: Double)
     }
 

@@ -61,8 +61,8 @@ public enum WallClockRule: Hashable, Sendable, Codable {
         let exact = offsets.map { wanted - $0 }.filter { $0 + offset(of: zone, at: $0) == wanted }
         if let first = exact.min() { return Date(timeIntervalSince1970: first) }
 
-        // The clocks skip the wanted time. The clock change lies between two instants: the wanted time with the greatest offset,
-        // and the wanted time with the least offset.
+        // The clocks of this time zone skip the wanted time. The clock change lies between two instants: the wanted time with the
+        // greatest offset, and the wanted time with the least offset.
         guard let early = offsets.max(), let late = offsets.min(), early > late else { return nil }
         let transition = firstInstantAfterGap(from: wanted - early, to: wanted - late, wanted: wanted, in: zone)
         // The gap may reach to midnight (23:00 → 00:00 in Nuuk). The day exists if the instant before or after the gap is on this

@@ -13,7 +13,7 @@ struct DoubtedUpload: UploadProtocol {
         case sending
         /// The response may come from a captive portal.
         case querying(after: Answer)
-        /// The request for the unused name received a response that may come from a captive portal. The upload waits.
+        /// The upload waits, because the response to the request for the unused name may come from a captive portal.
         case waiting
     }
 

@@ -315,7 +315,7 @@ extension DownloadMachine {
             return .retry(after: policy.suspicionPause(trouble, jitter: jitter) ?? policy.cap, trouble)
         case .noFile:
             let trouble = TransferTrouble(head: head, now: now, policy: policy)
-            // The server had the file earlier. A proxy may have sent this response while the server restarts.
+            // The server had the file earlier. While the server restarts, a proxy may have sent this response.
             let hadFile = (partial?.durableBytes ?? 0) > 0 && ![401, 407].contains(head.status)
             guard hadFile || (200..<300).contains(head.status), attempts < RetryPolicy.maximumRefusals else {
                 return .fail(trouble)

@@ -7,7 +7,7 @@ package struct TransferRequest: Codable, Equatable, Sendable {
     package var idleTimeout: Double
     /// The maximum length of the complete file in bytes. The limit also applies to a file that arrives in several attempts.
     package var maximumBodyBytes: Int64?
-    /// The limit in bytes per second.
+    /// The rate limit in bytes per second.
     package var rateLimit: Int64?
     /// The hexadecimal digest that the complete file must have.
     package var expectedSHA256: String?

@@ -34,7 +34,7 @@ struct FolderUpload: UploadProtocol {
         /// The upload sends HEAD for the final name, because this upload may have sent the file with this name. `wasRefused` is
         /// `true` if the server responded with 412. A WebDAV upload then still has its temporary file.
         case queryingTarget(Int, wasRefused: Bool)
-        /// The MOVE succeeded. The upload sends HEAD for the final name to confirm that the file exists.
+        /// After a successful MOVE, the upload sends HEAD for the final name to confirm that the file exists.
         case confirming(Int)
     }
 
@@ -45,7 +45,7 @@ struct FolderUpload: UploadProtocol {
         /// The folder may be missing, and the body is large. The folder is made first, because a missing folder would make the
         /// PUT fail.
         case beforeLarge
-        /// The folder may be missing. The server failed and did not report the reason.
+        /// The folder may be missing, because the server failed and did not report the reason.
         case afterTrouble
     }
 

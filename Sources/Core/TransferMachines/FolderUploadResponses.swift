@@ -122,8 +122,8 @@ extension FolderUpload {
             : .sendingBody(index, foldersMade: false)
     }
 
-    /// Handles a page in place of the file. The page may come from a captive portal. A check is repeated. After a rename, the
-    /// upload looks for the renamed file. A response with the length of the file is the file, with any media type.
+    /// Handles a page in place of the file. The page may come from a captive portal. In this case a check is repeated. After a
+    /// rename, the upload looks for the renamed file. A response with the length of the file is the file, with any media type.
     ///
     /// - Returns: `nil` if the response is not such a page.
     mutating func afterPage(_ head: ResponseHead, _ pauses: Pauses) -> UploadOutcome? {
@@ -193,7 +193,7 @@ extension FolderUpload {
                 guard why == .beforeLarge else {
                     return .fail(head, -1100, "The folder does not exist on the server and cannot be created.")
                 }
-                // The folder may still exist. The following PUT shows whether it exists.
+                // The following PUT shows whether the folder exists.
                 state = .sendingBody(index, foldersMade: false)
                 return .continue
             }

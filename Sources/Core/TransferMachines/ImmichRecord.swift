@@ -3,7 +3,7 @@ import Foundation
 /// The request that checks whether an Immich server has the photo with an SHA-1 digest (POST `bulk-upload-check`), and the
 /// response.
 package enum ImmichRecord {
-    /// The result of the request.
+    /// The result of the check for a photo.
     package enum Finding: Equatable, Sendable {
         /// Immich has the photo. `asset` is Immich's identifier of the photo.
         case there(asset: String?)

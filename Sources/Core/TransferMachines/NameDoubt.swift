@@ -132,11 +132,11 @@ extension NameDoubt {
     enum Verdict {
         case ours(UploadProof)
         case another
-        /// The compared part is equal. The associated value is the next request.
+        /// The compared part is equal, and this value is the next request.
         case next(ReadBack)
         /// The file changed on the server. The name is checked again.
         case changed(UploadOutcome)
-        /// The part is requested again.
+        /// The part of the file is requested again.
         case again(UploadOutcome)
     }
 

@@ -65,7 +65,7 @@ package struct RateBucket<ID: Hashable & Sendable>: Sendable {
         return turns
     }
 
-    /// The time of the next turn. `nil` if no request waits.
+    /// The time at which the next waiting request gets its turn. `nil` if no request waits.
     package var nextTurn: Double? { line.isEmpty ? nil : time + max(0, threshold - level) / rate }
 
     /// Removes a request that has ended or has sent all bytes.

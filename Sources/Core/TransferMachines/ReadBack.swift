@@ -15,7 +15,7 @@ struct ReadBack: Equatable, Sendable {
     enum Finding: Equatable {
         case ours(UploadProof)
         case another
-        /// The block equals the block of the snapshot. The associated value is the next request.
+        /// The block equals the block of the snapshot, and this value is the next request.
         case next(ReadBack)
         /// The file has another length than in the earlier check.
         case changed
@@ -99,7 +99,7 @@ package struct SnapshotPart: Equatable, Sendable {
 
     /// Returns the range of the snapshot that is compared with the body of this response.
     ///
-    /// If a server does not support ranges, the server sends the complete file. The complete file is then compared.
+    /// If a server does not support ranges, the server sends the complete file. In this case the complete file is compared.
     ///
     /// - Returns: `nil` if the body cannot be compared.
     package func range(in head: ResponseHead) -> Range<Int64>? {

@@ -22,7 +22,7 @@ package struct ResponseHead: Sendable, Equatable, Codable {
     }
 }
 
-// The properties of the body.
+// Properties of the body of the response.
 extension ResponseHead {
     /// The content coding of the body, in lower case. `nil` if the body is not coded.
     package var contentCoding: String? {
@@ -84,7 +84,7 @@ extension ResponseHead {
     }
 }
 
-// Refusals that may be temporary.
+// Properties for refusals that may be temporary.
 extension ResponseHead {
     /// `true` if the refusal has no meaning in any upload protocol. Such a refusal may concern only a single attempt. Nextcloud
     /// responds with 400 if its storage failed. Proxies respond with 400, 424 or 499 while a server restarts.
@@ -99,7 +99,7 @@ extension ResponseHead {
     private static let refusalsWithMeaning: Set<Int> = [401, 402, 403, 404, 405, 407, 409, 410, 411, 412, 413, 414, 415, 431]
 }
 
-// Redirects and captive portals.
+// Properties for redirects and captive portals.
 extension ResponseHead {
     /// The requested address and the address in `Location`.
     private var redirection: (from: URL, to: URL)? {

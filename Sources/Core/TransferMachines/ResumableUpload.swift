@@ -298,7 +298,7 @@ struct ResumableLimits: Equatable {
     }
 }
 
-/// Reads the kinds of structured fields (RFC 9651) that uploads use. Other kinds are ignored.
+/// Reads the kinds of structured fields (RFC 9651) that uploads use. Other kinds of fields are ignored.
 enum StructuredField {
     static func integer(_ text: String?) -> Int64? {
         guard let item = item(text), item.count <= 16, item.drop(while: { $0 == "-" }).allSatisfy({ $0.isASCII && $0.isNumber })

@@ -2,7 +2,7 @@ import Foundation
 
 /// The rules for pauses before the next attempt, and the limits after which a transfer fails. All durations are in seconds.
 package struct RetryPolicy: Sendable, Equatable {
-    /// The first backoff. Each attempt that received no byte doubles the backoff.
+    /// The first backoff (the pause after a failed attempt). Each attempt that received no byte doubles the backoff.
     package var base: Double
     /// The longest backoff.
     package var cap: Double

@@ -2,7 +2,7 @@ import Foundation
 
 /// The values for access to a bucket: the name of the bucket, its region and the keys.
 public struct S3Access: Codable, Equatable, Sendable {
-    /// The bucket's name. `nil` if the address contains the name in its host or as the first part of its path.
+    /// The name of the bucket. `nil` if the address contains the name in its host or as the first part of its path.
     public var bucket: String?
     public var region: String
     public var accessKey: String

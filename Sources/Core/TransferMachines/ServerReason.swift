@@ -2,9 +2,9 @@ import Foundation
 
 /// The reason in the body of a response by which a server refuses a request.
 ///
-/// The body is XML or JSON. XML with a message comes from Sabre/DAV, Nextcloud and ownCloud (`<d:error><s:message>`), and from
-/// S3. JSON with `message` and `errors` comes from Immich. Version 2 of Immich sends a list of messages, and version 3 sends a
-/// list of errors.
+/// The body contains XML or JSON. XML with a message comes from Sabre/DAV, Nextcloud and ownCloud (`<d:error><s:message>`), and
+/// from S3. JSON with `message` and `errors` comes from Immich. Version 2 of Immich sends a list of messages, and version 3 sends
+/// a list of errors.
 struct ServerReason: Equatable {
     /// The reason as a single line without control characters.
     let text: String

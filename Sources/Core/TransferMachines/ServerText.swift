@@ -49,7 +49,7 @@ struct UploadSecrets {
     /// The minimum length of a secret. Shorter texts are not treated as secrets, because they may be ordinary words.
     private static let shortest = 4
 
-    /// The secrets. The longest secret is first, because a secret can be a part of another secret.
+    /// The secrets from the longest to the shortest, because a secret can be a part of another secret.
     private let texts: [String]
 
     init(_ plan: UploadPlan) {

@@ -281,8 +281,8 @@ extension TransferLife {
         let commands = cancel(nil, now)
         let until = now.addingTimeInterval(Self.partRetention)
         kept = isMoving ? .leaving(token: token, until: until) : .part(token: token, until: until)
-        // If bytes are moving, the app is notified later with the agent's final result. The error then contains the received
-        // part.
+        // If bytes are moving, the app is notified later with the agent's final result. The error of the app then contains the
+        // received part.
         return isMoving ? [] : commands
     }
 
@@ -363,7 +363,8 @@ extension TransferLife {
             if wish == .adopted { return .body(until: Self.bodyEnd) }
             return isProven ? .body(until: partUntil) : .nothing
         }
-        // A complete file that could not be renamed is kept for a retry. A resumable part is kept if the app may use resume data.
+        // A complete file that could not be renamed is kept for a retry. A resumable partial file is kept if the app may use
+        // resume data.
         if isProven { return .part(token: nil, until: partUntil) }
         return facts.hasResumablePart && wish == .adopted ? .part(token: facts.newToken, until: partUntil) : .nothing
     }

@@ -25,7 +25,7 @@ extension TransferLife {
     package enum Next: Equatable, Sendable {
         case queued
         case waiting(until: Date)
-        /// An attempt is running. The attempt has to be stopped, or has to be completed if it must not be repeated.
+        /// An attempt is running, and has to be stopped. If the attempt must not be repeated, it has to be completed.
         case running
     }
 
@@ -87,7 +87,7 @@ extension TransferLife {
         // Events that apps and users cause.
         /// Another process awaits the transfer.
         case awaited(now: Date)
-        /// The last await ended.
+        /// The last process that awaited the transfer ended its await.
         case left(until: Date)
         /// A task of the app adopted the transfer.
         case adopted(suspended: Bool)
@@ -97,9 +97,9 @@ extension TransferLife {
         case released(notBefore: Date?, now: Date)
         /// The user paused the transfer.
         case paused
-        /// The user ended all background work. The transfer is held. A running transfer is held only if it can be sent again.
+        /// The user ended all background work, so the transfer is held. A running transfer is held only if it can be sent again.
         case shelved
-        /// The user ended a pause.
+        /// The user ended a pause of the transfer.
         case unpaused(now: Date)
         /// The user resumed the transfer, even if the app suspended the transfer.
         case resumed(now: Date)

@@ -76,7 +76,7 @@ public enum UploadKind: String, Codable, Sendable, CaseIterable {
 
     /// The request by which a later check finds out whether a server still has a file.
     public enum LaterQuestion: Equatable, Sendable {
-        /// A request for the file.
+        /// An unsigned request for the file.
         case file
         /// A signed request for the file.
         case signedFile

@@ -23,7 +23,7 @@ package struct UploadOrder: Codable, Equatable, Sendable {
     package var modifiedAt: Date?
     /// The access to the bucket (only for `s3`).
     package var s3: S3Access?
-    /// The configured destination. `nil` if the upload has no configured destination.
+    /// The destination that the user configured. `nil` if the upload has no configured destination.
     package var server: UploadServer?
 
     package init(method: UploadKind, fileName: String, byteCount: Int64, token: String) {

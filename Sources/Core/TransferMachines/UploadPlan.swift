@@ -45,7 +45,7 @@ package struct UploadPlan: Equatable, Sendable {
         collectionURL.replacing(Self.nameMark, with: CollectionAddress.encoded(markedName, keeping: ""))
     }
 
-    /// The name with a mark. The mark is equal for equal content and differs for other content.
+    /// The file's name with a mark, which is equal for equal content and differs for other content.
     private var markedName: String { RemoteName.marked(order.fileName, with: sha256 ?? order.token) }
 
     /// A name that no file on the server has.
@@ -106,7 +106,7 @@ package struct UploadPlan: Equatable, Sendable {
 /// The body of a request.
 package enum UploadContent: Equatable, Sendable {
     case none
-    /// An empty body. The request contains `Content-Length: 0`.
+    /// An empty body, for which the request contains `Content-Length: 0`.
     case empty
     /// A number of bytes of the snapshot, from an offset.
     case snapshot(from: Int64, count: Int64)

@@ -1,10 +1,10 @@
 /// The server of an upload, as the user configured it. The ledger stores these values with the upload, so that a later agent uses
 /// the same values.
 public struct UploadServer: Codable, Equatable, Sendable {
-    /// The name of the destination. Messages about the server begin with this name.
+    /// The name of the destination, with which messages about the server begin.
     public var name: String
     /// The section of the configuration with the destination's settings (`kind`, `url`, `user`, `ca_file` …), for example
-    /// `[upload.destinations.home] of config.toml`. Messages contain this text.
+    /// `[upload.destinations.home] of config.toml`. Messages to the user contain this text.
     public var settings: String
     /// The absolute path of a PEM file with certificate authorities. The authorities in the file replace the system's authorities
     /// for every request of the upload. `nil` if the system's authorities apply.

@@ -53,7 +53,7 @@ package enum Validator: Codable, Equatable, Hashable, Sendable {
         return .lastModified(text)
     }
 
-    /// The header of a conditional GET.
+    /// The header that makes a GET conditional.
     package var condition: HeaderField {
         switch self {
         case .entityTag(let tag): HeaderField("If-None-Match", tag)

@@ -5,7 +5,7 @@ import Foundation
 package struct WebSocketHandshake: Equatable, Sendable {
     /// The reason why a web socket could not be opened.
     package struct Refusal: Error, Equatable, Sendable {
-        /// The response headers. `nil` if the bytes are not an HTTP response.
+        /// The headers of the server's response. `nil` if the bytes are not an HTTP response.
         package var head: ResponseHead?
         package var why: String
     }
@@ -17,7 +17,7 @@ package struct WebSocketHandshake: Equatable, Sendable {
     package let url: String
     /// The headers of the request. The headers of the handshake are not included.
     private let headers: [HeaderField]
-    /// The offered subprotocols. The preferred subprotocol is first.
+    /// The offered subprotocols, from the most preferred to the least preferred.
     package let offered: [String]
     /// The random key, which consists of 16 bytes in base64.
     package let key: String

@@ -76,7 +76,7 @@ package struct WebSocketMachine: Sendable {
         case deliver(Message)
         /// The server responded to the ping with this number.
         case answered(ping: Int)
-        /// The web socket is closed. The caller sends the pending frames and then ends the connection.
+        /// The web socket is closed: the caller sends the pending frames and then ends the connection.
         ///
         /// - Parameters: code: ``Code/noStatus`` if the close frame has no code.
         case closed(code: Int, reason: Data)
@@ -106,7 +106,7 @@ package struct WebSocketMachine: Sendable {
     private var state = State.fresh
     /// The received bytes that were not processed yet.
     private var pending = Data()
-    /// The numbers of the pings without a response. The oldest ping is first.
+    /// The numbers of the pings without a response, from the oldest to the newest.
     private var pings: [Int] = []
 
     package init(_ handshake: WebSocketHandshake, maximumMessageSize: Int) {
@@ -195,7 +195,7 @@ package struct WebSocketMachine: Sendable {
             state = .over
             commands.append(.failed(.brokenRule(error)))
         }
-        // The processed bytes are released.
+        // The memory of the processed bytes is released.
         if case .over = state { pending = Data() } else if pending.startIndex != 0 { pending = Data(pending) }
         return commands
     }

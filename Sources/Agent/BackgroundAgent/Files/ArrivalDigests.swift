@@ -24,7 +24,8 @@ struct ArrivalDigests: Sendable {
             while position < range.upperBound {
                 let wanted = min(buffer.count, Int(range.upperBound - position))
                 let count = calls.read(descriptor, buffer.baseAddress, wanted, at: position)
-                // The file became shorter. The next attempt detects the missing bytes and requests these bytes again.
+                // The file became shorter while it was read. The next attempt detects the missing bytes and requests these bytes
+                // again.
                 if count == 0 { errno = 0 }
                 guard count > 0 else { return false }
                 update(UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(buffer)[..<count]))

@@ -2,7 +2,7 @@ import Foundation
 import Synchronization
 import TransferMachines
 
-/// Compares the body of a response with a part of an upload's snapshot while the body arrives. The body is not stored.
+/// Compares the body of a response with a part of an upload's snapshot while the body arrives, without storing the body.
 final class ComparisonSink: BodySink {
     private struct State {
         /// The source of the snapshot's bytes. `nil` if the body cannot be compared.

@@ -34,7 +34,7 @@ final class CopyCheck: DiskWork {
         disk.enqueue(self, .more)
     }
 
-    /// The digest of the copy. `nil` if the copy was not read completely yet, or could not be read.
+    /// The digest of the complete copy. `nil` if the copy was not read completely yet, or could not be read.
     var sha256: String? { state.withLock { $0.hashed == file.copyBytes ? $0.digest.hex : nil } }
 
     private func isDone(_ state: State) -> Bool { state.isUnreadable || state.hashed == file.copyBytes }

@@ -201,7 +201,7 @@ final class DownloadFile: BodySink, DiskWork {
         return rest
     }
 
-    /// - Parameter beginning: the beginning to which the work belongs. A later beginning has another descriptor.
+    /// - Parameter beginning: the opening of the file to which the work belongs. Each opening has another descriptor.
     private func failWork(_ beginning: Int, syncing: Bool = false) -> DiskWorker.Rest {
         let number = errno
         state.withLock { state in

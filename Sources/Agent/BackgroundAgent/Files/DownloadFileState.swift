@@ -8,7 +8,7 @@ struct DownloadFileState {
         /// The bytes belong to a response that the download does not need.
         case discarding
         case writing
-        /// The attempt was stopped. The bytes are not written, because another attempt may own the file.
+        /// The attempt was stopped, and its bytes are not written, because another attempt may own the file.
         case stopped(wasWriting: Bool)
     }
 
@@ -24,7 +24,7 @@ struct DownloadFileState {
         case no
         /// The owner waits on its own thread.
         case waitedFor
-        /// The owner does not wait. The owner is notified when all bytes are synced and hashed.
+        /// The owner of the file does not wait. The owner is notified when all bytes are synced and hashed.
         case reported(WireEnd)
 
         var isWaitedFor: Bool { if case .waitedFor = self { true } else { false } }

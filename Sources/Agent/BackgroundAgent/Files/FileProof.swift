@@ -16,7 +16,7 @@ package final class FileProof: DiskWork {
         var mustMatch: Bool
         /// The `FileIdentity` of the file that had the final name before the download. This file is not the downloaded file.
         var replaced: String?
-        /// The expected folder. `nil` if any folder at this path is accepted.
+        /// The folder that must exist at this path. `nil` if any folder at this path is accepted.
         var folder: SeenFolder?
         var byteCount: Int64
         var sha256: String

@@ -6,7 +6,7 @@ package struct FileVersion: Equatable, Sendable {
     private let isRegular: Bool
     /// The time of the last change of the content, in nanoseconds since 1970.
     private let modified: Int64
-    /// The identity of the file. `nil` if only the content is compared.
+    /// The identity of the file: device, inode and time of the last status change. `nil` if only the content is compared.
     private var identity: Identity?
 
     private struct Identity: Equatable {
@@ -48,8 +48,8 @@ package struct FileVersion: Equatable, Sendable {
         return calls.statusOfName(path, &found) == 0 ? FileVersion(found) : nil
     }
 
-    /// The state without the identity. Some file systems return another identity at each call, so this state is used to compare
-    /// only the content.
+    /// The state of the file without the identity. Some file systems return another identity at each call, so this state is used
+    /// to compare only the content.
     var ofContent: FileVersion {
         var content = self
         content.identity = nil

@@ -8,11 +8,11 @@ import Synchronization
 ///
 /// `CLOCK_REALTIME_ALARM` is not necessary, because the agent sets the alarm again after a change of the wall clock.
 final class AlarmTimer: WakeClock {
-    /// The number of the clock. Swift does not import this number from Glibc's headers.
+    /// The number of the kernel's alarm clock, because Swift does not import this number from Glibc's headers.
     private static let clock: Int32 = 9
 
-    /// The timer. `nil` if no alarm is set. The timer is closed to remove an alarm, because a disarmed alarm looks like an armed
-    /// alarm in the kernel's data.
+    /// The timer of the alarm. `nil` if no alarm is set. The timer is closed to remove an alarm, because a disarmed alarm looks
+    /// like an armed alarm in the kernel's data.
     private let descriptor = Mutex<Int32?>(nil)
     private let watch: @Sendable (Int32) throws(StoreError) -> Void
     private let unwatch: @Sendable (Int32) -> Void

@@ -54,7 +54,7 @@ final class EventLoop {
         self.mailbox = mailbox
         let made = try Self.made("epoll", epoll_create1(Int32(EPOLL_CLOEXEC)))
         do throws(StoreError) {
-            // The timer uses real time. So after a sleep it fires for times during the sleep. The timer also reports that the
+            // The timer uses real time, so after a sleep it fires for times during the sleep. The timer also reports that the
             // clock was set.
             timer = try Self.made("timer", timerfd_create(CLOCK_REALTIME, Int32(TFD_NONBLOCK) | Int32(TFD_CLOEXEC)))
         } catch {

@@ -3,9 +3,9 @@
 ///
 /// Times are in seconds awake.
 struct NotificationRate {
-    /// The maximum number of consecutive notifications. A single launch causes fewer notifications.
+    /// The maximum number of consecutive change notifications. A single launch causes fewer change notifications.
     private static let limit = 10
-    /// The number of seconds without a notification after which the count starts again.
+    /// The number of seconds without a change notification after which the count starts again.
     private static let silence = 0.1
     /// The maximum number of seconds between two checks while notifications continue.
     static let longestPause = 1.0

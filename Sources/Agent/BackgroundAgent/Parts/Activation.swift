@@ -13,7 +13,7 @@ struct Activation {
         case refused(why: String, at: Double)
     }
 
-    /// The number of consecutive refusals.
+    /// The number of consecutive refusals of the service manager.
     private var refusals = 0
 
     private var state: State

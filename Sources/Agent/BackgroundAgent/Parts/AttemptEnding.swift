@@ -185,7 +185,7 @@ struct AttemptEnding {
     private func failDamaged(
         _ transfer: inout TransferRecord, _ machine: UploadMachine, _ entry: inout Attempts.Entry, _ pass: inout Pass
     ) throws {
-        // The stored state is removed. So another try sends the file again and does not search for the damaged file on the
+        // The stored state is removed, so that another try sends the file again and does not search for the damaged file on the
         // server.
         (transfer.uploadMemory, entry.machine) = (nil, nil)
         if let removal = machine.removal {
@@ -260,6 +260,6 @@ struct AttemptEnding {
     /// - Parameter unreached: the number of consecutive attempts that reached no server.
     private static func stretch(_ unreached: Int) -> Double { min(pow(1.5, Double(unreached)), longestStretch) }
 
-    /// The maximum factor. With this factor, a pause of 15 seconds becomes five minutes.
+    /// The maximum factor for a pause. With this factor, a pause of 15 seconds becomes five minutes.
     private static let longestStretch: Double = 20
 }

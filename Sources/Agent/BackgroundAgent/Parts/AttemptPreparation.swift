@@ -8,11 +8,11 @@ import TransferMachines
 enum AttemptPreparation {
     enum Result {
         case attempt(PreparedAttempt)
-        /// An earlier agent verified the file. The file has to be checked again first.
+        /// An earlier agent verified the downloaded file. This file has to be checked again first.
         case proof(FileProof.Expectation)
         /// The server already stores the file of this upload at the address.
         case stored(at: String)
-        /// The transfer ended.
+        /// The transfer ended during the preparation.
         case ended
     }
 
@@ -173,8 +173,8 @@ extension FileProof.Expectation {
 }
 
 extension RetryPolicy {
-    /// The agent's policy. In debug builds, `BACKGROUND_RETRY_BASE` (in seconds) shortens the pauses, so that tests of many
-    /// faults end within a day.
+    /// The agent's policy for pauses and retries. In debug builds, `BACKGROUND_RETRY_BASE` (in seconds) shortens the pauses, so
+    /// that tests of many faults end within a day.
     static let ofAgent: RetryPolicy = {
         #if DEBUG
             if let base = ProcessInfo.processInfo.environment["BACKGROUND_RETRY_BASE"].flatMap(Double.init) {

@@ -4,8 +4,8 @@ import BackgroundScheduling
 import Foundation
 import TransferMachines
 
-/// The attempts of transfers. This part starts due attempts, supervises them, evaluates their ends, and stops attempts that are
-/// not needed any more.
+/// The part of the agent for attempts of transfers. This part starts due attempts, supervises them, evaluates their ends, and
+/// stops attempts that are not needed any more.
 struct Attempts {
     private var entries: [Int64: Entry] = [:]
     /// The host of the transfer that was started last.
@@ -69,8 +69,8 @@ struct Attempts {
         return (left, hasLinked)
     }
 
-    /// The maximum size in bytes of a file that gets its name without an earlier commit. Such a file can be downloaded again
-    /// quickly.
+    /// The maximum size in bytes of a file that gets its name without an earlier commit. A small file can quickly be downloaded
+    /// again.
     private static let smallFile: Int64 = 1 << 20
 
     /// Starts an attempt after the commit, and returns the data for the transport. Returns `nil` if the attempt is not needed any
@@ -135,8 +135,8 @@ struct Attempts {
         entry.phase = .idle
         defer { set(id, entry) }
         guard var transfer = try pass.transaction.transfer(id), transfer.state == .running else {
-            // The transfer was stopped shortly before. The stored state of the upload does not contain the last response, so the
-            // next attempt first checks the state of the server.
+            // The transfer was stopped before its attempt ended. The stored state of the upload does not contain the last
+            // response, so the next attempt first checks the state of the server.
             entry.machine = nil
             guard case .download(let file, body: _) = ended.work else { return try recordStoppedAttempt(of: id, nil, &pass) }
             if ended.isLinked { pass.perform(.removeFile(file.progress.place.whole)) }
@@ -333,7 +333,7 @@ struct Attempts {
             var hasBegun = false
             for candidate in candidates {
                 var entry = entries[candidate.id] ?? Entry()
-                // While an earlier attempt is being stopped, the transfer cannot start. A later pass starts the transfer.
+                // While an earlier attempt is being stopped, the transfer cannot start, and a later pass starts it.
                 guard entry.isIdle, var transfer = try pass.transaction.transfer(candidate.id) else { continue }
                 if let target = UploadTarget(transfer), entries.values.contains(where: { $0.occupied?.target == target }) {
                     continue

@@ -16,7 +16,7 @@ struct HostPauses: Equatable {
     /// The date of the last command to retry transfers at once.
     private var retriedAt: Date?
 
-    /// The maximum pause in seconds.
+    /// The maximum pause of a host in seconds.
     private static let longest: Double = 300
     /// The number of seconds after which the failures of a host are forgotten.
     private static let memory: Double = 3_600

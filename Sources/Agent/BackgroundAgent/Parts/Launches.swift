@@ -3,7 +3,8 @@ import BackgroundLedger
 import BackgroundScheduling
 import Foundation
 
-/// The running launches. This part adopts launches, checks their budgets and conditions, and warns, kills and ends them.
+/// The part of the agent for running launches. This part adopts launches, checks their budgets and conditions, and warns, kills
+/// and ends them.
 struct Launches {
     /// The reason why only the lock of a launch shows whether its process is alive.
     private enum Unwatched {
@@ -66,7 +67,7 @@ struct Launches {
         record(ended: id, .unknown)
     }
 
-    /// Moves the deadlines after the clock was set. So the remaining time of every budget does not change.
+    /// Moves the deadlines after the clock was set, so that the remaining time of every budget does not change.
     mutating func shift(by seconds: Double) {
         for id in watches.keys { watches[id]?.timer?.shift(by: seconds) }
     }
@@ -146,8 +147,8 @@ struct Launches {
         }
     }
 
-    /// Enforces budgets while the ledger cannot be written, because a full disk must not extend the time. The rows are updated
-    /// later.
+    /// Enforces budgets while the ledger cannot be written, because a full disk must not extend the time. The rows of the
+    /// launches are updated later.
     ///
     /// - Parameter now: the current date on the clock that was used when the launches were last supervised.
     mutating func superviseUnrecorded(now: Date) -> [AgentEffect] {

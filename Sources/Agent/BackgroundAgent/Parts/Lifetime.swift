@@ -3,9 +3,10 @@ import Foundation
 
 /// The state that decides how long this agent runs.
 package enum Lifetime: Equatable {
-    /// The agent works. `idleSince` is the date since which no work is unfinished, or `nil` if work is unfinished.
+    /// The agent is working. `idleSince` is the date since which no work is unfinished, or `nil` if work is unfinished.
     case working(idleSince: Date?)
-    /// A newer version uses the ledger. Running work is allowed to end, no new work begins, and another agent will continue.
+    /// A newer version of the agent uses the ledger. Running work is allowed to end, no new work begins, and another agent will
+    /// continue.
     case draining
     /// All work is being stopped, and the agent waits for the end of the work.
     case quitting(Quit)

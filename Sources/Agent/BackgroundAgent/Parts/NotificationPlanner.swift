@@ -4,8 +4,8 @@ import BackgroundNotices
 import BackgroundScheduling
 import Foundation
 
-/// The notifications. This part shows due notifications if a server is running. This part also replaces and withdraws
-/// notifications, and stores button presses as responses.
+/// The part of the agent for notifications. This part shows due notifications if a server is running. This part also replaces and
+/// withdraws notifications, and stores button presses as responses.
 struct NotificationPlanner {
     private var calls = ServerCalls()
     private var summaries = Summaries()

@@ -3,7 +3,7 @@ import Foundation
 
 /// The part of the ledger that a pass has to check. If many small transfers run, most passes check only transfers.
 struct PassScope {
-    /// The extent of a pass.
+    /// The extent of a pass: the complete ledger or only transfers.
     enum Extent {
         case everything
         /// Only transfer events arrived after the last complete pass.

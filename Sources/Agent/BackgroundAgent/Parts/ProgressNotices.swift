@@ -20,7 +20,7 @@ struct ProgressNotices {
     private static let pause: Double = 1
     private static let prefix = "continued-processing-"
 
-    /// The notifications by launch.
+    /// The progress notifications, by the number of the launch.
     private var shown: [Int64: Shown] = [:]
 
     private static func launch(of identifier: String) -> Int64? {

@@ -45,7 +45,8 @@ struct PreparedAttempt {
     /// The body of a request.
     enum Source {
         case bytes(Data)
-        /// A file. The content is the part of the file to send, together with its wrapping. `nil` if the complete file is sent.
+        /// The body is a file. The content is the part of the file to send, together with the data before and after it. `nil` if
+        /// the complete file is sent.
         case file(URL, size: Int64, UploadContent?)
 
         func open(_ calls: FileCalls) throws(FileTrouble) -> any BodySource {
@@ -120,7 +121,7 @@ struct PreparedAttempt {
 /// A running attempt.
 struct RunningAttempt {
     enum Work {
-        /// A download. `body` is the body of the request if this body is a file.
+        /// The attempt of a download. `body` is the body of the request if this body is a file.
         case download(DownloadFile, body: UploadFile?)
         case upload(UploadMachine, UploadFile?, Answer)
     }
@@ -141,7 +142,7 @@ struct RunningAttempt {
         }
     }
 
-    /// The values that the transport receives.
+    /// The request, the source and the sink that the transport receives.
     struct Wire {
         let request: WireRequest
         let source: (any BodySource)?

@@ -11,8 +11,8 @@ struct ServerCalls {
     /// The number of seconds after which newer content does not wait for a reply any more. Every call to a server ends in less
     /// time.
     private static let longestCall: Double = 60
-    /// The number of seconds after which newer content is shown although the server has not replied to the old content. The
-    /// server may never reply.
+    /// The number of seconds after which newer content is shown although the server has not replied to the old content. Possibly
+    /// the server never replies.
     private static let longestFreeze: Double = 900
     /// The number of seconds after which a silent server is queried. The same number of seconds lies between two queries.
     private static let longestSilence: Double = 60
@@ -46,9 +46,9 @@ struct ServerCalls {
     private struct Refusal {
         /// The revision of the refused content. Content with another revision is tried at once.
         var revision: Int
-        /// The number of consecutive refusals.
+        /// The number of consecutive refusals by the server.
         var count: Int
-        /// The time of the next try. `nil` if the next try requires a change.
+        /// The time at which the notification is sent again. `nil` if a change is necessary before the next try.
         var until: Double?
 
         /// Returns the pause in seconds. A server that limits the rate accepts notifications again within seconds. Other refusals
@@ -127,10 +127,10 @@ struct ServerCalls {
         return given.removeValue(forKey: identifier)
     }
 
-    /// The time of the next try after a failure.
+    /// The condition for the next try after a failure.
     private enum Next { case whenSomethingChanges, afterPause, whenAnswered }
 
-    /// The meaning of a failure.
+    /// The meaning of a failure to show a notification.
     struct Trouble {
         let text: String
         /// `true` if the server received the notification and may still show it.

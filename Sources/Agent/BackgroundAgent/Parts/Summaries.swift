@@ -97,7 +97,8 @@ struct Summaries {
 
     // MARK: Content
 
-    /// Updates the content of a summary to its current notifications. A summary without notifications is withdrawn.
+    /// Updates the content of a summary to its current notifications. If a summary has no notifications any more, it is
+    /// withdrawn.
     private func write(_ summary: String, _ pass: inout Pass, alerts: Bool, isQuiet: Bool = false) throws {
         let newest = try pass.transaction.notifications(in: summary, limit: Self.longestText)
         guard !newest.isEmpty else {
