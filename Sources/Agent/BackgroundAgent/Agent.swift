@@ -56,7 +56,7 @@ package final class Agent {
     package func continueWork() { parts.lifetime.continueWork() }
 
     /// Requests the next start of the agent, if the agent exits although work is unfinished. Returns `false` if the request is
-    /// refused. In this case the agent continues to run.
+    /// refused, so that the agent has to continue to run.
     package func armActivation() -> Bool {
         guard case .finished(.away(_, let until)) = parts.lifetime, let activator = ports.activator else { return true }
         do throws(ActivationFailure) {

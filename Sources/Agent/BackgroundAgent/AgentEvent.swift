@@ -49,7 +49,7 @@ package enum AgentEvent: Sendable {
     /// The process received SIGTERM or SIGINT.
     case stopRequested
 
-    /// `true` for events about transferred bytes and ended attempts. These events make only work of transfers due.
+    /// `true` for events about transferred bytes and ended attempts. Such events can make only transfers due, and no other work.
     var isOfTransport: Bool {
         switch self {
         case .transport, .attemptFinished: true

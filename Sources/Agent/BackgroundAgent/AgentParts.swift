@@ -40,8 +40,8 @@ struct AgentParts {
         // A command may begin or end a launch, which is then supervised below.
         try answerQuestions(&pass)
         // Ended launches are handled before time budgets, so that an ended launch receives no warning. Ended launches are also
-        // handled before requests, because another launch can start after a launch ended, and the request of the ended launch can
-        // become due again.
+        // handled before requests, because another launch can then start, and the request of the ended launch can become due
+        // again.
         try launches.adoptLate(&pass, living: living)
         try ContinuedWork.dropOrphans(pass, watchedProcesses)
         try launches.endContinued(pass, watchedProcesses)
@@ -76,8 +76,8 @@ struct AgentParts {
         cleanup.planOrphans(&pass, lifetime)
     }
 
-    /// Makes the decisions of a transaction if only transfer events arrived after the last complete pass. This is the usual case
-    /// if many small transfers run.
+    /// Makes the decisions of a transaction if only transfer events arrived after the last complete pass. If many small transfers
+    /// run, most transactions are of this kind.
     mutating func planTransfers(_ heard: [AgentEvent], _ pass: inout Pass) throws {
         try checkClocks(&pass)
         for event in heard { try handle(event, &pass) }

@@ -74,8 +74,8 @@ extension AppDirectories {
     /// A copy of a file to upload is not removed, but kept in another folder for a month. The reason is that the ledger may have
     /// been moved away or restored from a backup, and the user may have deleted the original.
     ///
-    /// - Returns: `false` if another process prevented the removal, or if a copy could not be moved. These files are checked
-    ///   again later.
+    /// - Returns: `false` if another process prevented the removal, or if a copy could not be moved. The files that were not
+    ///   removed or moved are checked again later.
     func removeOrphans(knownTo ledger: Ledger) -> Bool {
         // A crash may have left a copy of a photo from which the location was not removed yet.
         for place in [spool, state] { HeldFolder.removeAbandoned(prefix: HeldFolder.cleaning, in: place) }

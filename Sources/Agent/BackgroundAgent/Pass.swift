@@ -42,7 +42,7 @@ struct Pass {
     private(set) var entries: [LogEntry] = []
     /// The transfers that ended in this pass.
     private(set) var endedTransfers: [Int64] = []
-    /// Returns a number from 0 up to 1. This number spreads retries.
+    /// Returns a random number from 0 up to 1, which spreads retries over time.
     private let random: () -> Double
 
     init(

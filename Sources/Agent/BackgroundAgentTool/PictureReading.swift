@@ -32,7 +32,7 @@ enum PictureReading {
     }
 
     /// Returns the pixels of a file. Returns `nil` if the file is not a picture, or if decoding took too long. This method runs
-    /// in the agent, and blocks for some milliseconds. The longest time is the timeout plus one second.
+    /// in the agent, and blocks for some milliseconds, or at most for the timeout plus one second.
     static func pixels(of file: String) -> NoticePixels? {
         let environment = ProcessInfo.processInfo.environment.filter {
             ["PATH", "HOME", "LANG", "XDG_DATA_DIRS"].contains($0.key)

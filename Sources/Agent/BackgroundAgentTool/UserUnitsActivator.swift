@@ -21,8 +21,8 @@ struct UserUnitsActivator: AgentActivator {
     }
 
     func arm(at instant: Date?) throws(ActivationFailure) {
-        // A date in the far future is limited to one year, so that the agent checks at least once a year. systemd's calendar ends
-        // in 2199.
+        // A date in the far future is limited to one year, so that the agent checks at least once a year. The calendar of systemd
+        // ends in 2199.
         let limit = Date(timeIntervalSinceNow: 365 * 86_400)
         do throws(UserUnits.Failure) {
             try units.demandSocket()

@@ -60,7 +60,7 @@ final class CommandQueue: Sendable {
     /// Lets the transport's thread sleep until work arrives.
     func wait(milliseconds: Int32) -> CURLMcode { waker.wait(multi, milliseconds: milliseconds) }
 
-    /// Removes and returns all queued commands. Also returns whether the transport has to stop after these commands.
+    /// Removes and returns all queued commands, and returns whether the transport has to stop after these commands.
     func drain() -> (commands: [TransportCommand], isStopping: Bool) {
         state.withLock { state in
             defer { state.commands.removeAll() }

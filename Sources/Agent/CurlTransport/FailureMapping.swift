@@ -57,9 +57,9 @@ extension RunningAttempt {
         return status >= 300 ? status : nil
     }
 
-    /// `true` if the response headers are sufficient for a success although the connection ended without close_notify. libcurl
-    /// 8.14 and later always report an error for such a connection. However, many servers send no close_notify, and the headers
-    /// contain the result of an upload. If the response counted as lost, the upload would be repeated.
+    /// `true` if the response headers are sufficient for a success although the connection ended without close_notify. Since
+    /// version 8.14, libcurl always reports an error for such a connection. However, many servers send no close_notify, and the
+    /// headers contain the result of an upload. If the response counted as lost, the upload would be repeated.
     private var isAnsweredByItsHead: Bool {
         guard let head, request.method != "GET", head.url.lowercased().hasPrefix("https:") else { return false }
         return head.hasNoLength

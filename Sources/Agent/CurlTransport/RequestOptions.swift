@@ -91,7 +91,7 @@ struct RequestOptions {
             set(easy, CURLOPT_CAINFO, file)
             // This option prevents the use of the system's folder of authorities.
             _ = clibcurl_set_pointer(easy, CURLOPT_CAPATH, nil)
-            // With this option, libcurl does not cache the certificates. So a replaced file is read at the next connection.
+            // With this option, libcurl does not cache the certificates, so a replaced file is read at the next connection.
             set(easy, CURLOPT_CA_CACHE_TIMEOUT, 0)
         }
         set(easy, CURLOPT_CONNECTTIMEOUT_MS, max(1, Int(min(request.connectTimeout, 86_400) * 1000)))

@@ -90,8 +90,8 @@ final class RunningAttempt {
     /// The time at which the attempt counts as stalled if nothing is transferred before.
     var idleDeadline: Double? {
         guard let lastActivity, !isPaused else { return nil }
-        // If a rate limit applies, libcurl pauses for a complete buffer (up to 16 KiB). This pause does not count as silence of
-        // the server.
+        // If a rate limit applies, libcurl pauses for a complete buffer (up to 16 KiB), which does not count as silence of the
+        // server.
         let pause = request.rateLimit.map { 2 * 16_384 / Double(max(1, $0)) } ?? 0
         return lastActivity + request.idleTimeout + pause
     }

@@ -155,7 +155,7 @@ final class TransferLoop {
         attemptOfHandle[attempt.easy] = nil
         curl_multi_remove_handle(queue.multi, attempt.easy)
         if spares.count < Self.maximumSpares {
-            // This call resets all options. Open connections and resolved names stay in the multi handle.
+            // This call resets all options of the handle. Open connections and resolved names stay in the multi handle.
             curl_easy_reset(attempt.easy)
             spares.append(attempt.easy)
         } else {

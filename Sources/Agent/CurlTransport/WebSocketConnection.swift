@@ -165,7 +165,7 @@ final class WebSocketInbox: Sendable {
 
     // MARK: On the thread
 
-    /// Removes and returns all queued commands. Also returns the maximum size of a message.
+    /// Removes and returns all queued commands, and returns the maximum size of a message.
     func drain() -> (commands: [Command], maximumMessageSize: Int) {
         state.withLock { state in
             defer { state.commands = [] }

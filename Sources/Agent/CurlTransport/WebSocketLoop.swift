@@ -20,7 +20,7 @@ final class WebSocketLoop {
     private enum Phase {
         case connecting
         case talking
-        /// The result of the web socket is known. Only the last bytes still have to be sent.
+        /// The result of the web socket is known, and only the last bytes still have to be sent.
         case flushing(WebSocketEnd)
     }
 
@@ -280,7 +280,7 @@ final class WebSocketLoop {
         if descriptor >= 0, !outputs.isEmpty, !isBroken { events |= CURL_WAIT_POLLOUT }
         let entry = curl_waitfd(fd: descriptor, events: Int16(events), revents: 0)
         let left = deadline.map { max(0, min(($0 - monotonicSeconds()) * 1000, 86_400_000)).rounded(.up) }
-        // If no event of the socket is needed, the socket is not watched. Otherwise a closed connection would be reported
+        // If no event of the socket is needed, the socket is not watched, because a closed connection would be reported
         // repeatedly.
         let isAwaited = descriptor >= 0 && events != 0
         let waited = inbox.waker.wait(

@@ -140,7 +140,7 @@ package final class SessionBus {
     }
 
     private func serverChanged(isPresent: Bool) {
-        // If the name has no owner, the watch begins with a "vanished" signal. This first signal does not report a change.
+        // If the name has no owner, the watch begins with a "vanished" signal, which does not report a change.
         guard isPresent || hasServer else { return }
         hasServer = isPresent
         if isPresent { onServerAppeared?() } else { onServerVanished?() }

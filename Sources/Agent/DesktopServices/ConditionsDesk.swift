@@ -95,7 +95,7 @@ final class ConditionsDesk: @unchecked Sendable {  // because every member but i
             })
     }
 
-    /// Connects to the system bus after the bus responds. Until then the state that the kernel reports is used.
+    /// Connects to the system bus after the bus responds. Before that, the state that the kernel reports is used.
     private func connectWhenBusResponds() {
         isBusSilent = true
         SystemBusConnection.whenItAnswers { [loop, weak self] in

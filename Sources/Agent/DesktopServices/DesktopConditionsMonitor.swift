@@ -68,7 +68,8 @@ package final class DesktopConditionsMonitor: ConditionsSource {
         loop.perform { [desk] in desk.publishChanges() }
     }
 
-    /// `true` if the system bus exists but does not respond. This property connects to the bus and waits for a response.
+    /// `true` if the system bus exists but does not respond. To find this out, the property connects to the bus and waits for a
+    /// response.
     package static var isSystemBusSilent: Bool {
         switch SystemBusConnection.open() {
         case .open(let connection):

@@ -21,7 +21,7 @@ package final class GLibLoop: Sendable {
         context = g_main_context_new()
         loop = g_main_loop_new(context, 0)
         let held = HeldLoop(context: g_main_context_ref(context), loop: g_main_loop_ref(loop), ended: ended)
-        // The thread references the C objects and not `self`. Otherwise this object could never be released.
+        // The thread references the C objects and not `self`, because this object could otherwise never be released.
         Thread {
             Thread.current.name = name
             held.run()

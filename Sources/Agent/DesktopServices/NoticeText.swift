@@ -67,7 +67,7 @@ enum NoticeText {
         return text + String(String.UnicodeScalarView(open.reversed()))
     }
 
-    /// Returns the text without control characters, except line feed and tab. A NUL would end a C string. Other control
+    /// Returns the text without control characters, except line feed and tab. A NUL would end a C string, and other control
     /// characters would make the body invalid XML. The server would then refuse the text or show its markup.
     static func withoutControls(_ text: String) -> String {
         var kept = String.UnicodeScalarView()

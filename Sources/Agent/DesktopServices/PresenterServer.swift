@@ -38,11 +38,11 @@ package struct PresenterServer: Sendable, Equatable {
     var keepsOnScreen: Bool { hasActions }
 
     /// `true` if the server draws the progress bar in addition to the title, the text and the buttons. `false` if the bar
-    /// replaces them. This was measured with xfce4-notifyd 0.7.
+    /// replaces them, as measured with xfce4-notifyd 0.7.
     var drawsProgressBesideText: Bool { name != "Xfce Notify Daemon" }
 
-    /// `true` if the server reports presses and closings only to the process that showed the notification. This was measured with
-    /// dunst 1.9 and GNOME 43.
+    /// `true` if the server reports presses and closings only to the process that showed the notification, as measured with dunst
+    /// 1.9 and GNOME 43.
     var reportsToSenderOnly: Bool { ["dunst", "gnome-shell"].contains(name) }
 
     /// `true` if the replacement of a notification that left the screen appears only in the server's history. In plasma-workspace

@@ -5,7 +5,7 @@ import Synchronization
 /// Records the messages of a notification server in the order of their arrival, by a filter on the connection.
 ///
 /// The order matters, because libnotify waits for the reply to `Notify` and reports this reply before signals that arrived
-/// earlier. Such earlier signals belong to the replaced content. The replaced content and the new content have the same number.
+/// earlier. Signals that arrived earlier belong to the replaced content, which has the number of the new content.
 ///
 /// A server that froze still has the notification in its queue, and shows it when the server continues. A second call would then
 /// show the notification twice. GLib ignores a late reply, but the filter receives the reply and the number of its call.

@@ -161,8 +161,8 @@ final class SystemBus {
             Unmanaged.passUnretained(self).toOpaque())
     }
 
-    /// Returns `true` if the service runs but did not respond in time. A late reply must not be lost, because the service reports
-    /// only later changes.
+    /// Returns `true` if the service runs but did not respond in time. A late reply must not be lost, because the service later
+    /// reports only changes.
     private static func isLate(_ error: UnsafeMutablePointer<GError>?) -> Bool {
         error.map { g_error_matches($0, g_io_error_quark(), gint(G_IO_ERROR_TIMED_OUT.rawValue)) != 0 } ?? false
     }

@@ -24,7 +24,7 @@ enum SystemBusConnection {
         let limit = TimeLimit(seconds: patience)
         defer { limit.end() }
         if let opened = g_bus_get_sync(G_BUS_TYPE_SYSTEM, limit.cancellable, &error) {
-            // By default, GLib ends the process if the bus ends. This call switches off this behavior.
+            // By default, GLib ends the process if the bus ends. This call prevents the end of the process.
             g_dbus_connection_set_exit_on_close(opened, 0)
             return .open(opened)
         }

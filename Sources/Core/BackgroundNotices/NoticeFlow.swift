@@ -56,7 +56,7 @@ package struct NoticeFlow: Equatable, Sendable {
     ///   - waiting: The waiting notifications, in the order in which they will be shown.
     ///   - gathering: The groups whose summary is on the screen. If more notifications of such a group arrive, they are added to
     ///     its summary.
-    ///   - awake: The number of seconds for which the machine was awake. This clock cannot be set.
+    ///   - awake: The number of seconds for which the machine was awake, from a clock that cannot be set.
     package mutating func decide(_ waiting: [Waiting], gathering: Set<Group>, awake: Double) -> Decision {
         refill(awake)
         var decision = Decision()

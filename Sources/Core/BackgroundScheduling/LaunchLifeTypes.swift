@@ -102,7 +102,7 @@ extension LaunchLife {
 
     /// An action that an event requires.
     package enum Command: Equatable, Sendable {
-        /// Log the reason why the launch has to stop. This command is returned only for a new reason.
+        /// Log the reason why the launch has to stop, if this reason is new.
         case logStop(StopReason)
         /// Send SIGTERM to the process of the launch.
         case warn

@@ -12,8 +12,7 @@ package struct RequestNeeds: OptionSet, Sendable, Hashable {
     package static let externalPower = RequestNeeds(rawValue: 2)
     /// The request waits while the machine is in the power-saver profile on battery.
     package static let normalPower = RequestNeeds(rawValue: 4)
-    /// The request waits for the network for a short time after the machine woke. After this time the request does not need the
-    /// network.
+    /// The request waits for the network only for a short time after the machine woke, and then runs without a network.
     package static let settledNetwork = RequestNeeds(rawValue: 8)
 
     /// Creates the needs that the desktop meets now.
@@ -54,7 +53,7 @@ package enum LaunchStagger {
 
 /// The wait for a network after the machine woke. The wait is necessary because the desktop may report the network late.
 package enum NetworkWakeDelay {
-    /// The number of seconds that app refreshes wait for a network after the machine woke. After this time, app refreshes run
+    /// The number of seconds that app refreshes wait for a network after the machine woke. After this time, the app refreshes run
     /// without a network.
     package static let patience: Double = 30
 

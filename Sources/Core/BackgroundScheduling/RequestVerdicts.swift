@@ -82,7 +82,7 @@ extension RequestLife {
         if terms.needs.contains(.externalPower) {
             add(.externalPower, met: conditions.isOnExternalPower, "running on battery", "on external power")
         } else if terms.needs.contains(.normalPower) {
-            // On external power, the power-saver profile does not delay requests. So only the condition for external power is
+            // On external power, the power-saver profile does not delay requests, so only the condition for external power is
             // listed.
             add(.lowPowerMode, met: !conditions.isSavingPower, "the power-saver profile is on", "not saving power")
         }

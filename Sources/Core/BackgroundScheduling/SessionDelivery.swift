@@ -2,8 +2,8 @@ import Foundation
 
 /// Decides when the finished transfers of a session are delivered to the app.
 ///
-/// Each ended transfer is delivered without a wait for the other transfers of the session. So a stalled transfer does not delay
-/// other transfers. This behavior differs from Apple's platforms. Transfers that end close together share one launch.
+/// Unlike on Apple's platforms, each ended transfer is delivered without a wait for the other transfers of the session. So a
+/// stalled transfer does not delay other transfers. Transfers that end close together share one launch.
 package enum SessionDelivery {
     /// The maximum number of seconds for which the oldest undelivered event waits for more events.
     package static let batchWindow: Double = 5
@@ -15,7 +15,7 @@ package enum SessionDelivery {
     /// The longest pause between two launches of a session, in seconds.
     private static let longestPause: Double = 300
 
-    /// Returns the pause in seconds before the next launch. The first launches have no pause. Each later launch doubles the
+    /// Returns the pause in seconds before the next launch. The first launches have no pause, and each later launch doubles the
     /// pause.
     ///
     /// An app may start a new transfer each time a transfer ends. Without a pause, such an app would be launched endlessly.

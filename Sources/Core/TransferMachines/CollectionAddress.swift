@@ -141,8 +141,8 @@ struct NameSearch: Sendable {
         case continues
         /// The responses to HEAD are not reliable. The file is sent to a name that only this upload uses.
         case headIsNoAnswer
-        /// The server responds with success to every address, so it possibly does not store files. The request is repeated later.
-        /// Until then the upload sends no file.
+        /// The server responds with success to every address, so it possibly does not store files. The request is repeated later,
+        /// and before that the upload sends no file.
         case waits(UploadOutcome)
         /// The server responded with success to every address earlier, but does not do this any more. The names are checked
         /// again.

@@ -329,7 +329,7 @@ extension DownloadMachine {
     ) -> DownloadCommand {
         var trouble = TransferTrouble(failure)
         if failure == .tooManyRedirects, request.isResumable, request.url.lowercased().hasPrefix("http:") {
-            // A captive portal redirects each request without the portal's cookie. So a portal may be the cause of endless
+            // A captive portal redirects each request without the portal's cookie, so a portal may be the cause of endless
             // redirects.
             trouble.suspicion = .portal
         }

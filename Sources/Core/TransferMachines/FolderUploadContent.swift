@@ -2,9 +2,8 @@
 extension FolderUpload {
     /// Handles the check of the final name after a response was lost, or after the server reported that the name is taken.
     ///
-    /// A file of the right length can be the file of another machine, because the server may not have carried out this upload's
-    /// PUT or MOVE. A proxy can hide the temporary file for a short time. The file is read back even if the server shows no
-    /// length.
+    /// A file of the right length can be the file of another machine, if the server did not carry out this upload's PUT or MOVE.
+    /// A proxy can hide the temporary file for a short time. The file is read back even if the server shows no length.
     mutating func afterTargetCheck(
         _ head: ResponseHead, _ index: Int, wasRefused: Bool, _ pauses: Pauses
     ) -> UploadOutcome {

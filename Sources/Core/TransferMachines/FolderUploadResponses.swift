@@ -122,8 +122,8 @@ extension FolderUpload {
             : .sendingBody(index, foldersMade: false)
     }
 
-    /// Handles a page in place of the file. The page may come from a captive portal. In this case a check is repeated. After a
-    /// rename, the upload looks for the renamed file. A response with the length of the file is the file, with any media type.
+    /// Handles a page in place of the file. The page may come from a captive portal. A check is repeated. After a rename, the
+    /// upload looks for the file. A response with the file's length is the file.
     ///
     /// - Returns: `nil` if the response is not such a page.
     mutating func afterPage(_ head: ResponseHead, _ pauses: Pauses) -> UploadOutcome? {

@@ -6,8 +6,8 @@ import Foundation
 /// `InvalidPath` and quotes one character. All characters that Windows forbids are replaced at once. Otherwise the server would
 /// refuse the name again because of the next such character.
 ///
-/// Other rules exist, for example for reserved names. The violated rule is derived from the refused name, because the server
-/// writes its reasons in its own language.
+/// Nextcloud has other rules, for example for reserved names. The violated rule is derived from the refused name, because the
+/// server writes its reasons in its own language.
 struct ForbiddenCharacters: Sendable {
     /// Characters that Windows forbids in names. `RemoteName.safe` already replaces `/` and `\` in every name.
     private static let common = Set(":*?\"<>|".unicodeScalars)

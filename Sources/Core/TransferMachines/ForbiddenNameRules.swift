@@ -1,5 +1,5 @@
-/// Rules by which Nextcloud refuses file names although their characters are allowed. Such names are not valid on Windows. The
-/// type also makes a name that follows these rules.
+/// Rules by which Nextcloud refuses file names that are not valid on Windows although their characters are allowed. The type also
+/// makes a name that follows these rules.
 struct ForbiddenNameRules: OptionSet, Sendable {
     let rawValue: Int
 

@@ -1,5 +1,4 @@
-/// The state of an incomplete file on the disk. This state is committed with the transfer. This state does not contain the bytes
-/// of the file.
+/// The state of an incomplete file on the disk, without the bytes of the file. This state is committed with the transfer.
 ///
 /// A new `PartialFile` with 0 bytes is committed **before** the old bytes are truncated or replaced. `durableBytes` grows only
 /// after an fsync. So after a crash, the validator of one version is never combined with the bytes of another version.

@@ -3,8 +3,8 @@
 /// The comparison is necessary because another machine may have stored a file with the same name and length. A small file is read
 /// completely. For a large file, four blocks are read.
 ///
-/// If this upload sent nothing to the name, four equal blocks are not a proof. An earlier version of the same file often has the
-/// same length and differs in a few bytes. So in this case a large file is also read completely.
+/// If this upload sent nothing to the name, four equal blocks are not a proof. An earlier version of the file often has the same
+/// length and differs in a few bytes. So in such an upload, a large file is also read completely.
 struct ReadBack: Equatable, Sendable {
     /// The maximum number of bytes of a small file.
     static let maximumBytes: Int64 = 1 << 20
@@ -99,7 +99,7 @@ package struct SnapshotPart: Equatable, Sendable {
 
     /// Returns the range of the snapshot that is compared with the body of this response.
     ///
-    /// If a server does not support ranges, the server sends the complete file. In this case the complete file is compared.
+    /// If a server does not support ranges, the server sends the complete file, and the complete file is compared.
     ///
     /// - Returns: `nil` if the body cannot be compared.
     package func range(in head: ResponseHead) -> Range<Int64>? {

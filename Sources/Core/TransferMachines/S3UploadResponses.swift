@@ -3,7 +3,7 @@ import Foundation
 /// Handles the responses to the steps of the upload, and S3's error codes.
 extension S3Upload {
     mutating func answered(_ head: ResponseHead, _ end: WireEnd, _ pauses: Pauses) -> UploadOutcome {
-        // The removal of the test object must not delay a photo. So every response to the removal has the same effect.
+        // The removal of the test object must not delay a photo, so every response to the removal has the same effect.
         if case .probing(let index, .remove(let found)) = state {
             return afterProbe(head, .remove(lacksConditions: found), for: index, pauses)
         }
@@ -35,7 +35,7 @@ extension S3Upload {
         }
     }
 
-    /// Handles errors that concern the bucket or the signature. These errors can occur after every request.
+    /// Handles errors that concern the bucket or the signature, and that can occur after every request.
     private mutating func beforeAll(_ head: ResponseHead, _ error: S3Error?, _ pauses: Pauses) -> UploadOutcome? {
         if [301, 307, 308, 400].contains(head.status), let region = head["x-amz-bucket-region"] ?? error?.region,
             Self.isRegion(region), region != access.region, moves < 3

@@ -50,8 +50,8 @@ package struct TransferLife: Equatable, Sendable {
 
     /// The number of seconds for which the partial file of an ended download is kept, for resume data or for a retry.
     static let partRetention: Double = 7 * 86_400
-    /// The date until which the copy of a failed upload is kept. This date never comes, because the original may be removed. The
-    /// copy is kept until the upload is retried or cancelled.
+    /// The date until which the copy of a failed upload is kept. The date is in the distant future: the copy is kept until the
+    /// upload is retried or cancelled, because the original may be removed.
     static let bodyEnd = Date.distantFuture
 
     /// Applies an event. If the event has no effect in the current phase, nothing changes and the result is empty.
@@ -233,7 +233,7 @@ extension TransferLife {
                 phase = .held(by: .app, next: .waiting(until: date))
             case .held, .running, .finishing, .ended: return
             }
-            // The transfer now waits for its begin date. This wait is not a problem, so the reason is removed. With a reason, the
+            // The transfer now waits for its begin date, which is not a problem, so the reason is removed. With a reason, the
             // wait would end when the network returns.
             reason = nil
             return waitBegins(date)
@@ -379,7 +379,7 @@ extension TransferLife {
         if case .ended(.failed, _) = phase { isFailed = true }
         if facts.hasBody, !isFailed || kept == .nothing { commands.append(.removeBody) }
         if !hasEnded { phase = .ended(.cancelled, at: now) }
-        // The user can retry a failed transfer, and an app can resume a kept part. These transfers need the secrets.
+        // The secrets are kept if the user can retry the failed transfer, or if an app can resume the kept part.
         if !isFailed, kept == .nothing { commands.append(.forgetSecrets) }
         if wish != .adopted { wish = .unwanted }
         return commands

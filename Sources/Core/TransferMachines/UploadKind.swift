@@ -9,7 +9,7 @@ public enum UploadKind: String, Codable, Sendable, CaseIterable {
     case plain
     /// A single PUT to the final name, for servers without MOVE. A presigned address, which has a query, is used unchanged.
     case put
-    /// A PUT to a temporary name, followed by a MOVE. So an incomplete file never has the final name.
+    /// A PUT to a temporary name, followed by a MOVE, so that an incomplete file never has the final name.
     case webdav
     /// A single POST of a form that contains the file. The form is equal to a form that a browser sends.
     case multipart

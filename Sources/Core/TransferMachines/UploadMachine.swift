@@ -192,7 +192,7 @@ package struct UploadMachine: Sendable {
         }
         guard head.isPage else { return outcome }
         // The status 413 comes from a proxy that refuses large bodies. The server behind this proxy may have a page for each
-        // name. So a request for an unused name would not prove anything.
+        // name, so a request for an unused name would not prove anything.
         guard head.status >= 400, ![401, 407, 413].contains(head.status), head.isUnencrypted else { return outcome }
         refusal = .querying(trouble, isTriedAgain: false)
         return .continue

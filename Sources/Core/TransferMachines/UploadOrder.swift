@@ -6,7 +6,7 @@ package struct UploadOrder: Codable, Equatable, Sendable {
     package var method: UploadKind
     /// The requested name on the server. If the name is taken, `name-1.jpg`, `name-2.jpg` and so on are used.
     package var fileName: String
-    /// The number of bytes of the snapshot. This number never changes.
+    /// The number of bytes of the snapshot, which never changes.
     package var byteCount: Int64
     /// A value that is unique to this transfer. The name of the temporary file consists of the letters and digits of this value.
     package var token: String

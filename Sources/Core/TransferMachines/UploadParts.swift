@@ -14,7 +14,7 @@ struct UploadParts: Equatable, Sendable {
         size = max(smallest, (needed + mebibyte - 1) / mebibyte * mebibyte)
     }
 
-    /// The number of parts. An empty file has one part.
+    /// The number of parts, which is 1 for an empty file.
     var count: Int { max(1, Int((byteCount + size - 1) / size)) }
 
     /// Returns the range of a part. The first part is number 1.

@@ -3,8 +3,8 @@
 public struct UploadServer: Codable, Equatable, Sendable {
     /// The name of the destination, with which messages about the server begin.
     public var name: String
-    /// The section of the configuration with the destination's settings (`kind`, `url`, `user`, `ca_file` …), for example
-    /// `[upload.destinations.home] of config.toml`. Messages to the user contain this text.
+    /// The section of the configuration that contains the destination's settings (`kind`, `url`, `user`, `ca_file` …), for
+    /// example `[upload.destinations.home] of config.toml`. Messages to the user contain this text.
     public var settings: String
     /// The absolute path of a PEM file with certificate authorities. The authorities in the file replace the system's authorities
     /// for every request of the upload. `nil` if the system's authorities apply.

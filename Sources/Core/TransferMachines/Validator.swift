@@ -21,7 +21,7 @@ package enum Validator: Codable, Equatable, Hashable, Sendable {
     /// `Last-Modified` is used only if the response contains no entity tag, not even a weak tag (RFC 9110 §13.1.5). The date must
     /// also be older than the response. The minimum difference is 1 s to the server's `Date`, which comes from the same clock, or
     /// 60 s to the local clock.
-    /// - Parameter receivedAt: The time at which the response arrived. This time is used if the server sends no `Date`.
+    /// - Parameter receivedAt: The time at which the response arrived, which is used if the server sends no `Date`.
     package static func from(_ head: ResponseHead, receivedAt: Date? = nil) -> Validator? {
         let tags = Set(head.headers.filter { $0.name.lowercased() == "etag" }.map { trimmed($0.value) })
         if let tag = tags.first {

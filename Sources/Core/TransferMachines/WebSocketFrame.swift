@@ -29,7 +29,7 @@ package struct WebSocketFrame: Equatable, Sendable {
 
     /// Returns the bytes of the frame that a client sends.
     ///
-    /// - Parameter mask: An unpredictable value. Each frame needs a new value.
+    /// - Parameter mask: An unpredictable value, which must be new for each frame.
     package func bytes(mask: UInt32) -> Data {
         var bytes = Data(capacity: payload.count + 14)
         bytes.append(opcode.rawValue | (isFinal ? 0x80 : 0))

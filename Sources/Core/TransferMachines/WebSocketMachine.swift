@@ -237,7 +237,7 @@ package struct WebSocketMachine: Sendable {
         case .continuation:
             switch state {
             case .open(var assembly?):
-                // The state releases its reference to the bytes first. Otherwise all bytes would be copied for each part.
+                // The state releases its reference to the bytes first, because all bytes would otherwise be copied for each part.
                 state = .open(nil)
                 assembly.bytes.append(frame.payload)
                 return try handle(assembly, frame.isFinal)

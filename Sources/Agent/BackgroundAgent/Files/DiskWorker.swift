@@ -66,7 +66,7 @@ package final class DiskWorker: @unchecked Sendable {  // because the condition'
         condition.broadcast()
     }
 
-    /// Waits until `isDone` returns `true`. This is checked after each turn of work.
+    /// Waits until `isDone` returns `true`. The worker checks `isDone` after each turn of work.
     func wait(until isDone: () -> Bool) {
         if !hasThread { catchUp() }
         condition.lock()

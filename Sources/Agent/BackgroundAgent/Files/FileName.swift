@@ -123,12 +123,12 @@ package enum FileName {
         }
         switch FileFault(number) {
         case .exists: return nextFree(part, whole)
-        // These file systems do not support hard links. FAT returns EPERM, and a mount of rclone returns EIO.
+        // Some file systems do not support hard links: FAT returns EPERM, and a mount of rclone returns EIO.
         case .unsupported, .notAllowed, .unavailable: break
         case .missing, .noFolder, .notAFile, .impossible, .noRoom:
             return .failed(FileTrouble(number, ofNewFile: whole.path))
         }
-        // The file system has no hard links. So the name can only be checked directly before the renaming.
+        // The file system has no hard links, so the name can only be checked directly before the renaming.
         return isTaken(whole) ? nextFree(part, whole) : replace(part, whole, calls)
     }
 

@@ -14,7 +14,7 @@ package final class FileProof: DiskWork {
         /// `true` if the file with the final name must have the expected content. `false` if any file with this name is accepted,
         /// because the user may have changed the file.
         var mustMatch: Bool
-        /// The `FileIdentity` of the file that had the final name before the download. This file is not the downloaded file.
+        /// The `FileIdentity` of another file, which had the final name before the download.
         var replaced: String?
         /// The folder that must exist at this path. `nil` if any folder at this path is accepted.
         var folder: SeenFolder?
@@ -129,10 +129,10 @@ package final class FileProof: DiskWork {
     private func next(_ state: inout State, isThere: Bool) -> Finding? {
         if state.descriptor >= 0 { close(state.descriptor) }
         state.descriptor = -1
-        // A different file has the path of the partial file. This does not show that the partial file was renamed.
+        // A different file at the path of the partial file does not show that the partial file was renamed.
         guard state.isAtPart, !isThere else { return .isGone }
         // The folder may differ from the earlier folder, for example because it is on another drive. The agent did not rename a
-        // file in such a folder. So only a file with the expected content is accepted there.
+        // file in such a folder, so only a file with the expected content is accepted there.
         let folder = expectation.whole.deletingLastPathComponent().path
         if !expectation.mustMatch, expectation.folder?.isUnchanged(at: folder) ?? true {
             if let replaced = expectation.replaced, FileIdentity(expectation.whole.path)?.text == replaced { return .isGone }

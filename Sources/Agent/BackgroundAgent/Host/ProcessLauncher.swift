@@ -138,8 +138,8 @@ final class ProcessLauncher: Launcher {
     }
 
     /// Returns `true` if the launch's process is alive. The lock is checked only if this launcher has not detected the end of the
-    /// process. Between its fork and its exec, another child of this process holds a copy of the lock's descriptor. This child
-    /// can outlive the launch.
+    /// process. Between its fork and its exec, another child of this process holds a copy of the lock's descriptor, and can
+    /// outlive the launch.
     func isAlive(_ launch: Int64) -> Bool {
         !over.contains(launch) && FileLock.isHeld(ledger.directories.launchLock(launch), unknown: true)
     }

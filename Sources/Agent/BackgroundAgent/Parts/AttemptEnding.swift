@@ -260,6 +260,6 @@ struct AttemptEnding {
     /// - Parameter unreached: the number of consecutive attempts that reached no server.
     private static func stretch(_ unreached: Int) -> Double { min(pow(1.5, Double(unreached)), longestStretch) }
 
-    /// The maximum factor for a pause. With this factor, a pause of 15 seconds becomes five minutes.
+    /// The maximum factor for a pause, which makes a pause of 15 seconds five minutes long.
     private static let longestStretch: Double = 20
 }

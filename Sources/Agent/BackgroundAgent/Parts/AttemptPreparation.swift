@@ -8,7 +8,7 @@ import TransferMachines
 enum AttemptPreparation {
     enum Result {
         case attempt(PreparedAttempt)
-        /// An earlier agent verified the downloaded file. This file has to be checked again first.
+        /// An earlier agent verified the downloaded file, which has to be checked again first.
         case proof(FileProof.Expectation)
         /// The server already stores the file of this upload at the address.
         case stored(at: String)
@@ -45,8 +45,8 @@ enum AttemptPreparation {
                 return .ended
             }
         }
-        // The app's header is removed, because the agent does not decode compressed responses. With this header, the app would
-        // receive compressed bytes.
+        // The app's header is removed, because the agent does not decode compressed responses. With the app's header, the app
+        // would receive compressed bytes.
         let headers = transfer.headers.filter { $0.name.lowercased() != "accept-encoding" }
         var request = TransferRequest(
             method: transfer.method, url: transfer.url, headers: headers, idleTimeout: transfer.idleTimeout,
@@ -128,7 +128,8 @@ enum AttemptPreparation {
     }
 
     /// Returns the common beginning of a name and its numbered forms. The beginning contains only characters that an address does
-    /// not encode. The beginning is so short that it is never cut. Only a few of thousands of stored names have this beginning.
+    /// not encode. The beginning is so short that it is never cut. So only a few of thousands of stored names have an equal
+    /// beginning.
     private static func plainBeginning(of name: String) -> String {
         let stem = name.lastIndex(of: ".").map { name[..<$0] } ?? name[...]
         return String(

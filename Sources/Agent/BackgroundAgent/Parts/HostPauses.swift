@@ -33,7 +33,7 @@ struct HostPauses: Equatable {
     /// - Parameter seconds: the pause of the transfer.
     private mutating func recordUnreachable(_ host: String, pause seconds: Double, _ moment: ClockReading) {
         let known = pauses[host]
-        // An attempt that began before the pause may fail during the pause. Such a failure does not make the pause longer.
+        // If an attempt that began before the pause fails during the pause, the failure does not make the pause longer.
         if let known, moment.awake < known.until { return }
         let probes = (known?.probes ?? 0) + 1
         let pause = min(max(seconds, 0) * pow(1.5, Double(probes - 1)), Self.longest)

@@ -41,7 +41,7 @@ struct PassScope {
         }
     }
 
-    /// Requires that the next pass is a complete pass. This pass is due at once.
+    /// Requires that the next pass is a complete pass that is due at once.
     mutating func requireFullPass() { mustCheck = true }
 
     /// Returns `true` if another pass is due. `hasChanged` is `true` if the last pass changed rows.

@@ -64,7 +64,7 @@ struct ProgressNotices {
         case .withdrawn(let identifier, _): return Self.launch(of: identifier) != nil
         case .serverAnswers, .serverHasButtons, .doNotDisturb, .unheard, .replied: return false
         case .serverAppeared:
-            // This event also arrives from a server that already shows the notifications. So only lost notifications are shown
+            // This event also arrives from a server that already shows the notifications, so only lost notifications are shown
             // again.
             shown = shown.filter { $0.value.isClosed || !$0.value.isLost }
             return false
@@ -77,8 +77,8 @@ struct ProgressNotices {
         return true
     }
 
-    /// Removes the notification of an ended launch from the screen. The number is stored until the server reports the removal. So
-    /// after a crash, the next agent can repeat the removal.
+    /// Removes the notification of an ended launch from the screen. The number is stored until the server reports the removal, so
+    /// that the next agent can repeat the removal after a crash.
     mutating func withdraw(_ launch: LaunchRecord, _ pass: inout Pass) throws {
         guard let id = launch.id else { return }
         shown[id] = nil

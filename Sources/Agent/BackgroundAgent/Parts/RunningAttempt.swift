@@ -174,7 +174,7 @@ struct RunningAttempt {
 
     /// Returns the end of the attempt, corrected if the server confirmed the body too early.
     ///
-    /// A server that confirms a body before it received all bytes cannot have stored the body. Such a confirmation is handled
+    /// A server that confirms a body before it received all bytes cannot have stored the body. So this confirmation is handled
     /// like a broken connection.
     func counted(_ end: WireEnd) -> WireEnd {
         guard case .download(_, let body?) = work, let head = end.head, (200..<300).contains(head.status), end.failure == nil,
@@ -219,8 +219,8 @@ struct RunningAttempt {
         if transfer != before { try pass.transaction.record(transfer) }
     }
 
-    /// Handles a server's message that contains the address at which an upload can be resumed. This message arrives long before
-    /// the response.
+    /// Handles a server's message that contains the address at which an upload can be resumed, and that arrives long before the
+    /// response.
     mutating func storeResumptionAddress(_ head: ResponseHead, _ pass: inout Pass) throws {
         guard case .upload(var machine, let source, let answer) = work,
             var transfer = try pass.transaction.transfer(id.transfer)
@@ -238,7 +238,8 @@ extension DownloadFile.Progress {
     func recordPart(in transfer: inout TransferRecord, _ pass: inout Pass) {
         transfer.partial = partial
         guard let known = transfer.partPlace(in: pass.spool), known.name != place.name else { return }
-        // A new version of the file is written to the file with the other name. This commit records the other name in the ledger.
+        // A new version of the file is written to the file with the other name, and this commit records the other name in the
+        // ledger.
         transfer.file = place.name
         pass.perform(.removeFile(known.url))
     }

@@ -51,8 +51,8 @@ struct ServerCalls {
         /// The time at which the notification is sent again. `nil` if a change is necessary before the next try.
         var until: Double?
 
-        /// Returns the pause in seconds. A server that limits the rate accepts notifications again within seconds. Other refusals
-        /// may be permanent.
+        /// Returns the pause in seconds. A server that limits the rate accepts notifications again within seconds. Refusals for
+        /// other reasons may be permanent.
         static func pause(after count: Int) -> Double { min(5 * pow(2, Double(count - 1)), 900) }
     }
 
@@ -91,7 +91,7 @@ struct ServerCalls {
 
     func turn(of identifier: String, revision: Int, _ moment: ClockReading) -> Turn {
         // Only one call per notification runs at a time. The reply to the earlier call contains the number of the content to
-        // replace. Without this number, the server would show both contents.
+        // replace, and without this number, the server would show two notifications.
         let call = beingShown[identifier].map { $0 + Self.longestCall }
         if let end = call ?? unanswered[identifier]?.end, moment.awake < end { return .at(end) }
         guard let refusal = refused[identifier], refusal.revision == revision else { return .now }
