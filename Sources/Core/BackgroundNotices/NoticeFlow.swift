@@ -44,7 +44,8 @@ package struct NoticeFlow: Equatable, Sendable {
         package var pause: Double?
     }
 
-    /// The number of available tokens. `countedAt` is the time at which the tokens were last counted, in seconds awake.
+    /// The number of available tokens. `countedAt` is the time at which the tokens were last counted, in seconds of the clock
+    /// that stops during sleep.
     private var tokens = Double(capacity)
     private var countedAt: Double?
 

@@ -49,13 +49,14 @@ package struct SystemWake: Sendable, Equatable {
         /// sleep, `before` helps to detect whether a user came.
         case asleep(before: MachineState?)
         case woken(Wake)
-        /// The agent requested sleep. `since` is the number of seconds awake at the time of the request.
+        /// The agent requested sleep. `since` is the number of seconds for which the machine had been awake at the time of the
+        /// request.
         case suspending(since: Double)
     }
 
     private struct Wake: Sendable, Equatable {
         let instant: Date
-        /// The number of seconds awake at the beginning of the wake.
+        /// The number of seconds for which the machine had been awake at the beginning of the wake.
         let since: Double
         var before: MachineState?
         var step = Step.preparing
@@ -135,7 +136,8 @@ package struct SystemWake: Sendable, Equatable {
         }
     }
 
-    /// The time at which `tick` has to be called again, in seconds awake. `nil` if only events change the state.
+    /// The time at which `tick` has to be called again, in seconds of the clock that stops during sleep. `nil` if only events
+    /// change the state.
     package var deadline: Double? {
         switch state {
         case .awake, .falling, .asleep: nil

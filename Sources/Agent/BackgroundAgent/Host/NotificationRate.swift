@@ -1,7 +1,7 @@
 /// Limits the rate at which change notifications are handled. Reads and writes of the ledger wait for each other. If an agent
 /// read the ledger after each of a thousand commits, the agent would delay the writers.
 ///
-/// Times are in seconds awake.
+/// Times are in seconds of the clock that stops during sleep.
 struct NotificationRate {
     /// The maximum number of consecutive change notifications. A single launch causes fewer change notifications.
     private static let limit = 10

@@ -9,7 +9,8 @@ struct Activation {
         /// No program would start the agent again.
         case none
         case available
-        /// The service manager refused to start the agent again. `at` is the time of the refusal in seconds awake.
+        /// The service manager refused to start the agent again. `at` is the time of the refusal in seconds of the clock that
+        /// stops during sleep.
         case refused(why: String, at: Double)
     }
 

@@ -12,7 +12,8 @@ struct Cleanup {
     private static let patience: Double = 3_600
 
     private var endsBeforePruning = 0
-    /// The time of the next search for files without a row, in seconds awake. `nil` if no search is needed.
+    /// The time of the next search for files without a row, in seconds of the clock that stops during sleep. `nil` if no search
+    /// is needed.
     private var orphansDue: Double?
 
     /// Schedules a search for files without a row after a process ended, because the process may have died while it queued a

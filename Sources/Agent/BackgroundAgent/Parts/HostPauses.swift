@@ -7,7 +7,7 @@ import TransferMachines
 /// transfers. So a thousand photos for a server that is off do not cause a thousand attempts.
 struct HostPauses: Equatable {
     private struct Pause: Equatable {
-        /// The end of the pause, in seconds awake.
+        /// The end of the pause, in seconds of the clock that stops during sleep.
         var until: Double
         var probes: Int
     }

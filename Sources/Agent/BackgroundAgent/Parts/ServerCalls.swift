@@ -4,7 +4,7 @@ import Foundation
 /// The calls to a notification server and the server's replies. This type decides when a notification can be sent to the server.
 /// ``NotificationPlanner`` uses this type.
 ///
-/// Times are in seconds awake, so that a wait does not become longer if the clock is set.
+/// Times are in seconds of the clock that stops during sleep, so that a wait does not become longer if the clock is set.
 struct ServerCalls {
     /// The number of seconds for which a withdrawal or the agent's exit waits for the server's reply to a notification.
     private static let patience: Double = 5
@@ -83,7 +83,7 @@ struct ServerCalls {
     /// The time at which a notification can be sent to the server.
     enum Turn: Equatable {
         case now
-        /// The notification can be sent at this time, in seconds awake.
+        /// The notification can be sent at this time, in seconds of the clock that stops during sleep.
         case at(Double)
         /// The notification can be sent only after a change, for example after another server started.
         case later
@@ -102,8 +102,8 @@ struct ServerCalls {
     /// Returns `true` if the server was asked to show the notification and has not replied.
     func isOpen(_ identifier: String) -> Bool { beingShown[identifier] != nil || unanswered[identifier] != nil }
 
-    /// Returns the time until which the agent waits for the number of a notification, in seconds awake. Returns `nil` if no call
-    /// is pending.
+    /// Returns the time until which the agent waits for the number of a notification, in seconds of the clock that stops during
+    /// sleep. Returns `nil` if no call is pending.
     func numberDue(of identifier: String, _ moment: ClockReading) -> Double? {
         beingShown[identifier].map { $0 + Self.patience }.flatMap { moment.awake < $0 ? $0 : nil }
     }
@@ -168,7 +168,8 @@ struct ServerCalls {
         return Trouble(text: text, isAnswerOpen: next == .whenAnswered)
     }
 
-    /// Records that the server replied to a call. `begun` is the time of the call in seconds awake.
+    /// Records that the server replied to a call. `begun` is the time of the call in seconds of the clock that stops during
+    /// sleep.
     mutating func recordServerReply(toCallOf begun: Double, _ moment: ClockReading) {
         for (identifier, call) in unanswered where call.since <= begun && call.laterAnswer == nil {
             unanswered[identifier]?.laterAnswer = moment.awake

@@ -19,7 +19,7 @@ struct TimeWatch {
     private var setBack: Double = 0
     /// The date at which this agent last recorded a check.
     private var lastRecorded: Date?
-    /// The difference between the wall clock and the seconds awake, at the last check.
+    /// The difference between the wall clock and the clock that stops during sleep, at the last check.
     private var offset: Double
     /// The number of seconds for which the machine had slept, at the last check.
     private var slept: Double
