@@ -130,7 +130,7 @@ package final class Agent {
                 isFollowUp = false
                 continue
             }
-            // If a pass found another process's commit, another pass is needed after it.
+            // If a pass found another process's commit, another pass is needed after this pass.
             if !look.hasChanged || (isFollowUp && !look.hadNews) { break }
             isFollowUp = true
         }
@@ -149,7 +149,7 @@ package final class Agent {
     }
 
     /// Runs one pass. Slow operations run before the transaction, decisions are made inside the transaction, and log entries are
-    /// written after it.
+    /// written after the transaction.
     private func runPass() throws(StoreError) -> PassOutcome {
         let (events, hasLinked) = parts.attempts.finishEnded(receivedEvents.withoutLateProgress)
         receivedEvents = events

@@ -18,7 +18,7 @@ final class CommandQueue: Sendable {
         var isStopping = false
     }
 
-    // This property is safe although it is marked as unsafe, because only the transport's thread uses it.
+    // The compiler does not check this property, but only the transport's thread uses it.
     nonisolated(unsafe) let multi: UnsafeMutableRawPointer
     private let state = Mutex(State())
     private let waker: Waker

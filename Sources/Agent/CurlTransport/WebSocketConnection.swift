@@ -112,7 +112,7 @@ final class WebSocketInbox: Sendable {
     /// The number of bytes that are counted for each message in addition to its content.
     private static let overhead = 64
 
-    // This property is safe although it is marked as unsafe, because only the connection's thread uses it.
+    // The compiler does not check this property, but only the connection's thread uses it.
     nonisolated(unsafe) let multi: UnsafeMutableRawPointer
     let waker = Waker()
     private let state: Mutex<State>

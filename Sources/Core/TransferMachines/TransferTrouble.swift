@@ -11,8 +11,8 @@ package struct TransferTrouble: Codable, Equatable, Sendable {
     /// `true` if the network or the host cannot be reached. An attempt is not counted in this case. A change of the network
     /// starts the next attempt at once.
     package var isWaitingForNetwork: Bool
-    /// The code that is stored in the transfer's row. A time-out during the connection is stored as an unreachable host, because
-    /// it is not a stalled connection.
+    /// The code that is stored in the transfer's row. A time-out before the connection is established is stored as an unreachable
+    /// host, and not as a stalled connection.
     package var recordedCode: Int { isWaitingForNetwork && code == -1001 ? -1004 : code }
 
     /// Returns whether a stored code means that the host could not be reached. The host's name was not found, or no connection or

@@ -3,7 +3,7 @@ import Foundation
 /// The states of one upload with any protocol. Each protocol has its own rules (``UploadProtocol``). This type contains the
 /// common rules: the first end is final, and a pause follows an attempt without a response.
 ///
-/// If the response to a request is missing, a protocol checks the state of the server, if it can, before it sends the request
+/// If the response to a request is missing, a protocol checks the state of the server (if possible) before it sends the request
 /// again. The state that a new process needs to continue is committed before each request.
 package struct UploadMachine: Sendable {
     private var rules: any UploadProtocol
