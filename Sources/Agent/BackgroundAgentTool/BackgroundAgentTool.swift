@@ -35,7 +35,7 @@ package enum BackgroundAgentTool {
         // SIGXFSZ is ignored. If the terminal limits the size of files, only the transfer must fail, and the agent must not end.
         signal(SIGXFSZ, SIG_IGN)
         ResourceLimits.raise()
-        umask((umask(0o022) | 0o022) & ~0o700)  // Only the user may write to files that the agent creates.
+        umask((umask(0o022) | 0o022) & ~0o700)  // Only the user can write to files that the agent creates.
         if let code = OneShotCommand.answer(arguments) { return code }
         switch arguments {
         case ["--help"], ["-h"], ["--version"]:

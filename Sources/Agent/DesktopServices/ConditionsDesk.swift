@@ -3,7 +3,7 @@ import CLibnotify
 import Glibc
 
 /// The members of the conditions monitor that are used on the loop's thread.
-final class ConditionsDesk: @unchecked Sendable {  // because every member but init is used on the loop's thread only
+final class ConditionsDesk: @unchecked Sendable {  // This is safe because only the loop's thread uses its members.
     private let powerSupplies: String
     private let localTime: String
     private let handler: @Sendable (DesktopConditions) -> Void

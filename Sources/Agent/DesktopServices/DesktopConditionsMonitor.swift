@@ -94,7 +94,7 @@ package final class DesktopConditionsMonitor: ConditionsSource {
 }
 
 /// The latest conditions. Several threads can read and write these conditions.
-private final class LatestConditions: @unchecked Sendable {  // because the lock guards the only variable
+private final class LatestConditions: @unchecked Sendable {  // This is safe because the lock guards the only variable.
     private let lock = NSLock()
     private var stored: DesktopConditions
 

@@ -40,7 +40,7 @@ package final class LogindSleep: SleepManager {
 }
 
 /// The members of the sleep manager that are used on the loop's thread.
-private final class SleepDesk: @unchecked Sendable {  // because every member but init is used on the loop's thread only
+private final class SleepDesk: @unchecked Sendable {  // This is safe because only the loop's thread uses its members.
     /// The maximum number of milliseconds that a service may take to respond.
     static let patience: gint = 3_000
 

@@ -10,7 +10,7 @@ protocol DiskWork: AnyObject, Sendable {
 
 /// Hashes and syncs files on a separate thread. On the thread of the transport or of the agent, these operations would block all
 /// transfers. The separate thread sleeps while it has no work.
-package final class DiskWorker: @unchecked Sendable {  // because the condition's lock guards the queue
+package final class DiskWorker: @unchecked Sendable {  // This is safe because the lock of the condition guards the queue.
     package static let shared = DiskWorker()
 
     /// `false` if the worker has no thread and works only when it is called. Tests with simulated time use such a worker, because
