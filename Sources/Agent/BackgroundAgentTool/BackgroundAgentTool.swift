@@ -21,15 +21,9 @@ package enum BackgroundAgentTool {
 
     package static func run() -> Never { ProcessExit.end(main(Array(ThisProcess.arguments.dropFirst()))) }
 
-    /// Returns the exit code:
-    ///
-    /// - 0: All work is complete, or another agent is already running.
-    /// - 64: The usage is wrong.
-    /// - 65: The ledger is damaged.
-    /// - 69: The simulated machine of a rehearsal is missing.
-    /// - 73 or 74: The files of the ledger caused an error.
-    /// - 75 or 76: A new start was necessary and failed.
-    /// - 78: The ledger belongs to a newer version, or a folder cannot be used.
+    /// Returns the exit code. 0: all work is complete, or an agent is already running. 64: the usage is wrong. 65: the ledger is
+    /// damaged. 69: the simulated machine of a rehearsal is missing. 73 or 74: the files of the ledger caused an error.
+    /// 75 or 76: a new start was necessary and failed. 78: the ledger is of a newer version, or a folder cannot be used.
     package static func main(_ arguments: [String]) -> Int32 {
         AgentProcess.blockSignals()
         // SIGXFSZ is ignored. If the terminal limits the size of files, only the transfer must fail, and the agent must not end.

@@ -8,8 +8,8 @@ import Foundation
 import Synchronization
 
 /// The simulated machine of a rehearsal. The rehearsal's control socket sends the states of the clock, sleep, time zone, network,
-/// power, notification server and disk. The simulated machine is used only if an environment variable contains the path of a
-/// control socket. The command `rehearse` sets this variable in its temporary home.
+/// power, notification server and disk. The simulated machine is used only if an environment variable contains the socket's path.
+/// The command `rehearse` sets this variable in its temporary home.
 final class RehearsalDesk: ConditionsSource, Presenter {
     private struct State {
         var machine: RehearsedHost
@@ -43,8 +43,7 @@ final class RehearsalDesk: ConditionsSource, Presenter {
                 if next.number > desk.machine.number { desk.become(next) }
                 box.socket.write(line: String(desk.machine.number))
             }
-            // The rehearsal has ended or was killed. The agent must not continue, because the home of the rehearsal will not be
-            // cleaned up.
+            // The rehearsal has ended or was killed. The agent must not continue in a home that will not be cleaned up.
             kill(getpid(), SIGTERM)
         }
         thread.name = "rehearsal"

@@ -27,8 +27,8 @@ package enum CacheRule {
 
     /// Returns whether a stored response is fresh.
     ///
-    /// - head: The stored response headers, which contain the date at which the server created the response.
-    /// - request: The headers of the new request.
+    /// - Parameters:
+    ///   - head: The stored response headers, which contain the date at which the server created the response.
     ///   - request: The headers of the new request, for which a stored response was found.
     package static func state(of head: ResponseHead, request: [HeaderField], now: Date) -> State {
         let directives = cacheControl(head.headers)
