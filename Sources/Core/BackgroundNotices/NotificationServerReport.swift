@@ -11,7 +11,7 @@ package struct NotificationServerReport: Codable, Sendable, Equatable {
     }
 
     package var trouble: Trouble?
-    /// The system's description of the trouble.
+    /// The system's description of the problem.
     package var detail: String
     package var name: String
     package var version: String

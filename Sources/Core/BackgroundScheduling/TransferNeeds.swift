@@ -46,8 +46,8 @@ package struct TransferNeeds: OptionSet, Sendable, Hashable, Codable {
 package struct TransferRoom: Sendable, Equatable {
     /// The maximum number of simultaneous attempts, for all hosts together.
     package static let limit = 16
-    /// The number of attempts, of the ``limit``, that are reserved for hosts without a running attempt, so that a few slow
-    /// servers do not delay other servers.
+    /// The number of attempts that are reserved for hosts without a running attempt, so that a few slow servers do not delay
+    /// other servers. These attempts are a part of ``limit``.
     private static let keptForOtherHosts = 4
 
     private var hosts: [String: Int] = [:]

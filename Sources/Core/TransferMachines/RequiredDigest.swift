@@ -72,7 +72,7 @@ package struct RequiredDigest: Equatable, Sendable {
         return found
     }
 
-    /// Returns the trouble for a digest that does not match.
+    /// Returns the error for a digest that does not match.
     func mismatch(found: String) -> TransferTrouble {
         let why =
             header.map { "The received bytes do not match the server's \($0)." }

@@ -40,7 +40,7 @@ package struct TransferTrouble: Codable, Equatable, Sendable {
     /// The suspected problem, or `nil` if no problem is suspected.
     package var suspicion: Suspicion?
 
-    /// The HTTP status that caused the trouble.
+    /// The HTTP status that caused the problem.
     package var status: Int?
     /// The server's `Retry-After` in seconds, limited to the maximum of the policy.
     package var retryAfter: Double?
@@ -55,7 +55,7 @@ package struct TransferTrouble: Codable, Equatable, Sendable {
         self.retryAfter = retryAfter
     }
 
-    /// Creates the trouble for a failed attempt.
+    /// Creates the reason from a failed attempt.
     package init(_ failure: WireFailure) {
         switch failure {
         case .couldNotResolveHost:
@@ -99,7 +99,7 @@ package struct TransferTrouble: Codable, Equatable, Sendable {
         }
     }
 
-    /// Creates the trouble for the status of a response.
+    /// Creates the reason from the status of a response.
     package init(head: ResponseHead, now: Date, policy: RetryPolicy, message: String? = nil) {
         self.init(
             code: -1011, message: message ?? "The server responded with status \(head.status).", status: head.status,

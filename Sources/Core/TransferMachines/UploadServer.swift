@@ -72,7 +72,7 @@ struct UploadAdvice: Sendable {
         isPresigned = plan.order.method == .put && plan.collectionURL.contains("?")
     }
 
-    /// Returns the trouble with a changed message. The message begins with the name of the destination and ends with the advice.
+    /// Returns the error with a changed message. The message begins with the name of the destination and ends with the advice.
     func named(_ trouble: TransferTrouble, isTriedAgain: Bool) -> TransferTrouble {
         var named = trouble
         let advice = sentence(trouble, isTriedAgain) ?? (isTriedAgain ? Self.later : nil)
@@ -147,7 +147,7 @@ struct UploadAdvice: Sendable {
 }
 
 extension UploadOutcome {
-    /// Returns the outcome with the advice in the message of its trouble.
+    /// Returns the outcome with the advice in the message of its error.
     func advised(by advice: UploadAdvice?) -> UploadOutcome {
         guard let advice else { return self }
         return switch self {
@@ -157,7 +157,7 @@ extension UploadOutcome {
         }
     }
 
-    /// Returns the outcome with a changed trouble. An outcome without a trouble is returned unchanged.
+    /// Returns the outcome with a changed error. An outcome without an error is returned unchanged.
     func changing(_ change: (TransferTrouble) -> TransferTrouble) -> UploadOutcome {
         switch self {
         case .continue, .finished: self
@@ -166,7 +166,7 @@ extension UploadOutcome {
         }
     }
 
-    /// Returns the outcome with the server's reason in the message of its trouble. A message that already contains the reason is
+    /// Returns the outcome with the server's reason in the message of its error. A message that already contains the reason is
     /// not changed.
     func explained(by reason: ServerReason?) -> UploadOutcome {
         guard let reason else { return self }

@@ -223,7 +223,7 @@ final class DownloadFile: BodySink, DiskWork {
         if let settled { post(.attemptFinished(attempt, settled)) }
     }
 
-    /// Syncs all written bytes to the disk. If the sync fails, records the trouble.
+    /// Syncs all written bytes to the disk. If the sync fails, records the problem.
     ///
     /// Call this method after the attempt was stopped or has ended, because no more bytes are written and no other file is
     /// opened.
@@ -305,7 +305,7 @@ final class DownloadFile: BodySink, DiskWork {
         let descriptor = state.withLock { $0.holdsBytes ? $0.descriptor : -1 }
         let found = descriptor < 0 ? nil : FileVersion.open(descriptor, disk.calls)
         if descriptor >= 0, found == nil { _ = fail() }
-        // The state is read in a single step, because the worker may record trouble at any time.
+        // The state is read in a single step, because the worker may record a problem at any time.
         let isRead = state.withLock { state in
             guard state.trouble == nil, let found, state.compare(found) else { return false }
             let isWhole = end.failure == nil || state.machine.partial?.totalBytes == state.bytes.written
@@ -388,12 +388,12 @@ final class DownloadFile: BodySink, DiskWork {
 }
 
 extension FileTrouble {
-    /// The trouble if the partial file is missing. The next attempt also detects this and requests the complete file.
+    /// The problem that the partial file is missing. The next attempt also detects this and requests the complete file.
     fileprivate static func lostPart(_ path: String) -> FileTrouble {
         FileTrouble(why: "\(path): the partial file of the download is missing", isPassing: true)
     }
 
-    /// The trouble if another program changed the partial file. The next attempt starts from the beginning.
+    /// The problem that another program changed the partial file. The next attempt starts from the beginning.
     static func changedPart(_ path: String) -> FileTrouble {
         FileTrouble(why: "\(path): another program changed the file", isPassing: true, isOfNoUse: true)
     }

@@ -71,8 +71,8 @@ struct DownloadFileState {
         return true
     }
 
-    /// Records trouble. Permanent trouble is not replaced, because it may be the cause of later trouble that seems to be
-    /// temporary.
+    /// Records a problem with the file. A permanent problem is not replaced, because it may be the cause of a later problem that
+    /// seems to be temporary.
     mutating func record(_ other: FileTrouble) { if trouble?.isPassing ?? true { trouble = other } }
 
     var isStopped: Bool { if case .stopped = intake { true } else { false } }

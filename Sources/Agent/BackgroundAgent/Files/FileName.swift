@@ -4,7 +4,7 @@ import ProcessSupport
 /// The reason why a file on this computer cannot be used.
 package struct FileTrouble: Error, Equatable {
     var why: String
-    /// `true` if the trouble may end without a change by the user.
+    /// `true` if the problem may end without an action of the user.
     var isPassing: Bool
     /// `true` if the partial file has to be discarded.
     var isOfNoUse: Bool

@@ -119,7 +119,7 @@ package final class FileProof: DiskWork {
         return .notAtEnd
     }
 
-    /// Returns temporary trouble, so that the file is checked again later. Examples of causes are too many open files, missing
+    /// Returns a temporary problem, so that the file is checked again later. Examples of causes are too many open files, missing
     /// permissions and an unreadable disk.
     private static func trouble(_ number: Int32, with url: URL) -> FileTrouble {
         FileTrouble(why: "\(url.path): " + String(cString: strerror(number)), isPassing: true)

@@ -127,10 +127,10 @@ final class UploadFile: BodySource {
 }
 
 extension FileTrouble {
-    /// The trouble if the spool does not contain the queued copy.
+    /// The problem that the spool does not contain the queued copy.
     static let queuedCopyIsGone = FileTrouble(why: "The queued copy of the file is gone from the spool.", isPassing: false)
 
-    /// The trouble if the spool is another folder than the folder into which the copy was put.
+    /// The problem that the spool is another folder than the folder into which the copy was put.
     static func queuedCopyIsElsewhere(_ spool: URL) -> FileTrouble {
         FileTrouble(
             why: """
