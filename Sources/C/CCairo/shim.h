@@ -1,5 +1,5 @@
-// The functions of libcairo.so.2 that draw a PNG, loaded when they are first needed. Source: cairo.h of 1.16; its ABI has been stable
-// since 1.0.
+// The functions of libcairo.so.2 that draw a PNG. They are loaded when they are first needed. The source is cairo.h of version
+// 1.16. The ABI of cairo has been stable since version 1.0.
 #pragma once
 
 #include <dlfcn.h>
@@ -10,7 +10,7 @@ typedef struct ccairo_surface ccairo_surface;
 typedef struct {
     double bearing_x, bearing_y, width, height, advance_x, advance_y;
 } ccairo_text_extents;
-// 0: written.
+// The result 0 means that the bytes were written.
 typedef int (*ccairo_writer)(void *_Nullable target, const unsigned char *_Nullable bytes, unsigned int count);
 
 #define CCAIRO_FUNCTIONS(FUNCTION)                                                                                         \
@@ -40,7 +40,7 @@ typedef struct {
 #undef CCAIRO_MEMBER
 } ccairo_functions;
 
-// Returns the name of the library or function that is missing, or NULL. The library stays loaded.
+// Returns NULL, or the name of the library or function that is missing. The library stays loaded.
 static inline const char *_Nullable ccairo_load(ccairo_functions *_Nonnull functions) {
     void *library = dlopen("libcairo.so.2", RTLD_NOW);
     if (!library) return "libcairo.so.2";

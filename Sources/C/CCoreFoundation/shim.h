@@ -1,5 +1,5 @@
-// Functions of CoreFoundation that Foundation's library on Linux exports and that none of its modules declares.
-// Source: CoreFoundation's headers in swift-corelibs-foundation.
+// Functions of CoreFoundation that Foundation's library on Linux exports. The modules of Foundation do not declare these
+// functions. The source is CoreFoundation's headers in swift-corelibs-foundation.
 #pragma once
 
 #include <stdbool.h>
@@ -16,5 +16,5 @@ CCFDictionaryRef _Nullable CFBundleGetInfoDictionary(CCFBundleRef _Nonnull bundl
 void CFDictionarySetValue(CCFDictionaryRef _Nonnull dictionary, const void *_Nonnull key, const void *_Nonnull value);
 CCFStringRef _Nullable CFStringCreateWithCString(const void *_Nullable allocator, const char *_Nonnull text, uint32_t encoding);
 void CFRelease(const void *_Nonnull object);
-// True: nothing was left to write, or everything was written.
+// Returns true if everything was written, or if there was nothing to write.
 bool CFPreferencesAppSynchronize(CCFStringRef _Nonnull application);

@@ -1,4 +1,4 @@
-// Digests and HMAC alone: who needs no TLS links no libssl.
+// The binding to libcrypto, for digests and HMAC. It is separate from COpenSSL, so that modules without TLS do not link libssl.
 #ifndef STORMY_CLIBCRYPTO_SHIM_H
 #define STORMY_CLIBCRYPTO_SHIM_H
 

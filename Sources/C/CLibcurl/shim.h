@@ -1,4 +1,5 @@
-// Only what Swift cannot call: libcurl's variadic functions, one typed wrapper per argument type.
+// The binding to libcurl. It wraps only functions that Swift cannot call. These are libcurl's variadic functions, with one typed
+// wrapper for each type of argument.
 #ifndef STORMY_CLIBCURL_SHIM_H
 #define STORMY_CLIBCURL_SHIM_H
 
@@ -49,13 +50,13 @@ static inline CURLcode clibcurl_get_offset(CURL *easy, CURLINFO info, curl_off_t
 static inline CURLcode clibcurl_get_string(CURL *easy, CURLINFO info, char **value) {
     return curl_easy_getinfo(easy, info, value);
 }
-// OpenSSL's connection below a running transfer; NULL where there is none.
+// Returns OpenSSL's connection of a running transfer, or NULL if the transfer has no such connection.
 static inline void *clibcurl_get_openssl(CURL *easy) {
     struct curl_tlssessioninfo *info = NULL;
     CURLcode code = curl_easy_getinfo(easy, CURLINFO_TLS_SSL_PTR, &info);
     return code == CURLE_OK && info && info->backend == CURLSSLBACKEND_OPENSSL ? info->internals : NULL;
 }
-// The socket of a connection that libcurl only made; CURL_SOCKET_BAD where there is none.
+// Returns the socket of a connection that libcurl opened without a transfer, or CURL_SOCKET_BAD if there is no such connection.
 static inline curl_socket_t clibcurl_active_socket(CURL *easy) {
     curl_socket_t found = CURL_SOCKET_BAD;
     return curl_easy_getinfo(easy, CURLINFO_ACTIVESOCKET, &found) == CURLE_OK ? found : CURL_SOCKET_BAD;
@@ -63,7 +64,7 @@ static inline curl_socket_t clibcurl_active_socket(CURL *easy) {
 static inline CURLMcode clibcurl_multi_set_long(CURLM *multi, CURLMoption option, long value) {
     return curl_multi_setopt(multi, option, value);
 }
-// `CURLMsg.data` is a union that Swift imports awkwardly.
+// `CURLMsg.data` is a union, which is awkward to use in Swift.
 static inline CURLcode clibcurl_message_result(const CURLMsg *message) {
     return message->data.result;
 }

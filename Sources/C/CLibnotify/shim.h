@@ -1,11 +1,12 @@
-// The door to libnotify and the parts of GIO it rests on. Only what Swift cannot call itself is wrapped here:
-// variadic functions (g_object_new, g_object_get) and macros that cast (g_signal_connect, G_CALLBACK).
+// The binding to libnotify and to the parts of GIO that libnotify uses. It wraps only functions and macros that Swift cannot
+// call: variadic functions (g_object_new, g_object_get) and macros that cast (g_signal_connect, G_CALLBACK).
 #ifndef STORMY_CLIBNOTIFY_SHIM_H
 #define STORMY_CLIBNOTIFY_SHIM_H
 #include <gio/gio.h>
 #include <libnotify/notify.h>
 
-// "id" is a construct property: with the id of an earlier process, showing replaces and closing closes that one.
+// "id" is a construct property. If the id belongs to a notification of an earlier process, the new object replaces or closes that
+// notification.
 static inline NotifyNotification *stormy_notification_new(gint id) {
     return (NotifyNotification *)g_object_new(NOTIFY_TYPE_NOTIFICATION, "id", id, NULL);
 }
@@ -16,7 +17,7 @@ static inline gint stormy_notification_id(NotifyNotification *notification) {
     return id;
 }
 
-// libnotify sets the id to 0 when the server closed content under it, also content that was replaced.
+// libnotify sets the id to 0 when the server closes a notification with this id, even if the content was only replaced.
 static inline void stormy_notification_set_id(NotifyNotification *notification, gint id) {
     g_object_set(notification, "id", id, NULL);
 }

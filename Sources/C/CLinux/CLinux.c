@@ -10,7 +10,8 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
-// SQLite makes the second call with the same string, directly after the first.
+// The path and the error of the last failed call. If SQLite cannot open a file for writing, it calls the function again directly,
+// with the same string and for reading.
 static _Thread_local struct {
     const char *path;
     int fault;
@@ -30,7 +31,7 @@ int clinux_open_for_sqlite(const char *path, int flags, int mode) {
         return descriptor;
     }
     last_open.fault = first != 0 ? first : errno;
-    // A folder is not opened a second time.
+    // SQLite does not try to open a folder a second time.
     if ((flags & O_ACCMODE) == O_RDWR && errno != EISDIR) last_open.path = path;
     return -1;
 }
@@ -61,7 +62,8 @@ int clinux_spawn(const clinux_spawn_request *request, pid_t *pid) {
         posix_spawn_file_actions_destroy(&actions);
         return code;
     }
-    // Where a descriptor that is given is itself one of the first three, the order would matter: those that are made here are above.
+    // If one of the given descriptors were 0, 1 or 2, the order of these calls would matter. Descriptors that this project
+    // creates are higher.
     if (request->standard_input >= 0) {
         posix_spawn_file_actions_adddup2(&actions, request->standard_input, 0);
     } else {
@@ -104,7 +106,7 @@ int clinux_spawn(const clinux_spawn_request *request, pid_t *pid) {
     return code;
 }
 
-// Landlock's rights of its first version, and those that came later, which older headers do not name.
+// Landlock's rights of version 1, and later rights. Older headers do not declare the later rights.
 enum {
     may_look = LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR,
     may_change = LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_REMOVE_FILE | LANDLOCK_ACCESS_FS_MAKE_REG,
@@ -124,7 +126,7 @@ static int allow(int ruleset, const char *path, unsigned long long rights) {
 
 static int confine_files(const char *folder) {
     long version = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
-    // Not in this kernel, or switched off.
+    // The kernel has no Landlock, or Landlock is switched off.
     if (version < 1) return 0;
     struct landlock_ruleset_attr handled = {.handled_access_fs = all_of_version_1};
     unsigned long long change = may_change;
@@ -135,7 +137,7 @@ static int confine_files(const char *folder) {
     }
     int ruleset = (int)syscall(SYS_landlock_create_ruleset, &handled, sizeof handled, 0);
     if (ruleset < 0) return -1;
-    // Libraries find their tables of characters below /usr.
+    // Libraries read their character tables below /usr.
     int code = allow(ruleset, folder, may_look | change);
     if (code == 0) allow(ruleset, "/usr", may_look);
     if (code == 0) code = (int)syscall(SYS_landlock_restrict_self, ruleset, 0);
@@ -152,8 +154,9 @@ static int confine_calls(void) {
     return 0;
 #endif
 #if defined(__x86_64__) || defined(__aarch64__)
-    // No network and no sockets of this machine, no other programs, no looking into or ending other processes, no shared memory; and what
-    // Landlock does not know: who may open a file, whose it is and when it was changed.
+    // These calls would use a network or a local socket, start a program, inspect or end another process, or share memory. The
+    // list also contains calls that change the permissions, the owner or the times of a file, because Landlock does not restrict
+    // these calls.
     static const unsigned refused[] = {
         SYS_socket, SYS_socketpair, SYS_connect, SYS_bind, SYS_listen, SYS_accept, SYS_accept4, SYS_execve, SYS_execveat, SYS_ptrace,
         SYS_process_vm_readv, SYS_process_vm_writev, SYS_kill, SYS_tkill, SYS_tgkill, SYS_rt_sigqueueinfo, SYS_rt_tgsigqueueinfo,
@@ -173,18 +176,19 @@ static int confine_calls(void) {
 #define LOAD(field) STEP(BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, field)))
 #define ANSWER(what) STEP(BPF_STMT(BPF_RET | BPF_K, what))
     LOAD(arch);
-    // Calls of another architecture have other numbers.
+    // On another architecture, system calls have different numbers.
     STEP(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, architecture, 1, 0));
     ANSWER(SECCOMP_RET_KILL_PROCESS);
     LOAD(nr);
-    // x32, whose numbers have this bit, would be a way around.
+    // Calls of the x32 ABI have this bit in their numbers. Without this check, they would bypass the list.
     STEP(BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, 0x40000000, 0, 1));
     ANSWER(SECCOMP_RET_ERRNO | EPERM);
     for (int index = 0; index < count; index++) {
         STEP(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, refused[index], 0, 1));
         ANSWER(SECCOMP_RET_ERRNO | EPERM);
     }
-    // Threads, and no processes. What the newer call asks for nobody can see: callers then take the older one.
+    // Threads are allowed, and new processes are refused. The filter cannot read the arguments of clone3, so clone3 fails with
+    // ENOSYS. glibc then uses clone, whose arguments the filter can read.
     STEP(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone3, 0, 1));
     ANSWER(SECCOMP_RET_ERRNO | ENOSYS);
     STEP(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone, 0, 4));
@@ -192,7 +196,7 @@ static int confine_calls(void) {
     STEP(BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, thread, 0, 1));
     ANSWER(SECCOMP_RET_ALLOW);
     ANSWER(SECCOMP_RET_ERRNO | EPERM);
-    // Its own limits, and nobody else's.
+    // A process may change only its own limits.
     STEP(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_prlimit64, 0, 4));
     LOAD(args[0]);
     STEP(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 1));

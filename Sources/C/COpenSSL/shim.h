@@ -1,4 +1,4 @@
-// Only what Swift cannot call: macros and variadic functions.
+// The binding to OpenSSL. It wraps only what Swift cannot call: macros and variadic functions.
 #ifndef STORMY_COPENSSL_SHIM_H
 #define STORMY_COPENSSL_SHIM_H
 
@@ -12,7 +12,7 @@ static inline int copenssl_set_least_version(SSL_CTX *context, int version) {
     return SSL_CTX_set_min_proto_version(context, version);
 }
 
-// - value: as in OpenSSL's configuration files, "critical,CA:TRUE" for example.
+// Adds an extension to a certificate. The value has the format of OpenSSL's configuration files, for example "critical,CA:TRUE".
 static inline int copenssl_add_extension(X509 *certificate, int identifier, const char *value) {
     X509V3_CTX context;
     X509V3_set_ctx_nodb(&context);

@@ -1,4 +1,4 @@
-// The binding to zlib: deflated metadata, and the checksums of PNG.
+// The binding to zlib, for deflated metadata and for the checksums of PNG.
 #ifndef STORMY_CZLIB_SHIM_H
 #define STORMY_CZLIB_SHIM_H
 #include <zlib.h>

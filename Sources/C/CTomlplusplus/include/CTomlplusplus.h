@@ -1,4 +1,4 @@
-// The door to toml++, which reads TOML. It is C++, which Swift is spared: a text becomes calls of a visitor.
+// The binding to toml++, a C++ library that reads TOML. The binding calls functions of a visitor, so that Swift needs no C++.
 #ifndef STORMY_CTOMLPLUSPLUS_H
 #define STORMY_CTOMLPLUSPLUS_H
 
@@ -10,13 +10,14 @@
 extern "C" {
 #endif
 
-// UTF-8, not ended by a NUL.
+// A text in UTF-8, without a NUL at the end.
 typedef struct {
     const char *_Nonnull start;
     size_t count;
 } ctoml_text;
 
-// Both from 1; columns count Unicode scalars. 0: not known.
+// A position in the text. Lines and columns are counted from 1, and columns count Unicode scalars. 0 means that the position is
+// not known.
 typedef struct {
     uint32_t line;
     uint32_t column;
@@ -33,7 +34,7 @@ typedef enum {
     ctoml_kind_date_time,
 } ctoml_kind;
 
-// What is meant by its kind; nothing of lists, dates and times.
+// A value. Only the member for `kind` is set. Lists, dates and times have only a kind.
 typedef struct {
     ctoml_kind kind;
     ctoml_text text;
@@ -42,16 +43,17 @@ typedef struct {
     bool boolean;
 } ctoml_value;
 
-// Everything passed lives as long as the call.
+// The functions that receive the contents of a document. Their arguments are valid only during the call.
 typedef struct {
     void *_Nonnull context;
-    // What follows is in the table that this key has.
+    // A table with this key begins. The next calls are about the contents of this table.
     void (*_Nonnull enter)(void *_Nonnull context, ctoml_text key, ctoml_place place);
     void (*_Nonnull leave)(void *_Nonnull context);
     void (*_Nonnull value)(void *_Nonnull context, ctoml_text key, ctoml_place place, const ctoml_value *_Nonnull value);
-    // An element of the list that was the last value; a list or a table in it is one of kind list.
+    // An element of the list that the last call of `value` reported. Lists and tables inside the list have the kind
+    // ctoml_kind_list.
     void (*_Nonnull item)(void *_Nonnull context, const ctoml_value *_Nonnull value);
-    // It is no TOML, in the library's words; nothing else was called.
+    // The text is not TOML. `words` is the message of toml++. No other function was called before.
     void (*_Nonnull refused)(void *_Nonnull context, ctoml_text words, ctoml_place place);
 } ctoml_visitor;
 
