@@ -1,5 +1,5 @@
-// A download manager like apps on iOS. The app begins transfers, exits, and is launched when the transfers are complete. The
-// session's delegate writes every event to a log, and the tests of background sessions read that log.
+// A download manager like apps on iOS. The app begins transfers and exits. When the transfers are complete, the agent launches
+// the app again. The session's delegate writes every event to a log, and the tests of background sessions read that log.
 import BackgroundCommands
 import BackgroundScenes
 import Foundation
@@ -13,7 +13,7 @@ struct CourierApp: App {
                 let delegate = CourierDelegate()
                 let session = URLSession(
                     configuration: .background(withIdentifier: identifier), delegate: delegate, delegateQueue: nil)
-                // Simulates an app that counts its transfers, and returns while its delegate still processes the last
+                // Simulates an app that counts its transfers, and that returns while its delegate still processes the last
                 // transfer.
                 if let count = ProcessInfo.processInfo.environment["COURIER_COUNT"].flatMap({ Int($0) }) {
                     await delegate.completions(count)
@@ -74,7 +74,7 @@ enum CourierMain {
 
     /// Runs a session with a delegate instead of a scene. The session is created before all other work.
     ///
-    /// This function is only for launches by the agent, which have no arguments. Commands create their own session.
+    /// This function is only for launches by the agent. Such launches have no arguments. Commands create their own session.
     private static func runWithSessionDelegate() {
         guard CommandLine.arguments.count == 1 else { return }
         let session = URLSession(
@@ -97,7 +97,8 @@ enum CourierMain {
             let session = URLSession(
                 configuration: .background(withIdentifier: identifier), delegate: delegate, delegateQueue: nil)
             Task {
-                // Simulates an app that counts its transfers, and returns while its delegate still processes the last transfer.
+                // Simulates an app that counts its transfers, and that returns while its delegate still processes the last
+                // transfer.
                 if let count = ProcessInfo.processInfo.environment["COURIER_COUNT"].flatMap({ Int($0) }) {
                     await delegate.completions(count)
                 } else {

@@ -55,7 +55,7 @@ struct CourierCommands {
         let session = session
         let tasks = words.dropFirst().compactMap(URL.init(string:)).map { session.downloadTask(with: $0) }
         for (index, task) in tasks.enumerated() { task.taskDescription = "get\(index)" }
-        // Starts all tasks in a single durable commit.
+        // Starts all tasks in one durable commit.
         session.resume(tasks)
         await delegate.completions(tasks.count)
         session.finishTasksAndInvalidate()
@@ -184,7 +184,8 @@ struct CourierCommands {
         }
     }
 
-    /// Cancels the await of a download. A task with an equal request continues the download in the agent after the app exits.
+    /// Cancels the await of a download. A task with an equal request then continues the download in the agent after the app
+    /// exits.
     private func drop(_ url: URL) async throws {
         let session = URLSession(configuration: .background(withIdentifier: "courier"))
         let work = Task {
@@ -196,7 +197,7 @@ struct CourierCommands {
                 task.resume()
             }
         }
-        // The test writes a line to standard input when the await is to be cancelled.
+        // The test writes a line to standard input when the app has to cancel the await.
         _ = readLine()
         work.cancel()
         do { _ = try await work.value } catch { log("dropped \((error as? URLError)?.code.rawValue ?? 0)") }

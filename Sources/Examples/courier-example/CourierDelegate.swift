@@ -131,7 +131,8 @@ final class CourierDelegate: NSObject, URLSessionDownloadDelegate, URLSessionDat
         if environment["COURIER_FOLLOW"] != nil, name(task).hasPrefix("left") { beginFollowUp(of: task, session) }
     }
 
-    /// Kills this process during the delegate method, after another thread began a download. Only the first call kills the process.
+    /// Kills this process during the delegate method, after another thread has begun a download. Only the first call kills the
+    /// process.
     private func dieBesideAnotherBeginning(_ task: URLSessionTask, _ session: URLSession) {
         guard mkdir(Self.folder.appendingPathComponent("beside").path, 0o700) == 0, let url = task.originalRequest?.url else {
             return

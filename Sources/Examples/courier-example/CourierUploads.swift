@@ -8,7 +8,7 @@ final class CourierUploads: ApplicationDelegate {
         Task.detached { for _ in 0..<2 { Self.begin() } }
     }
 
-    /// Exits with `exit` while another thread copies and hashes files, as some tools do.
+    /// Exits with `exit` while another thread copies and hashes files, as some command-line tools do.
     static func exitBesideUploads() -> Never {
         let begun = DispatchSemaphore(value: 0)
         Thread.detachNewThread {
@@ -27,7 +27,7 @@ final class CourierUploads: ApplicationDelegate {
             return
         }
         let configuration = URLSessionConfiguration.background(withIdentifier: "courier")
-        // Launch events are off, because each launch would begin more uploads.
+        // Launch events are off, because each launch would begin new uploads.
         configuration.sessionSendsLaunchEvents = false
         var put = URLRequest(url: url)
         put.httpMethod = "PUT"

@@ -1,5 +1,6 @@
-// Refreshes data as Realm's example for iOS does. When the app enters the background, it requests a launch ten seconds later. The launch
-// opens the data with `downloadBeforeOpen`, so that the next start of the app finds fresh data, even without a network.
+// Refreshes data as Realm's example for iOS does. When the app enters the background, the app requests a launch ten seconds
+// later. The launch opens the data with `downloadBeforeOpen`. The next start of the app therefore finds fresh data, even without
+// a network.
 import BackgroundCommands
 import BackgroundScenes
 import Foundation

@@ -3,13 +3,13 @@ import Foundation
 
 /// A list of items that is stored on a server (`REALM_SERVER`) and in a local file.
 struct TodoItems: Codable, Sendable {
-    /// The download that precedes opening the local file.
+    /// The download that comes before the opening of the local file.
     enum OpenBehavior: Sendable {
-        /// No download: opens the local file at once.
+        /// The local file is opened without a download.
         case never
-        /// A download if the local file is missing.
+        /// The items are downloaded if the local file is missing.
         case once
-        /// A download every time. Opening fails if the download fails.
+        /// The items are downloaded every time. If the download fails, opening fails.
         case always
     }
 
@@ -26,7 +26,7 @@ struct TodoItems: Codable, Sendable {
         return try JSONDecoder().decode([String].self, from: Data(contentsOf: file))
     }
 
-    /// - Returns: the items, and a description of their source.
+    /// - Returns: the items, and a description of where the items come from.
     static func autoOpen() async throws -> ([String], String) {
         do {
             return (try await open(downloadBeforeOpen: .always), "fresh from the server")

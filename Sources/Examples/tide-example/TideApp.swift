@@ -20,11 +20,11 @@ struct TideApp: App {
                 }
             }
             .backgroundTask(.notificationResponse) { response in
-                // A notification that was opened is removed.
+                // The user opened the notification, so it is removed.
                 UNUserNotificationCenter.current().removeDeliveredNotifications(withIdentifiers: [response.identifier])
             }
             .backgroundTask(.significantTimeChange) {
-                // The delivered notifications are about another day or another time zone.
+                // After a change of the day or the time zone, the delivered notifications are wrong.
                 UNUserNotificationCenter.current().removeAllDeliveredNotifications()
             }
     }

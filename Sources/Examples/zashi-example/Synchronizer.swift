@@ -17,7 +17,7 @@ struct Synchronizer: Sendable {
         ((try? String(contentsOf: file, encoding: .utf8)) ?? "").split(separator: "\n").count
     }
 
-    /// Returns `true` if all blocks are stored, and `false` after a stop or an error. Received blocks are kept in either case.
+    /// Returns `true` if all blocks are stored, and `false` after a stop or an error. Received blocks are kept in both cases.
     func run() async -> Bool {
         guard let server else { return false }
         do {

@@ -4,8 +4,8 @@ import Foundation
 import ProcessSupport
 import Synchronization
 
-/// The app under test, as the processes that its agent launches. Each process is a launch context in the test's process, with the handlers
-/// that the test registered.
+/// The app under test, as the processes that the agent launches. Each process is a launch context in the test's process, with the
+/// handlers that the test registered.
 final class HostedApp: VirtualProgram {
     private struct Running {
         let context: LaunchContext
@@ -24,7 +24,7 @@ final class HostedApp: VirtualProgram {
 
     private let state = Mutex(State())
 
-    /// - Parameter onEnd: called when the process of a launch has ended, on any thread.
+    /// - Parameter onEnd: The closure that is called, on any thread, when the process of a launch has ended.
     func join(_ runtime: AppRuntime, onEnd: @escaping @Sendable (Int64) -> Void) {
         state.withLock { ($0.runtime, $0.onEnd) = (runtime, onEnd) }
     }
@@ -50,7 +50,7 @@ final class HostedApp: VirtualProgram {
 
     // MARK: Launches
 
-    /// Returns launches and commands that have not ended and wait for nothing that virtual time can bring.
+    /// Returns the launches and commands that have not ended and do not wait for virtual time.
     func busy() -> [Int64] {
         let (runtime, launches) = state.withLock { ($0.runtime, $0.running.keys.sorted() + $0.commands) }
         guard let runtime else { return [] }
@@ -64,8 +64,8 @@ final class HostedApp: VirtualProgram {
         guard let runtime = state.withLock({ $0.runtime }) else { return process.exit(.exited(74)) }
         let launch = process.launch
         let context = LaunchContext(id: launch, runtime: runtime, identity: process.identity) { [self] code in
-            // The agent is notified of the end before the launch counts as over. So virtual time does not pass before the agent has
-            // handled the end.
+            // The agent is notified of the end before the launch counts as ended. Virtual time therefore does not pass before the
+            // agent has handled the end.
             runtime.processEnded(launch: launch)
             process.exit(.exited(code))
             ended(launch)
@@ -128,8 +128,8 @@ final class ChangeCounter: Sendable {
         for waiter in waiters { waiter.yield() }
     }
 
-    /// Returns when something changed after `count` was read. Returns `false` if no change occurred within the real time
-    /// `patience`.
+    /// Waits for a change after the caller read the value `known` of `count`. Returns `false` if no change occurs within the real
+    /// time `patience`.
     func wait(after known: Int, atMost patience: Duration) async -> Bool {
         let (changes, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
         let number = state.withLock { state in
@@ -140,7 +140,8 @@ final class ChangeCounter: Sendable {
         }
         defer { state.withLock { _ = $0.waiters.removeValue(forKey: number) } }
         // The wait consists of short steps. Each step waits for the tasks and queue blocks that were ready before the step. If
-        // other tests use all threads, the awaited work also cannot run, and this time does not count.
+        // other tests use all threads, the awaited work cannot run. In this case the steps take longer, so the wait does not end
+        // too early.
         let alarm = Task {
             for _ in 0..<max(1, Int(patience / Self.step)) {
                 do { try await Task.sleep(for: Self.step) } catch { return }

@@ -9,10 +9,10 @@ final class HostedExecutor: TaskExecutor {
     private let jobs = Mutex(0)
     private let whenIdle: @Sendable () -> Void
 
-    /// - Parameter whenIdle: Called each time when the last running task has ended.
+    /// - Parameter whenIdle: The closure that is called each time when the last running task has ended.
     init(whenIdle: @escaping @Sendable () -> Void) {
         self.whenIdle = whenIdle
-        // The executor is retained permanently, because a task does not keep its executor alive and may outlive its test.
+        // The executor is retained permanently. A task does not keep its executor alive, and the task may outlive its test.
         _ = Unmanaged.passRetained(self)
     }
 

@@ -7,7 +7,8 @@ final class SimulatedFiles: Sendable {
     private struct State {
         var isFull = false
         var fault: FileCalls.Fault?
-        /// The number of faults so far. It identifies a fault, because the end of an earlier fault must not end a later fault.
+        /// The number of faults so far. The number identifies a fault, so that the end of an earlier fault does not end a later
+        /// fault.
         var number = 0
     }
 
@@ -19,7 +20,7 @@ final class SimulatedFiles: Sendable {
         apply()
     }
 
-    /// - Returns: the number of this fault.
+    /// - Returns: The number of this fault.
     @discardableResult
     func fail(by fault: FileCalls.Fault?) -> Int {
         let number = state.withLock { state in
@@ -41,15 +42,15 @@ final class SimulatedFiles: Sendable {
 }
 
 extension SimulatedHost {
-    /// Sets whether writes fail as on a full disk.
+    /// Sets whether the disk is full, so that writes fail.
     package func setDiskFull(_ isFull: Bool) { files.setFull(isFull) }
 
-    /// Makes the agents' calls on files of transfers fail as `fault` specifies, for a number of seconds.
+    /// Makes the agents' file operations of transfers fail as `fault` specifies, for a number of seconds.
     package func failFiles(for seconds: Double, by fault: @escaping FileCalls.Fault) {
         let number = files.fail(by: fault)
         clock.schedule(after: seconds) { [files] in files.endFault(number) }
     }
 
-    /// Ends the fault.
+    /// Ends the fault of file operations.
     package func endFileFault() { _ = files.fail(by: nil) }
 }

@@ -7,13 +7,13 @@ import Foundation
 import Synchronization
 import TransferMachines
 
-/// A desktop in virtual time: clocks, network, notification server, processes, a ledger in memory, and the real agent, which may die and be
-/// replaced. Only the effects are test doubles. Use it on one thread at a time.
+/// A desktop in virtual time with clocks, network, notification server, processes, a ledger in memory, and the real agent. The
+/// agent can die and be replaced. Only its effects are test doubles. Call a host from one thread at a time.
 package final class SimulatedHost {
     package let clock: VirtualClock
     package let network: VirtualNetwork
     package let desktop: VirtualNotificationServer
-    /// A view of the ledger for the app.
+    /// The ledger, as the app accesses it.
     package let ledger: Ledger
     package let directories: AppDirectories
     let conditions: ScriptedConditions
@@ -31,14 +31,13 @@ package final class SimulatedHost {
     /// The error with which the agent's commits fail, and the state of its retries.
     private var ledgerTrouble: StoreError?
     private var setback = AgentSetback()
-    /// The number of commits at the last decision about starting an agent.
+    /// The number of commits when the host last decided whether to start an agent.
     private var seenCommits = -1
     /// The number of agents started so far.
     package private(set) var agentsStarted = 0
-    /// The number of moments so far at which something happened.
+    /// The number of moments of virtual time so far at which something happened.
     package private(set) var moments = 0
-    /// The user manager that starts agents which exited with work left. `nil` if there is no user manager, so that agents keep
-    /// running.
+    /// The user manager that starts agents which exited with unfinished work; `nil` if agents keep running.
     package var userManager: VirtualUserManager?
     /// `true` if new work starts an agent when none is running.
     package var startsAgents = true
@@ -46,10 +45,10 @@ package final class SimulatedHost {
     package private(set) var transcript: [String] = []
 
     /// - Parameters:
-    ///   - start: the first time of the wall clock.
-    ///   - zone: the time zone of the user.
-    ///   - program: the behaviour of launched processes.
-    ///   - random: returns numbers from 0 up to 1 with which the agent spreads work.
+    ///   - start: The first time of the wall clock.
+    ///   - zone: The time zone of the user.
+    ///   - program: The behaviour of launched processes.
+    ///   - random: A function that returns numbers from 0 up to 1. The agent uses these random numbers to spread work over time.
     package init(
         start: Date, zone: TimeZone, appIdentifier: String = "app", program: any VirtualProgram, random: @escaping () -> Double
     ) throws {
@@ -72,7 +71,7 @@ package final class SimulatedHost {
     deinit { try? FileManager.default.removeItem(at: folder) }
 
     package func log(_ text: String) {
-        // The number of notes is enough to explain a failure. It is limited, because a simulated year must not fill the memory.
+        // This number is enough to explain a failure. The notes of a simulated year would fill the memory.
         if transcript.count >= 20_000 { transcript.removeFirst(10_000) }
         let line = clock.date.formatted(.iso8601) + " " + text
         if isLoud { StandardError.write(line + "\n") }
@@ -89,7 +88,7 @@ package final class SimulatedHost {
     /// `true` if the agent could not write and waits for its next try.
     package var isAgentInSetback: Bool { setback.until > clock.awake }
 
-    /// Calls the action when an event for the agent arrives from another thread.
+    /// Calls the action when another thread adds an event for the agent.
     func onWake(_ action: @escaping @Sendable () -> Void) { inbox.onWake(action) }
 
     /// The running agent and processes, readable from other threads.
@@ -106,7 +105,7 @@ package final class SimulatedHost {
 
     /// Starts an agent, like the next login or any command.
     ///
-    /// - Parameter commits: the number of the agent's commit at which the agent dies, counted from 1; `nil` if it lives.
+    /// - Parameter commits: The number of the commit at which the agent dies, counted from 1; `nil` if the agent does not die.
     package func startAgent(dyingAt commits: Int? = nil, _ moment: LedgerCommitStage = .committed) throws {
         guard agent == nil, !isNewerInUse else { return }
         agentsStarted += 1
@@ -145,8 +144,8 @@ package final class SimulatedHost {
         self.agent?.receive(.conditions(conditions.current))
     }
 
-    /// Simulates a newer version that migrates the ledger. The agent exits, and no agent of this version can start until the newer
-    /// version is removed.
+    /// Simulates a newer version that migrates the ledger. The agent exits, and no agent starts until the newer version is
+    /// removed.
     package func useNewerVersion(_ isNewer: Bool) throws {
         log(isNewer ? "a newer version takes over" : "this version is back")
         isNewerInUse = isNewer
@@ -156,7 +155,7 @@ package final class SimulatedHost {
 
     private var isNewerInUse = false
 
-    /// Makes the agent's commits fail with a temporary error. With `nil`, commits succeed again.
+    /// Makes the agent's commits fail with a temporary error. If `trouble` is `nil`, commits succeed again.
     package func troubleLedger(_ trouble: StoreError?) {
         ledgerTrouble = trouble
         agentView?.setTrouble(trouble)
@@ -179,7 +178,8 @@ package final class SimulatedHost {
         }
     }
 
-    /// Kills the agent like SIGKILL. The agent's memory and connections, and the buttons of its notifications, are lost.
+    /// Kills the agent as with SIGKILL. The memory and the connections of the agent are lost, and the buttons of its
+    /// notifications do not work any more.
     package func killAgent() {
         guard agent != nil else { return }
         log("the agent is killed")
@@ -197,13 +197,13 @@ package final class SimulatedHost {
         desktop.senderLeft()
     }
 
-    /// Stops the agent like SIGTERM. The agent stops all running work and exits.
+    /// Stops the agent as with SIGTERM. The agent stops all running work and exits.
     package func stopAgent() throws {
         agent?.receive(.stopRequested)
         try run()
     }
 
-    /// Sends an event to the agent, if one is running.
+    /// Sends an event to the agent, if an agent is running.
     package func send(_ event: AgentEvent) { agent?.receive(event) }
 
     /// Runs `body` for the agent. If `body` kills the agent, the error is treated as the death of the agent.
@@ -214,7 +214,7 @@ package final class SimulatedHost {
         } catch {
             guard !life.isAlive || error.isPassing else { throw error }
             if life.isAlive {
-                // The simulated agent retries like a real process: its parts keep their state, and events are handled again.
+                // Like a real agent, the simulated agent keeps the state of its parts, and handles the events again.
                 let pause = setback.count(now: clock.awake)
                 log("the agent cannot write, and tries again after \(pause) s: \(error)")
                 clock.schedule(after: pause) {}
@@ -250,7 +250,7 @@ package final class SimulatedHost {
         throw Endless(transcript: transcript.suffix(40).joined(separator: "\n"))
     }
 
-    /// The error for a moment at which events cause each other without end.
+    /// The error for events that cause each other without end at one virtual time.
     struct Endless: Error, CustomStringConvertible {
         let transcript: String
         var description: String { "virtual time does not advance: the events cause each other without end\n" + transcript }
@@ -277,7 +277,7 @@ package final class SimulatedHost {
         if try hasElapsed || ledger.read({ try $0.hasUnfinishedWork() }) { try startAgent() }
     }
 
-    /// The waking seconds until the next event; `nil` if time alone causes no event.
+    /// The waking seconds until the next event; `nil` if the passing of time alone causes no event.
     package var untilNextEvent: Double? {
         // An agent that waits for its ledger has a timer for the next try, and does not handle other events.
         let wake = (setback.until > clock.awake ? nil : host?.wake).map { max(0, $0.timeIntervalSince(clock.date)) }
@@ -289,7 +289,7 @@ package final class SimulatedHost {
     package func pass(_ seconds: Double, until isEnough: () throws -> Bool = { false }) throws {
         try run()
         let end = clock.awake + seconds
-        // The limit allows one moment every four seconds. More moments mean that some code polls without a pause.
+        // The limit allows one moment every four seconds. If there are more, some code polls without a pause.
         var moments = 10_000 + Int(min(seconds, 1e9) / 4)
         while try !isEnough() {
             let left = end - clock.awake
@@ -306,7 +306,7 @@ package final class SimulatedHost {
         if let wake = host?.wake ?? userManager?.instant, wake > clock.date, setback.until <= clock.awake,
             wake.timeIntervalSince(clock.date) <= min(seconds, clock.untilNextTimer ?? .infinity)
         {
-            // The clock is set to the exact moment, because a sum of seconds would stay slightly below it again and again.
+            // The clock is set to the exact moment. Rounding of added seconds would leave it slightly before the moment.
             clock.pass(to: wake)
         } else {
             clock.pass(min(seconds, max(untilNextEvent ?? seconds, 1e-6)))
@@ -331,7 +331,7 @@ package final class SimulatedHost {
     /// Deletes the app's program, or restores it.
     package func removeApp(_ isRemoved: Bool) { processes.remove(isRemoved) }
 
-    /// Switches the host off for a number of seconds. Every process dies.
+    /// Switches the host off for a number of seconds. All processes die.
     package func switchOff(_ seconds: Double) throws {
         log("the host is off for \(Int(seconds)) s")
         killEverything()
@@ -340,7 +340,7 @@ package final class SimulatedHost {
         try run()
     }
 
-    /// Restores the ledger from a backup. Every process dies first.
+    /// Restores the ledger from a backup. All processes die first.
     package func restore(_ backup: Ledger.Backup) throws {
         log("the ledger comes from a backup")
         killEverything()
@@ -370,7 +370,7 @@ package final class SimulatedHost {
         try run()
     }
 
-    /// Simulates closing the lid. The wall clock continues, but no code runs, and connections break.
+    /// Simulates a closed lid. The wall clock continues, but no code runs, and connections break.
     package func suspend(_ seconds: Double) throws {
         log("the host sleeps for \(Int(seconds)) s")
         clock.sleep(seconds)

@@ -45,7 +45,7 @@ extension TestDriver {
         return await work.value
     }
 
-    /// The error for a command that did not end within its virtual time limit.
+    /// The error for a command that did not end within the limit of virtual time.
     package struct CommandStillRuns: Error, CustomStringConvertible {
         let limit: Duration
         let transcript: String
@@ -63,13 +63,14 @@ extension TestDriver {
     /// The choice concerns `earliestBeginDate` of requests and of transfers, and `expirationDate` of notifications, in both directions.
     /// Wall-clock rules (`recurrence`, calendar triggers) always use the virtual clock, and time intervals need no clock.
     public enum AppDates: Sendable {
-        /// The driver's ``TestDriver/clock``. The app and the test read the time from that clock.
+        /// The driver's ``TestDriver/clock``. The app and the test read the time from this clock.
         case virtualClock
         /// The real clock. The app calls `Date()`, as in `Date(timeIntervalSinceNow: 6 * 3600)`.
         ///
-        /// A date that is six hours ahead of the real clock when the app submits it means six hours ahead of the virtual clock.
-        /// Real time passes between the app's call of `Date()` and the submission, so a test needs a tolerance for comparisons.
-        /// Dates of ``TestDriver/clock`` cannot be used in such a test. Reports of the driver contain times of the virtual clock.
+        /// If a date is six hours after the real time when the app submits it, the driver uses the date six hours after the
+        /// virtual time. Real time passes between the app's call of `Date()` and the submission, so a test needs a tolerance for
+        /// comparisons. Dates of ``TestDriver/clock`` cannot be used in such a test. Reports of the driver contain times of the
+        /// virtual clock.
         case realClock
     }
 }

@@ -3,11 +3,11 @@ import BackgroundScheduling
 import BackgroundTasks
 import Foundation
 
-// Events of a driven app: its launches are stopped, its machine sleeps, its agent dies.
+// Events that a test causes: the stop of a launch, the sleep of the machine, the death of the agent.
 extension TestDriver {
     // MARK: Launches
 
-    /// Launches a pending request now, as the system would. The history marks the launch as simulated.
+    /// Launches a pending request now, as the agent would launch it later. The history marks the launch as simulated.
     ///
     /// - Throws: ``Refused`` with the response of the agent.
     @discardableResult
@@ -21,10 +21,10 @@ extension TestDriver {
     /// Ends the time of a running launch, and lets virtual time pass until the launch has ended.
     ///
     /// - Parameters:
-    ///   - identifier: the identifier of the launch; `nil` for the launch that is running.
-    ///   - delay: the virtual time until then.
-    /// - Throws: ``Refused`` if no such launch is running; an error if events cause each other without end, so that virtual time cannot
-    ///   pass.
+    ///   - identifier: The identifier of the launch; `nil` for the launch that is running.
+    ///   - delay: The virtual time until the time of the launch ends.
+    /// - Throws: ``Refused`` if no such launch is running; an error if events cause each other without end, so that virtual time
+    ///   cannot   pass.
     @discardableResult
     public func simulateExpiration(of identifier: String? = nil, after delay: Duration = .zero) async throws -> LaunchReport {
         try await advance(by: delay)
@@ -33,7 +33,8 @@ extension TestDriver {
         return try await finish(launch)
     }
 
-    /// Stops a running launch for a reason. The driver causes the reason, and lets virtual time pass until the launch has ended.
+    /// Stops a running launch for a reason. The driver simulates the cause, and lets virtual time pass until the launch has
+    /// ended.
     ///
     /// - `.expired`: the time limit of the launch ends.
     /// - `.simulated`: a command ends the launch.
@@ -130,9 +131,9 @@ extension TestDriver {
         public var isNetworkAvailable = true
         /// `true` if the network is metered.
         public var isNetworkMetered = false
-        /// `true` if the machine has external power or no battery.
+        /// `true` if the machine has external power or has no battery.
         public var isOnExternalPower = true
-        /// `true` if the user saves power.
+        /// `true` if the desktop is in power saver mode.
         public var isLowPowerMode = false
     }
 
@@ -182,7 +183,7 @@ extension TestDriver {
         try await settle()
     }
 
-    /// Sets how long the driver waits, in real time, for a handler that waits for something that virtual time cannot bring.
+    /// Sets the maximum real time that the driver waits for a handler that does not wait for virtual time.
     public func setPatience(_ patience: Duration) { self.patience = patience }
 
     /// The log of the agent, line by line, for the message of a failed test.

@@ -8,34 +8,36 @@ import BackgroundTransfer
 import Foundation
 import Synchronization
 
-/// Drives an app's background work through virtual time. The planner, the agent and the transfer machines are real and use a ledger in
-/// memory. Clocks, network, desktop and processes are test doubles that the test controls.
+/// Drives an app's background work through virtual time. The planner, the agent and the transfer machines are real and use a
+/// ledger in memory. Clocks, network, desktop and processes are test doubles that the test controls.
 ///
-/// Handlers registered with `BGTaskScheduler`, scenes of an `App` (``adopt(_:)``), background `URLSession`s and `UNUserNotificationCenter`
-/// work as in a launched process. Before virtual time moves, every handler ends or reaches something that only time can bring (an awaited
-/// transfer, a sleep on ``clock``). For handlers that wait for anything else, the driver waits at most ``patience`` of real time.
+/// Handlers registered with `BGTaskScheduler`, scenes of an `App` (``adopt(_:)``), background `URLSession`s and
+/// `UNUserNotificationCenter` work as in a launched process. Before virtual time moves, every handler ends or reaches something
+/// that only time can bring (an awaited transfer, a sleep on ``clock``). For handlers that wait for anything else, the driver
+/// waits at most ``patience`` of real time.
 ///
-/// Requests of ordinary `URLSession`s also receive responses from ``network``. A request that the test itself awaits, outside a launch,
-/// receives its response while the test lets time pass (`async let` it, then ``advance(by:)``).
+/// Requests of ordinary `URLSession`s also receive responses from ``network``. If the test itself awaits a request outside a
+/// launch, the response arrives while the test lets time pass (`async let` it, then ``advance(by:)``).
 ///
-/// Virtual time does not pass before a registered handler has returned. A handler that blocks its queue until a transfer has ended delays
-/// the test by ``patience``.
+/// Virtual time does not pass before a registered handler has returned. A handler that blocks its queue until a transfer has
+/// ended delays the test by ``patience``.
 ///
-/// Virtual time does not pass while an action of a scene computes. An action whose session delegate awaits transfers lets time pass. In
-/// unstructured tasks, on the main actor and on queues, the driver detects only awaited transfers and sleeps.
+/// Virtual time does not pass while an action of a scene computes. An action whose session delegate awaits transfers lets time
+/// pass. In unstructured tasks, on the main actor and on queues, the driver detects only awaited transfers and sleeps.
 ///
-/// In contrast to real launches, all launches share this process. So the app's variables keep their values after a launch. The code
-/// of a killed handler continues until it returns. The code is cancelled and has no effect on the ledger.
+/// In contrast to real launches, all launches share this process. The app's variables therefore keep their values after a launch.
+/// If a handler is killed, its task is cancelled, and its code continues until it returns. This code has no effect on the ledger.
 public actor TestDriver {
-    /// The wall clock and the waking seconds of the simulated host. A sleep on this clock ends when virtual time reaches its end.
+    /// The wall clock and the waking seconds of the simulated host. A sleep on this clock ends when virtual time reaches the
+    /// deadline.
     public nonisolated let clock: VirtualClock
-    /// The servers, by origin, and their faults.
+    /// The servers and their faults. Each server has one origin.
     public nonisolated let network: VirtualNetwork
-    /// The notification server of the virtual desktop: shown notifications and buttons to press.
+    /// The notification server of the virtual desktop, with the shown notifications and their buttons.
     public nonisolated let notifications: VirtualNotificationServer
     /// The contents of the ledger.
     public nonisolated let ledger: LedgerInspector
-    /// The launches when they begin, and again when they end.
+    /// A stream of launches. Each launch appears when it begins, and again when it ends.
     public nonisolated let launches: AsyncStream<LaunchReport>
 
     /// The maximum real time that the driver waits for a handler that does not end and does not wait for virtual time. After this
@@ -53,24 +55,25 @@ public actor TestDriver {
     private var reportedOpen: [Int64] = []
     private var latestReported: Int64 = 0
     private var reportedCommits = -1
-    /// The number of the latest launch that the test knows: it was returned to the test, or the test did not wait for it.
+    /// The number of the latest launch that the test has received, or that began while the test did not wait for a launch.
     private var seenLaunch: Int64 = 0
-    /// Work that did not end within the patience, and the number of changes at that time. The driver waits for the work again only after a
-    /// change.
+    /// Work that did not end within the patience, with the number of changes at that time. The driver waits for this work again
+    /// only after another change.
     private var slow: [Work: Int] = [:]
 
     // MARK: Beginning and end
 
-    /// Runs a test with a new driver. A process runs one driver at a time. Other runs wait for their turn, so tests may run in parallel.
+    /// Runs a test with a new driver. A process runs one driver at a time. Other runs wait for their turn, so tests may run in
+    /// parallel.
     ///
     /// - Parameters:
-    ///   - identifiers: the identifiers that `BGTaskSchedulerPermittedIdentifiers` would contain.
-    ///   - start: the first time of the wall clock.
-    ///   - zone: the time zone of the user.
-    ///   - dates: the clock to which the app's dates belong; ``AppDates/realClock`` for code under test that calls `Date()`.
-    ///   - body: the test. Register handlers in it.
-    /// - Throws: the error of `body`; ``UnimplementedEffects`` if the app used a server or route that the test had not set up, even if
-    ///   `body` throws because of that; ``NestedRun`` inside another run.
+    ///   - identifiers: The identifiers that `BGTaskSchedulerPermittedIdentifiers` would contain.
+    ///   - start: The first time of the wall clock.
+    ///   - zone: The time zone of the user.
+    ///   - dates: The clock to which the app's dates belong; ``AppDates/realClock`` for code under test that calls `Date()`.
+    ///   - body: The test. Register handlers in it.
+    /// - Throws: The error of `body`; ``NestedRun`` inside another run; ``UnimplementedEffects`` if the app used a server or
+    ///   route that the test had not set up. ``UnimplementedEffects`` replaces an error of `body`.
     public static func run<Value: Sendable>(
         permitting identifiers: [String], start: Date = Date(timeIntervalSince1970: 1_749_542_400),
         zone: TimeZone = TimeZone(identifier: "Europe/Berlin") ?? .gmt, dates: AppDates = .virtualClock,
@@ -157,18 +160,19 @@ public actor TestDriver {
         return network.unimplemented
     }
 
-    /// Enters the scenes of an app before any launch, like the app's own main function. The app object lives as long as the driver.
+    /// Registers the scenes of an app before any launch, like the app's own main function. The app object lives as long as the
+    /// driver.
     @MainActor
     public func adopt<A: App>(_ app: A.Type) async { app.enterStage() }
 
-    /// Finishes launching an app whose object is its delegate.
+    /// Ends the start of an app whose application delegate is the app object.
     @MainActor
     public func adopt<Delegate: ApplicationDelegate>(delegate: Delegate.Type) async { delegate.enterStage() }
 
     // MARK: Time
 
-    /// Handles all events of this moment. Submitted requests are planned, due requests are launched, and handlers end or reach
-    /// something that only virtual time can bring.
+    /// Handles all events of this moment. Submitted requests are planned, due requests are launched, and handlers end or begin to
+    /// wait for something that only virtual time can bring.
     ///
     /// - Throws: an error if events cause each other without end, so that virtual time cannot pass.
     public func settle() async throws {
@@ -194,7 +198,7 @@ public actor TestDriver {
     }
 
     private func busy() -> [Work] {
-        // A handler that has not returned must not be interrupted by virtual time, because it can still set its expiration handler
+        // Virtual time must not pass before a handler has returned, because until then the handler can set its expiration handler
         // and complete its task.
         let haveReturned = runtime.part { HostedActivity() }.isEmpty
         var work = app.busy().filter { launch in
@@ -224,8 +228,8 @@ public actor TestDriver {
     ///
     /// - Throws: an error if events cause each other without end, so that virtual time cannot pass.
     public func advance(by duration: Duration) async throws {
-        // A test may call this method in a loop to wait for another task. On a single thread, that task runs only if this method
-        // yields.
+        // A test may call this method in a loop to wait for another task. On a single thread, the other task runs only if this
+        // method yields.
         await Task.yield()
         try await settle()
         let end = clock.awake + duration / .seconds(1)
@@ -236,9 +240,9 @@ public actor TestDriver {
         saw(latestLaunch)
     }
 
-    /// Lets virtual time pass until the next launch has begun, and its handler has ended or reached something that only time can bring. A
-    /// launch that began within ``finish(_:within:)`` or a change of conditions is the next launch. A launch that began during
-    /// ``advance(by:)`` is not the next launch.
+    /// Lets virtual time pass until the next launch has begun, and its handler has ended or waits for something that only virtual
+    /// time can bring. A launch that began within ``finish(_:within:)`` or a change of conditions is the next launch. A launch
+    /// that began during ``advance(by:)`` is not the next launch.
     ///
     /// - Parameter limit: the maximum virtual time.
     /// - Throws: ``NothingIsLaunched`` with the waiting requests and the reasons.
@@ -265,8 +269,8 @@ public actor TestDriver {
     /// Lets virtual time pass until a launch has ended.
     ///
     /// - Parameters:
-    ///   - launch: the launch, identified by ``LaunchReport/id``.
-    ///   - limit: the maximum virtual time.
+    ///   - launch: The launch, identified by ``LaunchReport/id``.
+    ///   - limit: The maximum virtual time.
     /// - Throws: ``StillRunning`` after `limit`.
     @discardableResult
     public func finish(_ launch: LaunchReport, within limit: Duration = .seconds(1_000)) async throws -> LaunchReport {
@@ -277,8 +281,8 @@ public actor TestDriver {
             let report = try report(of: launch.id)
             if report.outcome != nil { return report }
             guard clock.awake < end else { throw StillRunning(launch: report, limit: limit) }
-            // Continued processing runs in the test's process. The handler of this work detects changes of the ledger on other
-            // threads, and has to finish before the time limit.
+            // Continued processing runs in the test's process. Its handler is notified of ledger changes on other threads, and
+            // has to finish before the time limit.
             if report.kind == .continuedProcessing, report.stopReason != nil,
                 await changes.wait(after: changes.count, atMost: patience)
             {
@@ -313,7 +317,7 @@ public actor TestDriver {
     }
 }
 
-/// The error for waiting requests that will not be launched by time alone.
+/// The error for waiting requests that the passing of time alone does not launch.
 public struct NothingIsLaunched: Error, CustomStringConvertible {
     /// The waiting requests.
     public let waiting: [PendingRequestReport]
@@ -337,18 +341,18 @@ public struct NothingIsLaunched: Error, CustomStringConvertible {
     }
 }
 
-/// The error for a launch that did not end within its virtual time limit.
+/// The error for a launch that did not end within the limit of virtual time.
 public struct StillRunning: Error, CustomStringConvertible {
     /// The running launch.
     public let launch: LaunchReport
-    /// The virtual time limit.
+    /// The limit of virtual time.
     public let limit: Duration
 
     /// A description of the launch and the limit.
     public var description: String { "launch \(launch.id) of \(launch.identifier) still runs after \(limit)" }
 }
 
-/// The error for a run inside another run, which would wait for itself forever.
+/// The error for a run inside another run. The inner run would wait forever for the end of the outer run.
 public struct NestedRun: Error, CustomStringConvertible {
     /// A description of the error.
     public var description: String { "TestDriver.run within TestDriver.run: one driver at a time" }
@@ -359,7 +363,7 @@ public struct UnknownLaunch: Error {
     let id: Int64
 }
 
-/// The error for requests to test doubles that the test had not set up.
+/// The error for requests to servers or routes that the test had not set up.
 public struct UnimplementedEffects: Error, CustomStringConvertible {
     /// The requests, in order.
     public let effects: [String]

@@ -12,7 +12,8 @@ public struct LaunchReport: Sendable, Equatable, Identifiable {
     public let kind: LaunchKind
     /// The identifier of the task, session or notification, depending on the kind.
     public let identifier: String
-    /// The number of this attempt: 1, or more if earlier launches of the request ended without a result.
+    /// The number of this attempt. The first attempt has the number 1. The number is higher if earlier launches of the request
+    /// ended without a result.
     public let generation: Int
     /// The reason for the launch, in words.
     public let reason: String
@@ -46,7 +47,7 @@ public struct PendingRequestReport: Sendable, Equatable, Identifiable {
     public let earliestBegin: Date?
     /// The number of consecutive launches without a result.
     public let failures: Int
-    /// The earliest start after those failures.
+    /// The earliest start after the failed launches.
     public let delayedUntil: Date?
 
     init(_ record: RequestRecord) {
@@ -78,10 +79,10 @@ public struct TransferReport: Sendable, Equatable, Identifiable {
     public let bytesOnWire: Int64
     /// The number of attempts so far.
     public let attempts: Int
-    /// `true` if the end of the transfer is delivered to the app. Otherwise only a process that awaits the transfer receives the
-    /// end.
+    /// `true` if the end of the transfer is delivered to the app. If `false`, only a process that awaits the transfer receives
+    /// the end.
     public let isHandedOver: Bool
-    /// The course of the transfer in words: resumed or started over, and why.
+    /// The course of the transfer in words: whether it was resumed or started over, and why.
     public let note: String?
     /// The last error.
     public let trouble: String?
@@ -142,7 +143,7 @@ public struct LedgerInspector: Sendable {
         read { try Dictionary(grouping: $0.undeliveredEvents(), by: \.session).mapValues(\.count) }
     }
 
-    /// Reads the ledger. In memory, only an error of this project's code can make this fail.
+    /// Reads the ledger. The ledger is in memory, so only an error in this project's code can make a read fail.
     func read<Value>(_ body: (LedgerTransaction) throws -> Value) -> Value {
         do { return try ledger.read(body) } catch { preconditionFailure("the ledger in memory cannot be read: \(error)") }
     }

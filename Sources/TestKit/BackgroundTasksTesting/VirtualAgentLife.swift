@@ -4,7 +4,7 @@ import Synchronization
 
 // These types belong to one agent of a simulated host, and end with this agent.
 
-/// Hashes and syncs written data one second later, like the thread of a real agent.
+/// Hashes and syncs written data one second after the write, like the disk worker of a real agent.
 final class DiskFollower: Sendable {
     private let disk: DiskWorker
     private let clock: VirtualClock
@@ -29,7 +29,7 @@ final class DiskFollower: Sendable {
     }
 }
 
-/// The consecutive failed commits of an agent, and the time of its next try: `Setback` in virtual time.
+/// The number of consecutive failed commits of an agent, and the time of its next try. This type is `Setback` in virtual time.
 struct AgentSetback {
     private var failures = 0
     /// The time of the next try, in waking seconds.
@@ -37,7 +37,7 @@ struct AgentSetback {
     /// `true` if the agent has not completed its first step.
     var mustReconcile = false
 
-    /// - Returns: seconds until the next try.
+    /// - Returns: The seconds until the next try.
     mutating func count(now: Double) -> Double {
         failures += 1
         let pause = Setback.pause(after: failures)

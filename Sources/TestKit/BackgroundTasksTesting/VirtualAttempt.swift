@@ -2,8 +2,9 @@ import ServerScripts
 import Foundation
 import TransferMachines
 
-/// An attempt on a virtual network: sends its request and receives the response piece by piece, in virtual time.
-final class VirtualAttempt: @unchecked Sendable {  // because only the host's turn touches it, one at a time
+/// An attempt of a transfer on a virtual network. The attempt sends its request and receives the response piece by piece, in
+/// virtual time.
+final class VirtualAttempt: @unchecked Sendable {  // because only the host's run uses it, one caller at a time
     let id: AttemptID
     private(set) var origin: String
     private var request: WireRequest
@@ -18,10 +19,10 @@ final class VirtualAttempt: @unchecked Sendable {  // because only the host's tu
     private var received: Int64 = 0
     private var redirects = 0
     private var lastProgress = -Double.infinity
-    /// The number of steps of this attempt so far. A timer of an earlier step is ignored.
+    /// The number of steps of this attempt so far. If a timer belongs to an earlier step, the timer is ignored.
     private var moment = 0
     private var isOver = false
-    /// The time when enough of the response had arrived last. `trickle` counts the bytes since then.
+    /// The last time when enough bytes of the response had arrived. `trickle` counts the bytes since that time.
     private var lastActivity: Double?
     private var trickle = 0
 
@@ -36,10 +37,10 @@ final class VirtualAttempt: @unchecked Sendable {  // because only the host's tu
 
     // MARK: Beginning and end
 
-    /// Starts the attempt, from any thread. All other work happens in the host's own run.
+    /// Starts the attempt. Any thread may call this method. All other work happens in the host's own run.
     func begin() { later(network.latency) { $0.connect() } }
 
-    /// Cancels the attempt, from any thread.
+    /// Cancels the attempt. Any thread may call this method.
     func cancel() { network.clock.schedule(after: 0) { [self] in fail(.cancelled) } }
 
     private func connect() {
@@ -152,7 +153,8 @@ final class VirtualAttempt: @unchecked Sendable {  // because only the host's tu
         }
     }
 
-    /// Returns whether the response is too slow. Like the real transport, this attempt treats too little data as no data.
+    /// Returns whether the response is too slow. Like the real transport, this attempt treats a very slow response like a
+    /// response without data.
     private func isTrickling(_ seconds: Double) -> Bool {
         guard let lastActivity else { return false }
         return request.leastRate > 0 && network.clock.awake + seconds - lastActivity >= request.idleTimeout

@@ -4,8 +4,8 @@ import Synchronization
 
 /// The clocks of a simulated host: the wall clock, which users can change, and the seconds that pass while the host is awake.
 ///
-/// The type is also a Swift `Clock` (of the waking seconds), for code under test that takes a clock. A sleep on this clock ends when
-/// virtual time reaches its end.
+/// The type is also a Swift `Clock` of the waking seconds, for code under test that has a clock as a parameter. A sleep on this
+/// clock ends when virtual time reaches the deadline.
 public final class VirtualClock: Clock, Sendable {
     /// A number of waking seconds since the start of the host.
     public struct Instant: InstantProtocol {
@@ -22,8 +22,8 @@ public final class VirtualClock: Clock, Sendable {
     private struct Timer {
         let number: Int
         let due: Double
-        /// Set if the timer belongs to a sleeping task. The value is the number of the task's launch, or `.some(nil)` if the launch
-        /// is unknown.
+        /// The number of the launch whose task sleeps until this timer. `.some(nil)` if a task of an unknown launch sleeps; `nil`
+        /// if the timer is not for a sleep.
         var sleeper: Int64??
         let action: @Sendable () -> Void
     }
@@ -60,9 +60,10 @@ public final class VirtualClock: Clock, Sendable {
 
     /// Sleeps until virtual time reaches the deadline.
     ///
-    /// The driver treats a launch with a sleeping task as waiting for time, whatever else the launch does. For example, it does not wait
-    /// for real work that a handler races against a sleep. A sleep outside any known launch counts for every launch. In the test
-    /// itself, do not sleep but let time pass with the driver.
+    /// If a task of a launch sleeps, the driver treats the launch as waiting for virtual time, even if other tasks of the launch
+    /// are running. For example, if a handler races real work against a sleep, the driver does not wait for the real work. A
+    /// sleep outside any known launch counts for every launch. In the test itself, do not sleep but let time pass with the
+    /// driver.
     ///
     /// - Throws: `CancellationError`.
     public func sleep(until deadline: Instant, tolerance: Duration? = nil) async throws {
@@ -72,12 +73,13 @@ public final class VirtualClock: Clock, Sendable {
             number: number, due: deadline.offset / .seconds(1), sleeper: .some(LaunchContext.currentNumber),
             action: { continuation.finish() })
         await withTaskCancellationHandler {
-            // The timer is inserted only here, where a cancellation of the task wakes it. The driver lets time pass from this line on.
+            // The timer is inserted at this line, because from here on a cancellation of the task removes the timer. The driver
+            // lets time pass after this line.
             insert(timer)
             sleepersChanged()
             for await _ in stream {}
         } onCancel: {
-            // The timer is removed before the thread of the task runs. Time does not pass until the work of the task is done.
+            // The timer is removed before the task continues. Time does not pass until the work of the task is done.
             cancel(number)
             sleepersChanged()
         }
@@ -89,7 +91,7 @@ public final class VirtualClock: Clock, Sendable {
 
     private func sleepersChanged() { onSleepersChange.withLock { $0 }() }
 
-    /// Returns whether a task of this launch sleeps on the clock, or a task without a known launch.
+    /// Returns whether a task of this launch sleeps on the clock. A sleeping task without a known launch also counts.
     func hasSleeper(launch: Int64) -> Bool {
         state.withLock { state in
             state.timers.contains { timer in
@@ -119,7 +121,7 @@ public final class VirtualClock: Clock, Sendable {
 
     private func insert(_ timer: Timer) {
         state.withLock { state in
-            // A task that is cancelled after this line removes its timer.
+            // If a task is cancelled after this line, the cancellation removes the timer.
             if timer.sleeper != nil, Task.isCancelled { return }
             let place = state.timers.firstIndex { $0.due > timer.due } ?? state.timers.endIndex
             state.timers.insert(timer, at: place)
@@ -131,7 +133,7 @@ public final class VirtualClock: Clock, Sendable {
     /// The waking seconds until the first timer.
     var untilNextTimer: Double? { state.withLock { state in state.timers.first.map { max(0, $0.due - state.awake) } } }
 
-    /// Runs the timers whose time has come. Returns `false` without such timers.
+    /// Runs the timers that are due. Returns `false` if no timer is due.
     func fire() -> Bool {
         let due = state.withLock { state -> [Timer] in
             let due = state.timers.prefix { $0.due <= state.awake + 1e-9 }
@@ -152,7 +154,7 @@ public final class VirtualClock: Clock, Sendable {
         }
     }
 
-    /// Advances the clocks to an exact time of the wall clock, without rounding errors of added seconds.
+    /// Advances the clocks to an exact time of the wall clock, so that no rounding errors accumulate.
     func pass(to wall: Date) {
         state.withLock { state in
             state.awake += wall.timeIntervalSince(state.wall)

@@ -35,7 +35,7 @@ public struct ShownNotification: Sendable, Equatable {
     public let picture: String?
     /// The sound that was played: the name of a theme sound or the path of a file; `nil` for no sound.
     public let sound: String?
-    /// 1, plus the number of times that the notification was replaced on the screen.
+    /// The number of times that the notification was shown or replaced on the screen, from 1.
     public internal(set) var showings: Int
     let serverID: UInt32
     /// The number of the server that showed the notification, counted from zero.
@@ -50,9 +50,9 @@ public final class VirtualNotificationServer: Presenter {
         /// No notification server is running.
         case isGone
         case refuses
-        /// Refuses this number of notifications because there were too many, and then shows them.
+        /// The server refuses this number of notifications because there are too many, and then shows notifications again.
         case refusesNext(Int)
-        /// Accepts calls, but handles them only when it runs again.
+        /// The server accepts calls, but handles them only when it runs again.
         case isFrozen
     }
 
@@ -60,23 +60,23 @@ public final class VirtualNotificationServer: Presenter {
 
     private struct State {
         var mood = Mood.shows
-        /// The failure of calls while the server is gone.
+        /// The error of calls while no server is running.
         var absence = noServer
         var screen: [ShownNotification] = []
         /// All shown notifications, in order.
         var history: [ShownNotification] = []
         var nextID: UInt32 = 1
-        /// Notifications that the server has and does not draw, because of do-not-disturb.
+        /// Notifications that the server received and does not draw, because of do-not-disturb.
         var hidden: [ShownNotification] = []
-        /// `nil` if the server has no do-not-disturb.
+        /// Whether do-not-disturb is on; `nil` if the server does not have do-not-disturb.
         var doNotDisturb: Bool?
         var badge = 0
         var pause = 0.0
         /// The notifications that a frozen server received.
         var heldBack: [(Notice, replacing: UInt32?, server: String?)] = []
-        /// The numbers of shown notifications that were not yet confirmed.
+        /// The numbers of shown notifications that the server has not yet confirmed.
         var unanswered: [UInt32] = []
-        /// The number of earlier servers. Each server counts its notifications from one.
+        /// The number of earlier servers. Each server counts its notifications from 1.
         var served = 0
         var server: String { "server \(served)" }
     }
@@ -87,7 +87,7 @@ public final class VirtualNotificationServer: Presenter {
 
     init(clock: VirtualClock) { self.clock = clock }
 
-    /// Connects the agent that receives the events. An earlier agent receives no more events.
+    /// Connects the agent that receives the events. An agent that was connected before receives no more events.
     func connect(_ tell: @escaping @Sendable (PresenterEvent) -> Void) {
         self.post.withLock { $0 = tell }
         let (server, isQuiet) = state.withLock { state -> (String?, Bool?) in
@@ -113,8 +113,8 @@ public final class VirtualNotificationServer: Presenter {
     /// Presses a button, like a user.
     ///
     /// - Parameters:
-    ///   - action: the identifier of a button; `nil` for the notification itself.
-    ///   - identifier: the identifier of the notification.
+    ///   - action: The identifier of a button; `nil` for the notification itself.
+    ///   - identifier: The identifier of the notification.
     /// - Returns: `false` if the notification or the button is not on the screen.
     @discardableResult
     public func press(_ action: String? = nil, on identifier: String) -> Bool {
@@ -156,19 +156,19 @@ public final class VirtualNotificationServer: Presenter {
 
     // MARK: The server
 
-    /// Removes the server from the bus, with all shown notifications.
+    /// Removes the server and all shown notifications from the bus.
     public func vanish() { vanish(because: Self.noServer) }
 
-    /// Removes the server, with all shown notifications.
+    /// Removes the server and all shown notifications.
     ///
-    /// - Parameter absence: the failure of later calls.
+    /// - Parameter absence: The error of later calls.
     package func vanish(because absence: PresenterFailure) {
         state.withLock { state in
             state.absence = absence
-            // The next server is another server.
+            // The next server counts as a different server.
             if state.mood != .isGone { (state.served, state.nextID) = (state.served + 1, 1) }
             (state.mood, state.screen, state.hidden, state.heldBack) = (.isGone, [], [], [])
-            // Notifications that were not confirmed were not seen by the user.
+            // The user did not see notifications that the server had not confirmed.
             for number in state.unanswered {
                 if let last = state.history.lastIndex(where: { $0.serverID == number }) { state.history.remove(at: last) }
             }
@@ -209,10 +209,10 @@ public final class VirtualNotificationServer: Presenter {
         for (notice, number, server) in held { present(notice, replacing: number, of: server) }
     }
 
-    /// Sets the delay of responses, in seconds.
+    /// Sets the delay of the server's responses, in seconds.
     package func answer(after seconds: Double) { state.withLock { $0.pause = seconds } }
 
-    /// Removes all notifications and buttons, because their sender left the bus. Most desktops remove them in the same case.
+    /// Removes all notifications and buttons, because their sender disconnected from the bus. Most desktops do the same.
     func senderLeft() { state.withLock { ($0.screen, $0.hidden) = ([], []) } }
 
     // MARK: Presenter
@@ -231,7 +231,7 @@ public final class VirtualNotificationServer: Presenter {
                 return (.failed(identifier: notice.identifier, .unanswered("nothing for 5 s")), 5)
             case .shows: break
             }
-            // An earlier notification is found by its number, or by its tag as on servers that support tags.
+            // An earlier notification is found by its number. On servers that support tags, it is also found by its tag.
             let known = server == state.server ? number : nil
             let old = state.screen.firstIndex { $0.serverID == known || $0.identifier == notice.identifier }
             let given = old.map { state.screen[$0].serverID } ?? state.nextID
@@ -254,12 +254,12 @@ public final class VirtualNotificationServer: Presenter {
             }
             return (.presented(identifier: notice.identifier, serverID: given), state.pause)
         }
-        // The response is for the agent that called, if that agent is still alive.
+        // Only the agent that made the call receives the response, if that agent is still alive.
         let tell = post.withLock { $0 }
         clock.schedule(after: pause) { [self] in tell(stillTrue(answer)) }
     }
 
-    /// Returns the response. If the server has left the bus since the call, returns the failure that the bus reports.
+    /// Returns the response. If the server disconnected from the bus after the call, returns the error that the bus reports.
     private func stillTrue(_ answer: PresenterEvent) -> PresenterEvent {
         guard case .presented(let identifier, let number) = answer else { return answer }
         return state.withLock { state in
@@ -271,7 +271,7 @@ public final class VirtualNotificationServer: Presenter {
         }
     }
 
-    /// Checks whether the server responds. The agent calls this.
+    /// Checks whether the server responds. The agent calls this method.
     package func query() {
         let answers = state.withLock { state in
             switch state.mood {
@@ -283,10 +283,11 @@ public final class VirtualNotificationServer: Presenter {
         if answers { clock.schedule(after: 0) { tell(.serverAnswers) } }
     }
 
-    /// Does nothing, because on most desktops a new agent receives the buttons of existing notifications. The agent calls this.
+    /// Does nothing. On most desktops a new agent receives the pressed buttons of existing notifications. The agent calls this
+    /// method.
     package func adoptNotification(identifier: String, serverID: UInt32, of server: String?) {}
 
-    /// Sets the number on the app's icon. The agent calls this.
+    /// Sets the number on the app's icon. The agent calls this method.
     package func showBadge(_ count: Int, desktopEntry: String) { state.withLock { $0.badge = count } }
 
     /// Withdraws a notification for the app. The agent calls this method. ``dismiss(_:)`` simulates the action of a user.

@@ -1,9 +1,10 @@
 import Foundation
 import ProcessSupport
 
-/// The folder of a simulated host, for parts, spool and photos. The folder exists until its test ends.
+/// The folder of a simulated host, for partial files, spool and photos. The folder exists until the test ends.
 enum VirtualFolder {
-    /// Creates the folder, in memory if possible, because the disk is not tested. Other users have no access.
+    /// Creates the folder, in memory if possible, because the tests do not test the disk. Other users have no access to the
+    /// folder.
     static func make() throws -> URL {
         _ = swept
         let owner = ProcessIdentity.current
@@ -19,15 +20,15 @@ enum VirtualFolder {
         access("/dev/shm", W_OK) == 0
         ? URL(fileURLWithPath: "/dev/shm", isDirectory: true) : FileManager.default.temporaryDirectory
 
-    /// Removes the folders of killed test processes, once per process. Otherwise they would use memory until a reboot.
+    /// Removes the folders of killed test processes, once per process. Without this, the folders would use memory until a reboot.
     private static let swept: Void = {
         for name in (try? FileManager.default.contentsOfDirectory(atPath: base.path)) ?? [] where name.hasPrefix(prefix) {
             let owner = name.dropFirst(prefix.count).split(separator: "-")
             guard owner.count > 2, let pid = Int32(owner[0]), let start = Int64(owner[1]) else { continue }
             let process = ProcessIdentity(pid: pid, start: start)
-            // Another PID namespace may use the same folder, and removes its own entries.
+            // A process of another PID namespace may use the same parent folder. Such a process removes its own folders.
             guard !process.isOfAnotherNamespace, !process.isAlive else { continue }
-            // A folder of another user cannot be removed, and must not be removed.
+            // This process cannot remove a folder of another user, and the attempt does no harm.
             try? FileManager.default.removeItem(at: base.appendingPathComponent(name))
         }
     }()

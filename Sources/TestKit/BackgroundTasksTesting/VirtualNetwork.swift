@@ -4,10 +4,11 @@ import Foundation
 import Synchronization
 import TransferMachines
 
-/// The network of a simulated host: servers by origin, each with its routes, scripts and stores, reached in virtual time.
+/// The network of a simulated host. It contains servers by origin, each with its routes, scripts and stores. Virtual time passes
+/// during requests.
 ///
-/// Background and ordinary sessions of the app reach only these servers. A request without a server or a route receives no response, and
-/// makes the test fail.
+/// Background and ordinary sessions of the app reach only these servers. A request without a server or a route receives no
+/// response, and makes the test fail.
 public final class VirtualNetwork: Sendable {
     private struct State {
         var servers: [String: VirtualServer] = [:]
@@ -16,7 +17,7 @@ public final class VirtualNetwork: Sendable {
         var isUp = true
         var bytesPerSecond = 4_000_000.0
         var latency = 0.02
-        /// The end of the last transmission of each group of requests with a common limit.
+        /// The time when the last transmission of each group ends. A group consists of requests with a common limit.
         var busyUntil: [String: Double] = [:]
         var unimplemented: [String] = []
         /// The attempts of the agent.
@@ -76,7 +77,7 @@ public final class VirtualNetwork: Sendable {
     /// Makes an origin reachable again, with its earlier contents.
     public func comeBack(_ origin: String) { state.withLock { _ = $0.absent.remove(Self.origin(of: origin)) } }
 
-    /// Replaces an origin's server by a server with an untrusted certificate, or restores the original server.
+    /// Gives the server of an origin an untrusted certificate, or restores its certificate.
     package func distrust(_ origin: String, _ isDistrusted: Bool) {
         let name = Self.origin(of: origin)
         state.withLock { state in
@@ -84,7 +85,7 @@ public final class VirtualNetwork: Sendable {
         }
     }
 
-    /// Switches the network on or off. The desktop's conditions change with it: see ``TestDriver/setConditions(_:)``.
+    /// Switches the network on or off. The desktop's conditions change at the same time: see ``TestDriver/setConditions(_:)``.
     func setUp(_ isUp: Bool) {
         state.withLock { $0.isUp = isUp }
         if !isUp { cutConnections() }
@@ -95,7 +96,8 @@ public final class VirtualNetwork: Sendable {
 
     // MARK: For attempts
 
-    /// Returns the seconds until bytes of a group with a common limit are sent. Transmissions of a group follow one another.
+    /// Returns the seconds until bytes of a group with a common limit are sent. The transmissions of a group are sent one after
+    /// another.
     func pause(_ seconds: Double, in group: String) -> Double {
         let now = clock.awake
         return state.withLock { state in
@@ -185,20 +187,20 @@ extension VirtualNetwork: Transport {
 
 /// The network of the app's ordinary sessions.
 extension VirtualNetwork {
-    /// Called when a request of an ordinary session begins or ends.
+    /// Sets the action that is called when a request of an ordinary session begins or ends.
     func onOrdinaryRequests(_ action: @escaping @Sendable () -> Void) { state.withLock { $0.ordinaryChanged = action } }
 
     /// Returns whether the launch awaits a response, which needs virtual time.
     func isAsking(launch: Int64) -> Bool { state.withLock { $0.ordinary.values.contains { $0.launch == launch } } }
 
-    /// Ends the connections of a process that has ended. The app's tasks are cancelled but continue to run, like all code of a dead
-    /// simulated process.
+    /// Ends the connections of a process that has ended. The app's tasks are cancelled but continue to run, like all code of a
+    /// dead simulated process.
     func processEnded(launch: Int64) {
         let gone = state.withLock { $0.ordinary.values.filter { $0.launch == launch }.map(\.attempt) }
         for attempt in gone { attempt.cancel() }
     }
 
-    /// Closes the network after the test. Call this in the host's own run.
+    /// Closes the network after the test. Call this method in the host's own run.
     func close() {
         let rest = state.withLock { state in
             state.isClosed = true
@@ -235,7 +237,7 @@ extension VirtualNetwork {
             changed()
         }
 
-        /// Does nothing, because a sink accepts all data in virtual time and never waits.
+        /// Does nothing. A sink accepts all data in virtual time, so no attempt waits.
         func continueWork(_ attempt: AttemptID) {}
 
         func cancel(_ attempt: AttemptID) { network.state.withLock { $0.ordinary[attempt]?.attempt }?.cancel() }

@@ -7,11 +7,11 @@ import Synchronization
 
 /// The behaviour of a launched process of a simulated host.
 package protocol VirtualProgram: AnyObject, Sendable {
-    /// The process begins. The process ends when the program calls `exit` on `process`.
+    /// Begins the process. The process ends when the program calls `exit` on `process`.
     func begin(_ process: VirtualProcess)
-    /// The process receives SIGTERM.
+    /// Handles SIGTERM, which the process received.
     func warned(_ process: VirtualProcess)
-    /// The process died by SIGKILL or by a crash. After this call, the program must have no effect.
+    /// Handles the death of the process by SIGKILL or by a crash. After this call, the program must have no effect.
     func died(_ process: VirtualProcess)
 }
 
@@ -39,13 +39,13 @@ package final class VirtualProcess: Sendable {
 }
 
 /// The processes of a simulated host. The agent starts, warns and kills these processes. A test can also do this.
-final class VirtualProcesses: Launcher, @unchecked Sendable {  // because the mutex guards what changes
+final class VirtualProcesses: Launcher, @unchecked Sendable {  // because the mutex guards the mutable state
     private struct State {
         var living: [Int64: VirtualProcess] = [:]
         /// Processes that the agent did not launch.
         var commands: [ProcessIdentity] = []
         var next: Int32 = 5_000_000
-        /// The error with which starts fail.
+        /// The error of failed starts; `nil` if starts succeed.
         var refusal: (any Error)?
         var gone: [(Int64, ProcessEnd)] = []
         var deaths: [ProcessIdentity] = []
@@ -57,7 +57,7 @@ final class VirtualProcesses: Launcher, @unchecked Sendable {  // because the mu
 
     private let state = Mutex(State())
     private let program: any VirtualProgram
-    /// Called when a process ends, on the thread where it ended.
+    /// The closure that is called when a process ends, on the thread where the process ended.
     private let wake: @Sendable () -> Void
 
     init(program: any VirtualProgram, wake: @escaping @Sendable () -> Void) {
@@ -77,7 +77,7 @@ final class VirtualProcesses: Launcher, @unchecked Sendable {  // because the mu
     func process(of launch: Int64) -> VirtualProcess? { state.withLock { $0.living[launch] } }
 
     func isAlive(_ process: ProcessIdentity) -> Bool {
-        // A lower number is the number of the test's own process, which outlives all simulated processes.
+        // The test's own process has a lower number, and outlives all simulated processes.
         process.pid < 5_000_000
             || state.withLock { $0.living.values.contains { $0.identity == process } || $0.commands.contains(process) }
     }

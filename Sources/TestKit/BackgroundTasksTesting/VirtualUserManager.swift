@@ -6,7 +6,7 @@ import Synchronization
 /// time zone is changed.
 package final class VirtualUserManager: AgentActivator {
     private struct State {
-        /// `true` if an agent exited and has to be started again.
+        /// `true` if an agent exited and the timer has to start another agent.
         var isArmed = false
         var instant: Date?
         var refuses = false
@@ -30,7 +30,7 @@ package final class VirtualUserManager: AgentActivator {
     /// Sets whether the timer is refused, for example because it is masked.
     package func refuse(_ isRefusing: Bool) { state.withLock { $0.refuses = isRefusing } }
 
-    /// The number of times that an agent exited and set the timer.
+    /// The number of times that an agent exited after it had set the timer.
     package var timesArmed: Int { state.withLock { $0.count } }
 
     /// The time when the timer starts an agent; `nil` if the timer is not set.

@@ -3,15 +3,15 @@ import Foundation
 import ServerScripts
 import Synchronization
 
-/// Signs the certificates that a server on `https://` shows. Keys are created when they are first needed, and stay in memory as long as the
-/// server.
+/// Signs the certificates that a server on `https://` shows. The keys are created when they are first needed, and stay in memory
+/// as long as the server exists.
 final class CertificateAuthority: Sendable {
     private struct State {
         var root: SigningKey?
         var contexts: [ServerCertificate: TLSContext] = [:]
     }
 
-    /// The authority's name, which is random because authorities with equal names would differ only in their signatures.
+    /// The authority's name. The name is random, because authorities with equal names would differ only in their signatures.
     private let name = "FaultyServer's authority \(UInt32.random(in: 0...UInt32.max))"
 
     private let state = Mutex(State())
@@ -82,7 +82,7 @@ struct OpenSSLError: Error, CustomStringConvertible {
 }
 
 /// A private key on the curve P-256.
-// Unchecked because a key never changes after its creation, and OpenSSL counts its references atomically.
+// The type is unchecked because a key never changes after its creation, and OpenSSL counts the references to the key atomically.
 private final class SigningKey: @unchecked Sendable {
     let pointer: OpaquePointer
 
@@ -136,7 +136,7 @@ private final class Certificate {
 }
 
 /// OpenSSL's settings for connections that show a certificate.
-// Unchecked because the object is complete when it is shared, and OpenSSL locks the state that connections share.
+// The type is unchecked because the object is complete before it is shared, and OpenSSL locks the state that connections share.
 final class TLSContext: @unchecked Sendable {
     let pointer: OpaquePointer
 
@@ -152,7 +152,8 @@ final class TLSContext: @unchecked Sendable {
 
     deinit { SSL_CTX_free(pointer) }
 
-    /// Chooses HTTP/1.1 if the client offers it (RFC 7301: names with their lengths before them), and nothing otherwise.
+    /// Chooses HTTP/1.1 if the client offers HTTP/1.1, and nothing otherwise. A client's offer is a list of names, each after its
+    /// length (RFC 7301).
     private static func choose(
         _ chosen: UnsafeMutablePointer<UnsafePointer<UInt8>?>?, _ length: UnsafeMutablePointer<UInt8>?,
         _ offered: UnsafePointer<UInt8>?, _ count: UInt32

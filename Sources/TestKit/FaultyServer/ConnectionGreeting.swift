@@ -2,10 +2,11 @@ import NIOCore
 import ServerScripts
 import Synchronization
 
-/// An event that closes a connection without close_notify, below all handlers that would send it.
+/// An event that closes a connection without close_notify.
 struct ConnectionCut: Sendable {}
 
-/// The first handler in every pipeline. It cuts the connection at once, independent of the handlers that follow.
+/// The first handler in every pipeline. On ``ConnectionCut`` it closes the socket directly, so that the other handlers do not
+/// send close_notify.
 final class CutHandler: ChannelOutboundHandler {
     typealias OutboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
@@ -16,7 +17,7 @@ final class CutHandler: ChannelOutboundHandler {
     }
 }
 
-/// Greets each new connection that does not use HTTP.
+/// Plays a greeting other than HTTP on each new connection.
 final class GreetingHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer

@@ -3,10 +3,10 @@ import NIOCore
 import NIOHTTP1
 import ServerScripts
 
-/// An event that asks a connection to end because the server wants it.
+/// An event that asks a connection to end, because the server closes it.
 struct ServerClosing: Sendable {}
 
-/// The handler of a connection: accepts requests one after another, passes each to its exchange, and plays the script.
+/// The handler of a connection. It accepts requests one after another, passes each request to an exchange, and plays the script.
 final class ConnectionHandler: ChannelInboundHandler {
     typealias InboundIn = HTTPServerRequestPart
     typealias OutboundOut = ByteBuffer
@@ -18,7 +18,7 @@ final class ConnectionHandler: ChannelInboundHandler {
         let keepsAlive: Bool
         var received = 0
         var isRequestDone = false
-        /// `true` if the last byte of the response is written.
+        /// `true` if the last byte of the response was written.
         var isAnswerDone = false
         var player: ScriptPlayer?
     }
@@ -26,7 +26,7 @@ final class ConnectionHandler: ChannelInboundHandler {
     private enum State {
         case idle
         case working(Current)
-        /// No more responses are sent. Further bytes are read and dropped.
+        /// The connection has ended. No more responses are sent, and further bytes are read and dropped.
         case ended
     }
 
@@ -35,7 +35,7 @@ final class ConnectionHandler: ChannelInboundHandler {
     private let routes: RouteTable
     private let gates: GateKeeper
     private var state = State.idle
-    /// The parts of requests that were sent before the response to the earlier request (pipelining).
+    /// The parts of later requests that were sent before the response to the earlier request was complete (pipelining).
     private var pending = CircularBuffer<HTTPServerRequestPart>()
     private var isReadingPaused = false
 
@@ -52,7 +52,7 @@ final class ConnectionHandler: ChannelInboundHandler {
         let part = unwrapInboundIn(data)
         if case .working(let current) = state, current.isRequestDone {
             pending.append(part)
-            // A client that pipelines without reading must not fill the server's memory.
+            // A client that sends many requests without reading responses must not fill the server's memory.
             if pending.count >= 64 { setReading(false, context.channel) }
         } else {
             receive(part, context.channel)
@@ -71,7 +71,7 @@ final class ConnectionHandler: ChannelInboundHandler {
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        // For bytes that are not HTTP, the usual error response is sent. For a broken connection no response is sent, because
+        // If the bytes are not HTTP, the usual error response is sent. If the connection is broken, no response is sent, because
         // `channelInactive` follows.
         guard error is HTTPParserError, case .idle = state else {
             context.close(promise: nil)
@@ -175,8 +175,8 @@ final class ConnectionHandler: ChannelInboundHandler {
         if pending.count < 64 { setReading(true, channel) }
     }
 
-    /// Closes the connection. The kernel would respond to unread bytes with a reset that overtakes the response. If the client is still
-    /// sending, only the server's half is closed, and the rest is closed when the client closes.
+    /// Closes the connection. If bytes are unread, the kernel would respond with a reset that overtakes the response. If the
+    /// client is still sending, only the server's direction is closed. The other direction is closed when the client closes.
     private func closeGently(_ channel: any Channel, clientIsSending: Bool) {
         setReading(true, channel)
         channel.close(mode: clientIsSending ? .output : .all, promise: nil)

@@ -84,7 +84,7 @@ public final class FaultyServer: Sendable {
         return server
     }
 
-    /// The event loops of all servers in this process. Each server uses one loop during its life.
+    /// The event loops of all servers in this process. Each server uses one event loop until the server stops.
     private static let loops = MultiThreadedEventLoopGroup(numberOfThreads: 8)
 
     /// `http://127.0.0.1:PORT`, without a slash at the end.
@@ -97,7 +97,7 @@ public final class FaultyServer: Sendable {
     /// is valid for 30 days. The key is created when it is first needed, and exists only in memory.
     public var certificateAuthority: String { get throws { try authority.pem } }
 
-    /// Closes the port and all connections at once. Waiting calls fail with an error. May be called twice.
+    /// Closes the port and all connections at once. Waiting calls fail with an error. A second call has no effect.
     public func stop() async {
         let isFirst = isStopped.withLock { stopped in
             defer { stopped = true }
@@ -109,7 +109,7 @@ public final class FaultyServer: Sendable {
         log.finish()
     }
 
-    /// Closes all connections, as a failing network does. The port stays open.
+    /// Closes all connections, like a failing network. The port stays open.
     public func dropConnections() async {
         for channel in connections.all {
             channel.pipeline.fireUserInboundEventTriggered(ServerClosing())
@@ -122,10 +122,10 @@ public final class FaultyServer: Sendable {
 
     // MARK: Routes
 
-    /// Sets the response to a method (`nil` for any method) and a path. The path is exact, or a prefix that ends with `*`. An exact
-    /// path has priority over a prefix, and a long prefix has priority over a short prefix. Each request uses the next script, and
-    /// all further requests use the last script. An earlier route of the same method and path is replaced, also while requests are
-    /// running. The response to other paths is 404.
+    /// Sets the response to a method (`nil` for any method) and a path. The path is exact, or a prefix that ends with `*`. An
+    /// exact path has priority over a prefix, and a longer prefix has priority over a shorter prefix. Each request uses the next
+    /// script, and all further requests use the last script. A new route replaces an earlier route of the same method and path,
+    /// even while requests are running. The response to other paths is 404.
     public func route(_ method: String?, _ path: String, _ scripts: ResponseScript...) {
         route(method, path, scripts)
     }
@@ -135,8 +135,8 @@ public final class FaultyServer: Sendable {
         routes.set(method, path, scripts)
     }
 
-    /// Responds with a function of the request's headers, before its body arrives. The function runs on the server's only thread, so it
-    /// must be fast.
+    /// Sets a function that returns the response from the request's headers, before the request's body arrives. The function runs
+    /// on the server's only thread, so the function must be fast.
     public func handle(
         _ method: String?, _ path: String, _ handler: @escaping @Sendable (RecordedRequest) -> ResponseScript
     ) {
@@ -157,7 +157,7 @@ public final class FaultyServer: Sendable {
     /// Opens a gate. Every script that waits at the gate continues, and later scripts do not wait.
     public func openGate(_ name: String) { gates.open(name) }
 
-    /// Closes a gate for scripts that reach it from now on.
+    /// Closes a gate. Scripts that reach the gate from now on wait there.
     public func closeGate(_ name: String) { gates.close(name) }
 
     // MARK: Activity
@@ -178,7 +178,8 @@ public final class FaultyServer: Sendable {
 
     /// Returns the first request for which the condition is true, now or after a later event (arrival, bytes, end).
     /// - Parameters:
-    ///   - timeout: The maximum time. The default is generous: only a failing test waits that long, and a busy machine causes no failure.
+    ///   - timeout: The maximum time. The default is long, so that a busy machine causes no failure. Only a failing test waits
+    ///     until the limit.
     ///   - condition: A function that must not call the server itself.
     /// - Throws: `WaitFailure`, or `CancellationError`.
     @discardableResult

@@ -6,7 +6,7 @@ import Synchronization
 /// The server's record of requests, written on the event loop, and read and awaited from any thread.
 final class RequestLog: Sendable {
     private struct Waiter {
-        /// Checks the condition of a waiting call. Returns `true` if the call was resumed.
+        /// Checks the condition of a waiting call. If the condition is true, resumes the call and returns `true`.
         let isServed: (ServerActivity) -> Bool
         let fail: (any Error) -> Void
         let timer: Scheduled<Void>
@@ -23,8 +23,8 @@ final class RequestLog: Sendable {
     private let state: Mutex<State>
     private let eventLoop: any EventLoop
 
-    /// Creates a log. With a path, each request is appended as a JSON line on arrival and again at its end. The last line with an id
-    /// counts, so a killed server leaves its open requests visible.
+    /// Creates a log. With a path, each request is appended as a JSON line on arrival and again at its end. The last line of an
+    /// id is valid. If the server is killed, its open requests are therefore in the file.
     init(eventLoop: any EventLoop, file path: String?) throws {
         self.eventLoop = eventLoop
         var file: FileHandle?
@@ -144,7 +144,8 @@ final class RequestLog: Sendable {
             } else if Task.isCancelled {
                 continuation.resume(throwing: CancellationError())
             } else {
-                // The timer is scheduled under the lock, so `finish` cannot run before it and the loop still exists.
+                // The timer is scheduled under the lock, so `finish` cannot run before the timer exists, and the event loop still
+                // runs.
                 let timer = eventLoop.scheduleTask(in: TimeAmount(timeout)) {
                     self.fail(number) { WaitFailure.timedOut(summary: $0.summary) }
                 }

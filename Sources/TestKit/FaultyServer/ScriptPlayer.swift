@@ -3,18 +3,18 @@ import NIOCore
 import NIOHTTP1
 import ServerScripts
 
-/// Plays a script on a connection, on the event loop. Only one write is running at a time, and the next write waits until the kernel
-/// accepted it. For this reason, a slow client needs only the memory of one piece, and `bodyBytesSent` is correct.
+/// Plays a script on a connection, on the event loop. Only one write is running at a time. The next write begins when the kernel
+/// has accepted the current write. A slow client therefore needs only the memory of one piece, and `bodyBytesSent` is correct.
 final class ScriptPlayer {
     /// An event for the connection.
     enum Event {
         case wroteStatus(Int)
         case sentBody(Int)
         case stopReading
-        /// The script is about to close the connection.
+        /// The script closes the connection next.
         case closing
-        /// All steps are done. `isWhole` if the response has the announced length. `keep` if the connection can be used for another
-        /// request.
+        /// All steps are done. `isWhole` is `true` if the response has the announced length. `keep` is `true` if the connection
+        /// can be used for another request.
         case finished(isWhole: Bool, keep: Bool)
     }
 
@@ -137,7 +137,7 @@ final class ScriptPlayer {
 
     private func write(_ buffer: ByteBuffer, bodyBytes: Int, thenWait pause: Double) {
         channel.writeAndFlush(buffer).assumeIsolated().whenComplete { [self] result in
-            // The end of the connection follows a failed write and is recorded there.
+            // If a write failed, the end of the connection follows and is recorded at the end.
             guard case .success = result, !isOver else { return }
             if bodyBytes > 0 {
                 framing.sent += bodyBytes
@@ -147,7 +147,7 @@ final class ScriptPlayer {
         }
     }
 
-    /// Continues through the event loop, because a thousand small pieces would otherwise be a thousand nested calls.
+    /// Continues in a new turn of the event loop. Without this, a thousand small pieces would be a thousand nested calls.
     private func resume() {
         channel.eventLoop.assumeIsolated().execute { [self] in advance() }
     }
@@ -168,11 +168,11 @@ final class ScriptPlayer {
         }
     }
 
-    /// Closes the connection without close_notify, if TLS is used.
+    /// Closes the connection. If TLS is used, close_notify is not sent.
     private func cut() { channel.triggerUserOutboundEvent(ConnectionCut(), promise: nil) }
 
     private func reset() {
-        // A linger time of 0 seconds makes close() send RST in place of FIN.
+        // If the linger time is 0 seconds, close() sends RST instead of FIN.
         guard let socket = channel as? any SocketOptionProvider else { return cut() }
         socket.setSoLinger(linger(l_onoff: 1, l_linger: 0)).assumeIsolated().whenComplete { [self] _ in cut() }
     }

@@ -1,7 +1,8 @@
 import COpenSSL
 import NIOCore
 
-/// Handles TLS on one connection. OpenSSL works on memory, and the handler carries its bytes to and from the socket.
+/// Handles TLS on one connection. OpenSSL reads from memory and writes into memory, and the handler carries the bytes to and from
+/// the socket.
 final class TLSHandler: ChannelDuplexHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer
@@ -11,12 +12,12 @@ final class TLSHandler: ChannelDuplexHandler {
     private enum State {
         case shakingHands
         case established
-        /// No more bytes are read, and writes fail.
+        /// The TLS connection has ended. No more bytes are read, and writes fail.
         case ended
     }
 
     private let connection: OpaquePointer
-    /// The bytes from the socket, and the bytes for the socket. OpenSSL's connection owns both.
+    /// OpenSSL's memory for bytes from the socket, and for bytes to the socket. OpenSSL's connection owns both objects.
     private let (incoming, outgoing): (OpaquePointer, OpaquePointer)
     private var state = State.shakingHands
 
@@ -44,7 +45,7 @@ final class TLSHandler: ChannelDuplexHandler {
     private func shakeHands(_ context: ChannelHandlerContext) {
         ERR_clear_error()
         let result = SSL_do_handshake(connection)
-        // The call also sends the alert that reports a failed handshake.
+        // This call also sends the TLS alert about a failed handshake.
         send(context, promise: nil)
         context.flush()
         if result == 1 {
@@ -76,7 +77,7 @@ final class TLSHandler: ChannelDuplexHandler {
                 // The client sent close_notify.
                 return context.pipeline.close(mode: .all, promise: nil)
             default:
-                // The call also sends the alert that reports the error.
+                // This call also sends the TLS alert that reports the error.
                 send(context, promise: nil)
                 context.flush()
                 fail("not to be read", context)
@@ -114,7 +115,7 @@ final class TLSHandler: ChannelDuplexHandler {
         context.write(wrapOutboundOut(buffer), promise: promise)
     }
 
-    /// Sends close_notify first. A cut does not call this method: see ``CutHandler``.
+    /// Sends close_notify, and then closes. A ``ConnectionCut`` does not call this method: see ``CutHandler``.
     func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
         if case .established = state, mode != .input {
             state = mode == .output ? .established : .ended

@@ -5,8 +5,8 @@ import Glibc
 import ProcessSupport
 import Synchronization
 
-/// The temporary folders and homes of this process, which have to be removed even if the process is interrupted. At the end, all
-/// processes that run in the homes are ended.
+/// The temporary folders and homes of this process. They are removed at the end, even if the process is interrupted. At the end,
+/// all processes that run in the homes are also ended.
 final class Cleanup: Sendable {
     static let shared = Cleanup()
 
@@ -24,13 +24,13 @@ final class Cleanup: Sendable {
     /// Creates a folder with a unique name.
     ///
     /// - Parameters:
-    ///   - name: the beginning of the folder's name.
-    ///   - parent: the folder that keeps the new folder afterwards; `nil` if the new folder is removed.
-    /// - Throws: ``CommandFailure`` that names the place. Does not return after this process was interrupted.
+    ///   - name: The beginning of the folder's name.
+    ///   - parent: The folder in which the new folder is kept at the end; `nil` if the new folder is removed at the end.
+    /// - Throws: ``CommandFailure``, which contains the path. If this process was interrupted, the method does not return.
     func makeFolder(_ name: String, keptIn parent: URL? = nil) throws -> URL {
         let place = parent ?? FileManager.default.temporaryDirectory
         let template = place.appendingPathComponent("\(name)-XXXXXX").path
-        // The folder is created and registered in one step, so that an interruption comes before or after both.
+        // The folder is created and registered under one lock, so that an interruption cannot come between the two steps.
         let made = state.withLock { state -> Result<URL, CommandFailure>? in
             if state.isInterrupted { return nil }
             var path = Array(template.utf8CString)
@@ -52,7 +52,7 @@ final class Cleanup: Sendable {
         state.withLock { _ = $0.folders.remove(folder.path) }
     }
 
-    /// Registers a home in which processes may run from now on. Does not return after this process was interrupted.
+    /// Registers a home in which processes may run from now on. If this process was interrupted, the method does not return.
     func add(_ home: ThrowawayHome) {
         let isTooLate = state.withLock { state -> Bool in
             if !state.isInterrupted { state.homes[ObjectIdentifier(home)] = home }
@@ -61,17 +61,17 @@ final class Cleanup: Sendable {
         if isTooLate { Self.park() }
     }
 
-    /// Removes a home from the register, because no process runs in it any more.
+    /// Removes a home from the register, because no process runs in the home any more.
     func forget(_ home: ThrowawayHome) { state.withLock { _ = $0.homes.removeValue(forKey: ObjectIdentifier(home)) } }
 
     // MARK: Interruptions
 
-    /// Blocks a thread that would start something or end the process during the removal. The thread that removes everything also ends the
-    /// process.
+    /// Blocks a thread that would start a process or end this process during the removal. The thread that removes the folders
+    /// also ends this process.
     static func park() -> Never { while true { pause() } }
 
-    /// Handles Ctrl-C, SIGTERM and the end of the terminal as long as the returned sources exist. A signal removes everything and ends this
-    /// process with the exit code for that signal.
+    /// Handles Ctrl-C (SIGINT), SIGTERM and the end of the terminal (SIGHUP) as long as the returned sources exist. A signal
+    /// removes everything and ends this process with the exit code for the signal.
     func watchForInterruptions() -> [any DispatchSourceSignal] {
         // All signals share one queue, so that a second signal does not interrupt the removal.
         let queue = DispatchQueue(label: "interrupt")
@@ -92,7 +92,7 @@ final class Cleanup: Sendable {
             state.isInterrupted = true
             return (Array(state.homes.values), state.folders)
         }
-        // The homes end in parallel, because each end waits for an agent.
+        // The homes are ended in parallel, because each home waits for the end of its agent.
         let ended = DispatchSemaphore(value: 0)
         for home in homes {
             let thread = Thread {
@@ -106,7 +106,7 @@ final class Cleanup: Sendable {
     }
 
     private static func removeForGood(_ folder: String) {
-        // Another thread of this process may write into the folder at this moment, which makes the removal fail.
+        // The removal fails if another thread of this process writes into the folder at this moment.
         for _ in 0..<50 {
             try? FileManager.default.removeItem(atPath: folder)
             if access(folder, F_OK) != 0 { return }

@@ -27,7 +27,7 @@ struct DemoCommand: AsyncParsableCommand {
     func run() async throws {
         let folder = evidence.map { URL(exactPath: $0) }
         let begin = Date()
-        // An interrupted demo also removes everything.
+        // If the demo is interrupted, everything is also removed.
         let interruptions = Cleanup.shared.watchForInterruptions()
         defer { for source in interruptions { source.cancel() } }
         let servers = try await DemoServers.start(evidence: folder)

@@ -3,11 +3,11 @@ import BackgroundLedger
 import BackgroundScheduling
 import Foundation
 
-// The host of the work, with a controlled time and time zone.
+// The machine of the scenario, with a controlled clock and time zone.
 extension Rehearsal {
     static let zone = "Europe/Berlin"
 
-    /// Sets the clock. Every scenario begins at the same hour, so that the real time of day has no effect.
+    /// Sets the clock. Every scenario begins at its hour, so that the real time of day has no effect.
     func setClock(toHour hour: Int) throws {
         var calendar = Calendar(identifier: .gregorian)
         calendar.timeZone = TimeZone(identifier: Self.zone) ?? .gmt
@@ -17,7 +17,7 @@ extension Rehearsal {
         try control.set { ($0.zone, $0.clockOffset) = (Self.zone, time.timeIntervalSinceNow) }
     }
 
-    /// Plans the noon check. The clock was set before, and the hours of the forecast are hours of that clock.
+    /// Plans the noon check. The clock must be set before, because the hours of the forecast are hours of this clock.
     func beginSchedule() throws {
         serveWholeForecast(on: server)
         try verb("place", "add", "Storm Bay", "-43.1,147.5", "--no-sync")
@@ -31,11 +31,11 @@ extension Rehearsal {
         _ = try wait("the agent's answer") { try $0.answer(to: question) }
     }
 
-    /// Waits until an agent has handled all pending work. The agent may have exited after the last work. In this case the command
+    /// Waits until an agent has handled all pending work. If the agent exited after its last work, the command of this method
     /// starts another agent.
     func waitForAgent() throws {
-        // No launch has the name "nothing". Only the agent's response is needed, because the agent sends it together with its other
-        // decisions.
+        // No launch has the name "nothing", so the command fails. The agent sends the response together with its other decisions.
+        // When the response arrives, the decisions were therefore made.
         try verb("simulate", "expire", "nothing", ending: .notFound)
     }
 
@@ -43,7 +43,7 @@ extension Rehearsal {
         _ = try wait("the end of a check") { try $0.history(limit: 10).first { $0.kind == .appRefresh && $0.outcome == outcome } }
     }
 
-    /// Moves to another day for which the service has a forecast, and waits for a check there.
+    /// Moves the clock to another day for which the service has a forecast, and waits for a check on this day.
     func moveToForecastDay(in seconds: Double, _ travel: (Rehearsal) throws -> Void) throws {
         let forecast = DemoServers.stormyForecast(now: control.now + seconds)
         serveForecast(.json(String(decoding: forecast, as: UTF8.self)))
@@ -53,7 +53,7 @@ extension Rehearsal {
 
     /// Makes a mistake in the configuration, like a user.
     ///
-    /// - Returns: a function that corrects the mistake.
+    /// - Returns: A function that corrects the mistake.
     func spoilConfiguration() throws -> () throws -> Void {
         let file = home.directories.configuration.appendingPathComponent("config.toml")
         let right = try Data(contentsOf: file)
@@ -67,7 +67,7 @@ extension Rehearsal {
         }
     }
 
-    /// Returns how many notifications about a mistake the user received.
+    /// Returns the number of notifications about the mistake that the user received.
     func seenOfTrouble() throws -> String {
         let count = try ledger { try $0.notifications().filter { $0.identifier.hasPrefix("trouble-") }.count }
         return count == 1 ? "the mistake was shown once" : "the mistake was shown \(count) TIMES"
@@ -75,7 +75,7 @@ extension Rehearsal {
 
     /// Returns the launches and the time of the next noon check.
     func seenOfSchedule() throws -> String {
-        // Without pending work the agent exits and would not respond.
+        // If no work is pending, the agent exits and would not respond.
         if try ledger({ try $0.hasRequests() }) { try sync() }
         let checks = try seenOfCheck()
         let next = try ledger { try $0.requests().first { $0.recurrence != nil } }

@@ -4,7 +4,7 @@ import BackgroundLedger
 import FaultyServer
 import Foundation
 
-// The work that is in progress when an event happens, and its visible result.
+// The work that is running when an event happens, and the visible result of this work.
 extension Rehearsal {
     // MARK: Checks
 
@@ -21,7 +21,7 @@ extension Rehearsal {
         try verb("simulate", "launch", "StormyNoon")
     }
 
-    /// Begins a check and ends its time. The download of the check continues in the agent.
+    /// Begins a check, and lets its time run out. The download of the check then continues in the agent.
     func beginHandedOverCheck() throws {
         try beginCheck()
         try verb("simulate", "expire", "StormyNoon")
@@ -66,13 +66,13 @@ extension Rehearsal {
         try verb(["download", server.secureURL + "/file", "-o", place.path])
     }
 
-    /// Returns the reason why a server was not trusted.
+    /// Returns the reported reason why a server was not trusted.
     func seenOfDistrust() throws -> String {
         seenOfError("certificate", of: try ledger { try $0.transfers().first { $0.kind == .download } })
             + "; \(try seenOfSuspicion())"
     }
 
-    /// Waits until the transfer suspects a captive portal and waits for another network.
+    /// Waits until the transfer suspects a captive portal, and waits for another network.
     func waitForSuspicion() throws {
         _ = try wait("a transfer with a suspicion") {
             try $0.unfinishedTransfers().contains(where: Self.isSuspicious) ? true : nil
@@ -89,7 +89,7 @@ extension Rehearsal {
         _ = try wait("another attempt") { try $0.unfinishedTransfers().contains(where: Self.isSuspicious) ? nil : true }
     }
 
-    /// Returns how many notifications about the suspicion the user received.
+    /// Returns the number of notifications about the suspicion that the user received.
     func seenOfSuspicion() throws -> String {
         let told = try ledger { try $0.notifications().filter { $0.identifier.hasPrefix("background-agent.notice.") }.count }
         return told == 0 ? "NO notification" : told == 1 ? "1 notification" : "\(told) NOTIFICATIONS"
@@ -112,7 +112,7 @@ extension Rehearsal {
         }
     }
 
-    /// Checks that a download is paused and keeps its part.
+    /// Checks that a download is paused and keeps its received bytes.
     func checkPausedPart() throws {
         try checkAllPaused()
         guard try hasPart() else { throw Stuck(description: "the partial file is missing") }
@@ -120,7 +120,8 @@ extension Rehearsal {
 
     var place: URL { home.folder.appendingPathComponent("file") }
 
-    /// Returns the end of the transfer, the file at its destination, and the kind of the second request.
+    /// Returns the end of the transfer, the file at its destination, and whether the second request continued or restarted the
+    /// download.
     func seenOfDownload() throws -> String {
         try waitForAllWork()
         let transfer = try ledger { try $0.transfers().first { $0.kind == .download } }
@@ -157,9 +158,9 @@ extension Rehearsal {
         try waitForRequest("/photos/.")
     }
 
-    /// Begins an upload of a photo between another file and a file that does not exist.
+    /// Begins an upload of three files: another file, a photo, and a file that does not exist.
     ///
-    /// - Parameter failure: The exit status of the command, which the first file decides.
+    /// - Parameter failure: The expected exit status of the command, which depends on the first file.
     func beginUpload(behind file: String, ending failure: ExitStatus) throws {
         try Self.photoBytes.write(to: photo)
         try verb(["upload", inHome(file), photo.path, inHome("last.jpg")], ending: failure)
@@ -173,7 +174,7 @@ extension Rehearsal {
         try (Self.photoBytes + Data(properties.utf8)).write(to: URL(fileURLWithPath: inHome(name)))
     }
 
-    /// Creates a photo that no user can read, not even root: a link to itself.
+    /// Creates a photo that no user can read, not even root. The photo is a symbolic link to itself.
     func makeUnreadablePhoto(_ name: String) throws {
         try FileManager.default.createSymbolicLink(atPath: inHome(name), withDestinationPath: inHome(name))
     }
@@ -184,14 +185,14 @@ extension Rehearsal {
         return "\(rows.count { $0["state"] as? String == "held" }) held"
     }
 
-    /// Waits until the transfer waits because its file cannot be used.
+    /// Waits until the transfer is waiting because its file cannot be used.
     func waitForDisk(_ reason: String) throws {
         _ = try wait("a photo that waits for the disk") { transaction in
             try transaction.transfers().first { $0.state == .waiting && $0.errorMessage?.contains(reason) == true }
         }
     }
 
-    /// Waits until the upload has ended and the launch that had to receive its end has crashed.
+    /// Waits until the upload has ended, and until the launch that had to receive this end has crashed.
     func waitForLostDelivery() throws {
         _ = try wait("a crash of a delivery") {
             try $0.history(limit: 10).first { $0.kind == .urlSession && $0.outcome == .crashed }
@@ -203,18 +204,18 @@ extension Rehearsal {
     private static let photoBytes =
         Data("BM".utf8) + Data((0..<photoSize).map { UInt8(truncatingIfNeeded: $0 * 31 >> 4) })
 
-    /// Creates a file of another user with the photo's name on the server.
+    /// Stores a file with the photo's name on the server, as another user would.
     func claimName() throws {
         try Self.othersBytes.write(to: home.folder.appendingPathComponent("received/storm.bmp"))
     }
 
     private static let othersBytes = Data("another's".utf8)
 
-    /// Returns the end of the transfer, each file on the server, and how often the photo was sent.
+    /// Returns the end of the transfer, each file on the server, and the number of times that the photo was sent.
     func seenOfUpload() throws -> String {
         try waitForAllWork()
         let states = try ledger { try $0.transfers().filter { $0.kind == .upload }.map(\.state.rawValue) }
-        // A request that the server has stopped reading stays open, with its part, until the connection ends.
+        // If the server has stopped reading a request, the request stays open with its received bytes until the connection ends.
         dropConnections()
         let (ours, others) = (FileDigest.sha256(of: Self.photoBytes), FileDigest.sha256(of: Self.othersBytes))
         let files = photos.files.map { path -> String in
@@ -233,10 +234,10 @@ extension Rehearsal {
     /// The requests that contained the photo.
     private var sendings: [RecordedRequest] { photoRequests.filter { $0.method == "PUT" } }
 
-    /// Returns the outcome of each of these requests, as the server recorded it.
+    /// Returns the outcome of each request that contained the photo, as the server recorded it.
     func seenOfSendings() -> String { sendings.map(\.outcome.rawValue).joined(separator: ", then ") }
 
-    /// Returns the requests for the photo, from the first request that contained the photo.
+    /// Returns the requests about the photo, starting with the first request that contained the photo.
     func seenOfNaming() -> String {
         let requests = photoRequests.drop { $0.method != "PUT" }
         guard let part = requests.first?.path, part.hasPrefix("/photos/.") else { return "NOT SENT UNDER ANOTHER NAME" }

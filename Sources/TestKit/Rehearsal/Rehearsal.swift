@@ -7,10 +7,10 @@ import Foundation
 import ProcessSupport
 import Synchronization
 
-/// The equipment of one scenario: a temporary home, a faulty server and real processes. Calls block, because each scenario has its own
-/// thread.
+/// The home, the server and the processes of one scenario: a temporary home, a faulty server and real processes. Calls block,
+/// because each scenario has its own thread.
 final class Rehearsal: Sendable {
-    /// The size of the downloaded file, more than two of the steps in which a part is made durable.
+    /// The size of the downloaded file. A download syncs its partial file in steps, and this size is larger than two steps.
     static let fileSize = 20 << 20
     static let photoSize = 300_000
 
@@ -28,17 +28,18 @@ final class Rehearsal: Sendable {
         let description: String
     }
 
-    /// The maximum disk space of a scenario in bytes: two versions of the file, the downloaded part, ledger and photos.
+    /// The maximum disk space of a scenario in bytes: two versions of the file, the downloaded part, the ledger and the photos.
     static let spaceNeeded = 3 * fileSize + (8 << 20)
 
-    /// Creates the equipment.
+    /// Creates the home and the server of a scenario.
     ///
     /// - Parameters:
-    ///   - name: the name of the scenario.
-    ///   - budget: the time limit of a check, in seconds.
-    ///   - grace: the time in seconds that a check has to end, and for which a download without its app is kept.
-    ///   - server: a running server without routes.
-    ///   - folder: the folder in which the home is kept; `nil` if it is not kept.
+    ///   - name: The name of the scenario.
+    ///   - budget: The time limit of a check, in seconds.
+    ///   - grace: The time in seconds that a check has to end after its time limit. A download without its app continues for the
+    ///     same time.
+    ///   - server: A running server without routes.
+    ///   - folder: The folder in which the home is kept; `nil` if it is not kept.
     /// - Throws: ``CommandFailure``. After an error, all files and processes of the scenario are removed.
     init(_ name: String, budget: Int, grace: Int, server: FaultyServer, keptIn folder: URL?) throws {
         let home = try ThrowawayHome(
@@ -59,7 +60,7 @@ final class Rehearsal: Sendable {
         server.mount(photos)
     }
 
-    /// The parts of the equipment beside the home.
+    /// The parts of the scenario in addition to the home.
     private struct Equipment {
         let control: RehearsalControl
         let photos: DavStore
@@ -72,7 +73,7 @@ final class Rehearsal: Sendable {
                 try Rehearsal.noise(Rehearsal.fileSize).write(to: file)
                 return .file(path: file.path, count: Rehearsal.fileSize)
             }
-            // The control is created last, because an earlier failure must not leave its folder behind.
+            // The control is created last. If an earlier step failed, the folder of the control would not be removed.
             control = try RehearsalControl()
             do { try control.mark(home.folder) } catch {
                 control.close()
@@ -91,8 +92,8 @@ final class Rehearsal: Sendable {
 
     /// Runs a command, like a user.
     ///
-    /// - Parameter failure: the expected exit status; `nil` for success.
-    /// - Returns: the output of the command.
+    /// - Parameter failure: The expected exit status; `nil` for success.
+    /// - Returns: The output of the command.
     @discardableResult
     func verb(_ arguments: String..., ending failure: ExitStatus? = nil) throws -> Data { try verb(arguments, ending: failure) }
 
@@ -110,7 +111,7 @@ final class Rehearsal: Sendable {
 
     var server: FaultyServer { current.withLock { $0 } }
 
-    /// Serves a forecast of a storm whose second half waits for ``go()``.
+    /// Serves a forecast of a storm. The second half of the response waits for ``continueResponses()``.
     func serveForecast() { serveForecast(DemoServers.halfForecast(now: control.now, until: "rest")) }
 
     /// Serves the complete forecast at once.
@@ -123,7 +124,7 @@ final class Rehearsal: Sendable {
 
     private static let forecast = "/v1/forecast*"
 
-    /// Serves a file whose first response stops half-way until ``go()``.
+    /// Serves a file. The first response stops half-way until ``continueResponses()``.
     ///
     /// - Parameter changes: `true` if the server has another version at the second request.
     func serveFile(hasValidator: Bool = true, changes: Bool = false, fault: ServedFile.RangeFault? = nil) {
@@ -143,7 +144,7 @@ final class Rehearsal: Sendable {
     /// Serves the complete file.
     func serveWholeFile(on server: FaultyServer) { server.route("GET", "/file", .file(versions[0], etag: "\"v0\"")) }
 
-    /// Continues the responses that were held back.
+    /// Continues the responses that wait at the gate.
     func continueResponses() { server.openGate("rest") }
 
     func dropConnections() {
@@ -157,7 +158,7 @@ final class Rehearsal: Sendable {
         Self.blocking { await old.stop() }
         former.withLock { $0 += old.requests() }
         let port = old.port
-        // The new server has its routes before the first connection, because a client of the old server can connect at any moment.
+        // The new server has its routes before the first connection, because a client of the old server can connect at any time.
         let new = Self.blocking { [photos] in
             try? await FaultyServer.start(port: port) { new in
                 new.mount(photos)
@@ -169,8 +170,8 @@ final class Rehearsal: Sendable {
     }
 
     func waitForRequest(_ path: String) throws {
-        // The request has transferred bytes in either direction. At this time the response to the request is chosen, and a new
-        // route affects only the next request.
+        // The request has transferred bytes in one direction. The response to this request is therefore already chosen, and a new
+        // route affects only later requests.
         try waitForRequest("no request for \(path) arrived") {
             $0.path.hasPrefix(path) && $0.outcome == .open && $0.bodyBytesSent + $0.bodyByteCount > 0
         }
@@ -190,7 +191,7 @@ final class Rehearsal: Sendable {
 
     var fileRequests: [RecordedRequest] { server.requests(matching: "/file") }
 
-    /// The requests in their order, including requests to a server that was replaced.
+    /// The requests in their order, including the requests to servers that were replaced.
     var photoRequests: [RecordedRequest] {
         (former.withLock { $0 } + server.requests()).filter { $0.path.hasPrefix("/photos/") }
     }
@@ -225,14 +226,14 @@ final class Rehearsal: Sendable {
         let descriptor = clinux_pidfd_open(process.pid)
         guard descriptor >= 0 else { return }
         defer { close(descriptor) }
-        // The process is compared after the descriptor was opened, because the descriptor always refers to the same process.
+        // The process is checked after the descriptor was opened, because the descriptor always refers to the same process.
         guard process.isAlive else { return }
         _ = clinux_pidfd_send_signal(descriptor, signal)
         var end = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
         poll(&end, 1, 10_000)
     }
 
-    /// Ends the agent with a signal, continues the held responses, and starts another agent like the next login.
+    /// Ends the agent with a signal, continues the waiting responses, and starts another agent, like the next login.
     func replaceAgent(by signal: Int32) throws {
         try send(signal, to: .agent)
         continueResponses()
@@ -247,7 +248,7 @@ final class Rehearsal: Sendable {
         return value
     }
 
-    /// Waits until no work is running, and no launch has to be retried or delivered.
+    /// Waits until no work is running, and until no launch has to be retried or delivered.
     func waitForAllWork() throws {
         _ = try wait("the end of all work") { transaction in
             let isQuiet =

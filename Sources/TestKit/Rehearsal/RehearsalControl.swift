@@ -5,14 +5,14 @@ import BackgroundLedger
 import Foundation
 import Synchronization
 
-/// The host of one temporary home: its clocks, time zone, conditions, notification server and disk. Every agent of the home
-/// receives the state through a socket. Only processes of this home have the path of the socket.
+/// The state of the simulated host of one temporary home: clocks, time zone, conditions, notification server and disk. Every
+/// agent of the home receives this state through a socket. Only processes of this home have the path of the socket.
 final class RehearsalControl: Sendable {
     private struct State {
         var machine = RehearsedHost(zone: TimeZone.current.identifier)
         var listeners: [Int: Connection] = [:]
         var next = 0
-        /// The number of the last state that each living agent has confirmed.
+        /// The number of the last state that each running agent has confirmed.
         var answers: [Int: Int] = [:]
     }
 
@@ -32,7 +32,7 @@ final class RehearsalControl: Sendable {
     private let folder: URL
 
     init() throws {
-        // The socket is not in the home, whose path may be too long for the name of a socket.
+        // The socket is in another folder than the home, because the path of the home may be too long for a socket.
         folder = try Cleanup.shared.makeFolder("stormy-control")
         guard let socket = LocalSocket.listen(at: folder.path + "/socket") else {
             Cleanup.shared.remove(folder)
@@ -60,7 +60,7 @@ final class RehearsalControl: Sendable {
 
     private var socketPath: String { folder.path + "/socket" }
 
-    /// The environment variables of commands.
+    /// The environment variables for the commands of the home.
     var environment: [String: String] {
         let machine = state.withLock { $0.machine }
         return machine.environment.merging([RehearsalHome.variable: socketPath]) { $1 }
@@ -102,7 +102,7 @@ final class RehearsalControl: Sendable {
         (try? JSONEncoder().encode(machine)).map { String(decoding: $0, as: UTF8.self) } ?? ""
     }
 
-    /// Changes the host. Returns when every living agent has received the change.
+    /// Changes the host. Returns when every running agent has received the change.
     func set(_ change: (inout RehearsedHost) -> Void) throws {
         let (machine, listeners) = state.withLock { state -> (RehearsedHost, [Connection]) in
             change(&state.machine)

@@ -7,7 +7,8 @@ import ProcessSupport
 /// The executable `stormy-rehearse`, which `stormy demo` and `stormy rehearse` start.
 public enum RehearsalTool {
     public static func main() -> Never {
-        // A reader that closes the pipe causes an error that is handled, and does not end the process.
+        // If the reader closes the pipe, writes fail with an error that the code handles. Without this line, the process would be
+        // killed.
         signal(SIGPIPE, SIG_IGN)
         Task { ProcessExit.end(await CommandRunner.run(RehearsalRoot.self, Array(ThisProcess.arguments.dropFirst()))) }
         dispatchMain()

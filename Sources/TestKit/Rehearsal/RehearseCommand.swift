@@ -45,7 +45,7 @@ struct RehearseCommand: AsyncParsableCommand {
             "Only run a faulty server on this computer, as this script describes, and print its requests.", valueName: "script"),
         completion: .file()) var serve: String?
 
-    /// The number of parallel scenarios. A scenario mostly waits.
+    /// The number of scenarios that run in parallel. A scenario mostly waits.
     private static let lanes = 4
 
     func validate() throws {
@@ -116,7 +116,7 @@ struct RehearseCommand: AsyncParsableCommand {
 
     // MARK: Before the first scenario
 
-    /// Checks the folder once before the first scenario. A folder that is missing or full must not count as a broken promise.
+    /// Checks the folder once, before the first scenario. A missing folder or a full disk must not count as a broken promise.
     private static func checkThatThereIsRoom(for count: Int, keptIn folder: URL?) throws {
         if let folder {
             do {
@@ -144,7 +144,7 @@ struct RehearseCommand: AsyncParsableCommand {
 
     /// Runs the scenarios in their order, some at a time.
     ///
-    /// - Throws: the error that kept a scenario from being set up, after all running scenarios have ended.
+    /// - Throws: The error that prevented the setup of a scenario. The error is thrown after all running scenarios have ended.
     private func play(_ chosen: [Scenario], keptIn folder: URL?) async throws -> [Scenario.Result] {
         var results: [Int: Scenario.Result] = [:]
         try await withThrowingTaskGroup(of: (Int, Scenario.Result).self) { group in

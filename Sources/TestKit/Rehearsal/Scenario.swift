@@ -2,7 +2,7 @@ import BackgroundCommands
 import FaultyServer
 import Foundation
 
-/// An event during one kind of work, and the promised result.
+/// An event during one kind of work, and the result that Stormy promises.
 struct Scenario: Sendable {
     enum Work: String, Sendable, CaseIterable {
         case scheduled = "a check waits for noon"
@@ -11,7 +11,7 @@ struct Scenario: Sendable {
         case download = "half of a file is stored"
         case upload = "half of a photo is sent"
 
-        /// The beginning of the names of these scenarios.
+        /// The prefix of the names of these scenarios.
         var name: String {
             switch self {
             case .scheduled: "scheduled"
@@ -22,8 +22,8 @@ struct Scenario: Sendable {
             }
         }
 
-        /// The hour of the day at which the scenarios begin: an hour before noon if they wait for noon, and some hours after noon
-        /// otherwise.
+        /// The hour of the day at which the scenarios begin. Scenarios that wait for noon begin an hour before noon. Other
+        /// scenarios begin some hours after noon.
         var hour: Int { self == .scheduled ? 11 : 15 }
     }
 
@@ -31,7 +31,7 @@ struct Scenario: Sendable {
     let cause: String
     /// The promise, in words for the user.
     let promise: String
-    /// The possible results, word for word. There are several results if the result depends on timing.
+    /// The possible results, word for word. There is more than one result if the result depends on timing.
     let expects: [String]
     /// The time limit of a check, in seconds.
     let budget: Int
@@ -39,7 +39,7 @@ struct Scenario: Sendable {
     let grace: Int
     /// Causes the event while the work is in progress.
     let act: @Sendable (Rehearsal) throws -> Void
-    /// Begins the work in another way than usual.
+    /// Begins the work in a different way than other scenarios; `nil` for the usual way.
     let begin: (@Sendable (Rehearsal) throws -> Void)?
     /// Returns an additional result at the end of the scenario.
     let also: (@Sendable (Rehearsal) throws -> String)?
@@ -63,7 +63,7 @@ struct Scenario: Sendable {
     struct Result: Sendable, Encodable {
         let scenario: String
         let promised: String
-        /// The possible results. The result must be equal to one of these texts, word for word.
+        /// The possible results. The actual result must be equal to one of these texts, word for word.
         let expected: [String]
         let seen: String
         let held: Bool
@@ -71,7 +71,7 @@ struct Scenario: Sendable {
 
     /// Runs the scenario. Blocks until the scenario has ended and everything is removed.
     ///
-    /// - Parameter folder: the folder in which the home is kept; `nil` if it is not kept.
+    /// - Parameter folder: The folder in which the home is kept; `nil` if it is not kept.
     /// - Throws: ``CommandFailure`` if the scenario cannot be set up. The error does not concern a promise.
     func play(on server: FaultyServer, keptIn folder: URL? = nil) throws -> (Result, FaultyServer) {
         let rehearsal = try Rehearsal(name, budget: budget, grace: grace, server: server, keptIn: folder)
@@ -82,7 +82,7 @@ struct Scenario: Sendable {
         } catch {
             seen = (error as? CommandFailure)?.message ?? "\(error)"
         }
-        // The held responses continue, because an open response would keep the agent running.
+        // The waiting responses continue, because an open response would keep the agent running.
         rehearsal.continueResponses()
         defer { rehearsal.control.close() }
         if !rehearsal.home.finish() { seen += "; its agent did not stop" }
@@ -117,7 +117,8 @@ struct Scenario: Sendable {
 
 extension Scenario {
     private static let once = "1 request; 1 storm shown"
-    /// The grace time in seconds if the check has to end by itself. The time is long enough for a busy machine.
+    /// The grace time in seconds for scenarios in which the check has to end by itself. The time is long enough for a busy
+    /// machine.
     private static let patience = 10
     private static let twice = "2 requests; 1 storm shown"
 

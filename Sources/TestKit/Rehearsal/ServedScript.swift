@@ -29,7 +29,8 @@ struct ServedScript {
         var told: Set<Int> = []
         while true {
             let known = told
-            // Each request is printed as soon as it has ended, so that a stalled request does not delay others.
+            // Each request is printed as soon as it ends, so that a request that hangs does not delay the output of other
+            // requests.
             let activity = try await server.waitUntil(timeout: .seconds(86_400 * 365)) { activity in
                 activity.requests.contains { $0.outcome != .open && !known.contains($0.id) }
             }
@@ -44,7 +45,8 @@ struct ServedScript {
         var (url, authority) = (server.url, String?.none)
         if case .https(let certificate) = script.greeting {
             url = server.secureURL
-            // A client must trust the authority before it can reach the other faults.
+            // A client must trust the authority. Otherwise the connection fails before the client reaches the other faults of the
+            // server.
             if certificate != .selfSigned { authority = try server.certificateAuthority }
         }
         guard !json else { return try Self.printJSON(["url": url, "certificateAuthority": authority].compactMapValues { $0 }) }
@@ -59,7 +61,8 @@ struct ServedScript {
             var container = encoder.singleValueContainer()
             try container.encode(Output.iso8601(date))
         }
-        // The document contains text from the client, which must not control the terminal.
+        // The document contains text from the client. Control characters are removed, so that this text cannot control the
+        // terminal.
         Output.line(Output.withoutControls(String(decoding: try encoder.encode(value), as: UTF8.self)))
     }
 

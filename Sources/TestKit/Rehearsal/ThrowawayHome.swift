@@ -15,8 +15,8 @@ final class ThrowawayHome: Sendable {
     /// Creates a home.
     ///
     /// - Parameters:
-    ///   - name: the beginning of the folder's name.
-    ///   - parent: the folder that keeps the home afterwards; `nil` if the home is removed.
+    ///   - name: The beginning of the folder's name.
+    ///   - parent: The folder in which the home is kept at the end; `nil` if the home is removed.
     ///   - isSilent: `true` to show no notifications on the user's desktop and no errors of commands.
     /// - Throws: ``CommandFailure``. After an error, all files of the home are removed.
     init(_ name: String, in parent: URL? = nil, isSilent: Bool = false, configuration: String) throws {
@@ -38,8 +38,9 @@ final class ThrowawayHome: Sendable {
     }
 
     private static func environment(of folder: URL, isSilent: Bool) -> [String: String] {
-        // A variable with a fault, a launch or a clock for another process would affect every process of the home. The path of the agent's
-        // program is kept. The server is on loopback, which a proxy cannot reach.
+        // Environment variables that set a fault, a launch or a clock for another process are removed, because they would affect
+        // every process of the home. The variable with the path of the agent's program is kept. Proxy variables are removed,
+        // because the server is on the loopback interface, which a proxy cannot reach.
         var environment = ProcessInfo.processInfo.environment.filter { name, _ in
             (!name.hasPrefix("BACKGROUND_") || name == "BACKGROUND_AGENT") && !name.lowercased().hasSuffix("_proxy")
         }
@@ -63,7 +64,7 @@ final class ThrowawayHome: Sendable {
     }
 
     private struct Verbs {
-        /// `true` after an interruption. No command may begin any more.
+        /// `true` after an interruption. In this case no command may begin any more.
         var isOver = false
         /// The processes of running commands.
         var running: Set<Int32> = []
@@ -103,7 +104,7 @@ final class ThrowawayHome: Sendable {
     @discardableResult
     func stormy(_ arguments: [String]) throws -> (output: Data, status: Int32) { try run(arguments, isLast: false) }
 
-    /// - Parameter isLast: `true` if the command may begin after an interruption.
+    /// - Parameter isLast: `true` if the command may begin even after an interruption.
     private func run(_ arguments: [String], isLast: Bool) throws -> (output: Data, status: Int32) {
         let process = Process()
         let output = Pipe()
@@ -143,14 +144,14 @@ final class ThrowawayHome: Sendable {
     // MARK: The ledger
 
     func ledger() throws -> Ledger {
-        // After an interruption the ledger is not opened, because that would create the folders again.
+        // After an interruption the ledger is not opened, because opening the ledger would create the folders again.
         if isOver { Cleanup.park() }
         return try Ledger(directories)
     }
 
     private var isOver: Bool { verbs.withLock { $0.isOver } }
 
-    /// Waits until the ledger contains a value, using change notifications. `nil` after `seconds`.
+    /// Waits until the ledger contains a value. The ledger is read at each change notification. Returns `nil` after `seconds`.
     func wait<Value>(_ seconds: Double, for question: (LedgerTransaction) throws -> Value?) throws -> Value? {
         let ledger = try ledger()
         let bell = try ChangeListener(directories)
@@ -186,18 +187,17 @@ final class ThrowawayHome: Sendable {
 
     /// Ends all processes of the home after an interruption. The folder is not removed.
     func end() {
-        // Commands are killed first, because a command that is just starting an agent could start it later.
+        // Commands are killed first, because a command could start an agent after the other processes were killed.
         verbs.withLock { verbs in
             verbs.isOver = true
             for pid in verbs.running { kill(pid, SIGKILL) }
         }
-        // The agent is asked to quit, because it then also withdraws its notifications from the user's screen.
+        // The agent receives the command `quit`, because it then also withdraws its notifications from the user's screen.
         _ = try? run(["quit"], isLast: true)
         killProcesses()
     }
 
-    /// Kills processes until no process has this home in its environment: commands, agents, apps, and processes that are just
-    /// starting.
+    /// Kills commands, agents, apps, and processes that are just starting, until no process has this home in its environment.
     private func killProcesses() {
         for _ in 0..<50 {
             let left = processes

@@ -1,11 +1,12 @@
-/// The meaning of a `Range` header for a file of known length.
+/// The meaning of a `Range` header for a file whose length is known.
 enum ByteRange: Equatable {
-    /// The header is not a single well-formed byte range and counts as absent (RFC 9110, 14.2).
+    /// The header is not a single well-formed byte range. The server treats the header as absent (RFC 9110, 14.2).
     case ignored
     case satisfiable(Range<Int>)
     case unsatisfiable
 
-    /// Parses a header. Several ranges in one header are ignored, which a server may always do, and which our clients do not request.
+    /// Parses a header. A header with several ranges is ignored. A server may always ignore a range, and our clients do not
+    /// request several ranges.
     static func parse(_ text: String, length: Int) -> ByteRange {
         let halves = text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
         guard halves.count == 2, halves[0].lowercased() == "bytes" else { return .ignored }
@@ -23,8 +24,8 @@ enum ByteRange: Equatable {
         return first < length ? .satisfiable(first..<(min(last, length - 1) + 1)) : .unsatisfiable
     }
 
-    /// Returns a number that consists of digits only, because `Int(_:)` alone would accept a sign. A number that is too large for `Int` is
-    /// beyond the end of any file.
+    /// Parses a number that consists of digits only, because `Int(_:)` alone would accept a sign. If the number is too large for
+    /// `Int`, the position is beyond the end of any file.
     private static func number(_ digits: Substring) -> Int? {
         guard !digits.isEmpty, digits.utf8.allSatisfy({ (48...57).contains($0) }) else { return nil }
         return Int(digits) ?? Int.max

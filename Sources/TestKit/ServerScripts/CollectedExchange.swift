@@ -1,6 +1,6 @@
 import Foundation
 
-/// A request to a store that acts when it has the complete body. The faults that every store supports are played here.
+/// A request to a store that acts when the request's body is complete. This type also plays the faults that every store supports.
 final class CollectedExchange: Exchange {
     let opening: ResponseScript?
     private let request: RecordedRequest
@@ -8,7 +8,8 @@ final class CollectedExchange: Exchange {
     private let act: (RecordedRequest, Data) -> ResponseScript
     private var body = Data()
 
-    /// - Parameter name: The name of the request among the faults; the method if it has only one meaning.
+    /// - Parameter name: The name of the request in `UploadFaults`; the method, if this method has only one meaning for the
+    ///   store.
     init(
         _ faults: UploadFaults, _ request: RecordedRequest, as name: String? = nil,
         act: @escaping (RecordedRequest, Data) -> ResponseScript

@@ -1,6 +1,6 @@
 import Foundation
 
-/// A request to a store.
+/// A request to a WebDAV store.
 final class DavExchange: Exchange {
     let opening: ResponseScript?
     private let store: DavStore
@@ -20,8 +20,8 @@ final class DavExchange: Exchange {
         var refusal = fault?.opening(refusesAt: expects ? .atHead : .afterBody)
         var acceptsBody = request.method == "PUT" && fault?.refuses != true
         if fault == nil, expects {
-            // A client that waits for 100 gets the refusal before it sends the body. The check is repeated at the end, because another
-            // upload may have been stored in between.
+            // A client that waits for status 100 receives the refusal before it sends the body. The check is repeated at the end,
+            // because another upload may have been stored in the meantime.
             refusal = Self.obstacle(to: request, at: place, in: store)
             refusal?.beginning = .atHead
             acceptsBody = acceptsBody && refusal == nil
@@ -48,8 +48,8 @@ final class DavExchange: Exchange {
     }
 
     func finish() -> ResponseScript {
-        // The hidden file is removed before the response is sent, so that a client that has received the response finds no hidden
-        // file of a refused body.
+        // The hidden file is removed before the response is sent. When a client has received the response, no hidden file of a
+        // refused body exists any more.
         defer { abandon() }
         if let opening, opening.beginning == .afterBody { return opening }
         let answer = Self.obstacle(to: request, at: place, in: store) ?? act()
@@ -105,7 +105,7 @@ final class DavExchange: Exchange {
 
     // MARK: Obstacles
 
-    /// Returns the refusal that a correct server would send; `nil` if the request can be carried out.
+    /// Returns the refusal that a correct server would send; `nil` if the server can carry out the request.
     private static func obstacle(
         to request: RecordedRequest, at place: String?, in store: DavStore
     ) -> ResponseScript? {
@@ -152,7 +152,8 @@ final class DavExchange: Exchange {
         return nil
     }
 
-    /// Returns the place of `Destination`, which may be a complete URL or a path. The host is ignored, because only this host exists.
+    /// Returns the place that the header `Destination` names. The header is a complete URL or a path. The host is ignored,
+    /// because the store has only one host.
     private static func destination(of request: RecordedRequest, in store: DavStore) -> String? {
         guard let text = request.headers["Destination"] else { return nil }
         guard text.hasPrefix("http") else { return place(of: text, in: store) }

@@ -33,7 +33,7 @@ struct DavListing {
         if !isCollection, let facts {
             properties += "<D:getcontentlength>\(facts.size)</D:getcontentlength><D:getetag>\(facts.etag)</D:getetag>"
         }
-        // A path is percent-encoded, so only the ampersand needs escaping.
+        // The path is already percent-encoded, so only the ampersand needs escaping.
         let link = href.replacingOccurrences(of: "&", with: "&amp;")
         return "<D:response><D:href>\(link)</D:href><D:propstat><D:prop>\(properties)</D:prop>"
             + "<D:status>HTTP/1.1 200 OK</D:status></D:propstat></D:response>"

@@ -1,7 +1,7 @@
 import Foundation
 
-/// A WebDAV-like store for uploads, with faults on demand. `FaultyServer.mount(_:)` mounts it. Bodies of any size are written to disk:
-/// first into a hidden file, which is then renamed. For this reason, a broken upload leaves no file.
+/// A WebDAV-like store for uploads, with faults on demand. `FaultyServer.mount(_:)` mounts it. Bodies of any size are written to
+/// disk: first into a hidden file, which is then renamed. A broken upload therefore leaves no file.
 public final class DavStore: MountedStore {
     /// The path prefix of the store on the server, such as `/dav`.
     public let prefix: String
@@ -13,8 +13,7 @@ public final class DavStore: MountedStore {
     /// The faults of uploads to this store.
     public let faults = UploadFaults()
 
-    /// Creates a store under a prefix. The files are always on disk. So only one code path is necessary, and large uploads need
-    /// little memory.
+    /// Creates a store under a prefix. The files are always on disk, so that large uploads need little memory.
     ///
     /// - Parameters:
     ///   - prefix: The path prefix, without a slash at its end.

@@ -34,7 +34,7 @@ struct DavTree: Sendable {
         place == root || kind((place as NSString).deletingLastPathComponent) == .collection
     }
 
-    /// Returns the size and a strong tag that a rename keeps and a rewrite changes; `nil` if no item exists.
+    /// Returns the size and a strong tag; `nil` if no item exists. A rename keeps the tag, and a new write changes the tag.
     func facts(_ place: String) -> (size: Int, etag: String)? {
         var info = stat()
         guard stat(place, &info) == 0 else { return nil }
@@ -49,7 +49,7 @@ struct DavTree: Sendable {
         return FileManager.default.createFile(atPath: place, contents: nil) ? place : nil
     }
 
-    /// Moves a file or collection to a place and replaces an existing item. A file is replaced atomically.
+    /// Moves a file or collection to a place. If an item exists at the place, it is replaced. A file is replaced atomically.
     func move(_ source: String, to destination: String) -> Bool {
         if kind(destination) == .collection { try? FileManager.default.removeItem(atPath: destination) }
         return rename(source, destination) == 0
@@ -61,7 +61,7 @@ struct DavTree: Sendable {
         place != root && (try? FileManager.default.removeItem(atPath: place)) != nil
     }
 
-    /// Returns the names directly in a collection.
+    /// Returns the names of the direct children of a collection.
     func children(_ place: String) -> [String] {
         let names = (try? FileManager.default.contentsOfDirectory(atPath: place)) ?? []
         return names.filter { $0 != Self.incoming }.sorted()

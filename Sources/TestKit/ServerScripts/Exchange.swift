@@ -1,14 +1,15 @@
 import Foundation
 
-/// The handling of one request by a route. Used by one thread at a time.
+/// The handling of one request by a route. One thread at a time uses an exchange.
 package protocol Exchange: AnyObject {
-    /// A script that is known when the headers arrived. The `beginning` of the script determines when the script is played.
+    /// A script that is known when the request's headers have arrived. The `beginning` of the script determines when the script
+    /// is played.
     var opening: ResponseScript? { get }
     /// Receives bytes of the request's body, as they arrive.
     func receive(_ bytes: Data)
-    /// Returns the response when the request is complete, unless the opening was begun before.
+    /// Returns the response when the request is complete, unless the script of `opening` has begun before.
     func finish() -> ResponseScript
-    /// Handles a connection that ended or was abandoned before the request was complete.
+    /// Handles the end of a connection before the request was complete.
     func abandon()
 }
 

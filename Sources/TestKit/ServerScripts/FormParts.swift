@@ -10,7 +10,7 @@ struct FormParts {
 
     let parts: [Part]
 
-    /// Parses a body; `nil` if the body is not a complete form.
+    /// Parses a body. Returns `nil` if the body is not a complete form.
     init?(_ body: Data, type: String) {
         guard let start = type.range(of: "boundary=") else { return nil }
         let boundary = Data("\r\n--\(type[start.upperBound...])".utf8)

@@ -25,7 +25,8 @@ package final class GateKeeper: Sendable {
         state.withLock { _ = $0.open.remove(gate) }
     }
 
-    /// Calls `resume` once when the gate is open, or at once if it is open already. The returned ticket cancels the wait.
+    /// Calls `resume` once when the gate is open. If the gate is open already, calls `resume` at once. The returned ticket
+    /// cancels the wait.
     package func wait(at gate: String, resume: @escaping @Sendable () -> Void) -> Int? {
         let ticket: Int? = state.withLock { state in
             if state.open.contains(gate) { return nil }

@@ -1,25 +1,27 @@
 /// The server's reaction to a client that opened a connection and sent its first bytes.
 ///
-/// For `https://` the server can use TLS with a correct or a wrong certificate. The server can also fail in every way in which a
-/// handshake ends before a certificate is shown.
+/// For `https://` the server uses TLS with a correct or a wrong certificate. The server can also fail before it shows a
+/// certificate, in every way in which a handshake can fail.
 public enum Greeting: Sendable, Equatable {
     /// HTTP without TLS.
     case http
-    /// TLS 1.2 or 1.3 with HTTP inside. A later cut ends the connection without TLS's close_notify, as a network failure does.
+    /// TLS 1.2 or 1.3 with HTTP inside. If a script cuts the connection later, TLS's close_notify is not sent, as in a network
+    /// failure.
     case https(ServerCertificate)
-    /// A fatal TLS alert, then the end: 40 no common cipher, 70 no common version, 80 internal error, 112 unknown name (RFC 8446, 6.2).
+    /// A fatal TLS alert. The connection is then closed. Alert 40 means no common cipher, 70 no common version, 80 an internal
+    /// error, and 112 an unknown name (RFC 8446, 6.2).
     case alert(UInt8)
-    /// Bytes that are neither TLS nor HTTP, then the end.
+    /// Bytes that are neither TLS nor HTTP. The connection is then closed.
     case garbage
-    /// The end of the connection.
+    /// The connection is closed without a response.
     case hangUp
-    /// No response, for as long as the client waits.
+    /// The server sends no response as long as the client waits.
     case silence
 }
 
 /// A certificate for `localhost` and 127.0.0.1 that the server shows, with an optional fault.
 public enum ServerCertificate: String, Sendable, CaseIterable {
-    /// No fault, for a client that trusts the server's `FaultyServer.certificateAuthority`.
+    /// The certificate has no fault for a client that trusts the server's `FaultyServer.certificateAuthority`.
     case valid
     /// The certificate expired a day ago.
     case expired

@@ -25,13 +25,13 @@ public struct HeaderList: Hashable, Sendable, Codable, ExpressibleByDictionaryLi
         lines = elements.map { HeaderLine($0.0, $0.1) }
     }
 
-    /// The first value under this name, compared without case.
+    /// Returns the value of the first line with this name. Names are compared without case.
     public subscript(name: String) -> String? {
         let wanted = name.lowercased()
         return lines.first { $0.name.lowercased() == wanted }?.value
     }
 
-    /// Returns all values under this name, in order.
+    /// Returns the values of all lines with this name, in order.
     public func values(_ name: String) -> [String] {
         let wanted = name.lowercased()
         return lines.filter { $0.name.lowercased() == wanted }.map(\.value)
@@ -40,7 +40,8 @@ public struct HeaderList: Hashable, Sendable, Codable, ExpressibleByDictionaryLi
     /// Adds a line at the end.
     public mutating func append(_ name: String, _ value: String) { lines.append(HeaderLine(name, value)) }
 
-    /// Returns the comma-separated words of all lines under this name, in lower case: for `Connection`, `Transfer-Encoding`.
+    /// Returns the comma-separated words of all lines with this name, in lower case, for example for `Connection` and
+    /// `Transfer-Encoding`.
     package func tokens(_ name: String) -> [String] {
         values(name).flatMap { $0.lowercased().split(whereSeparator: { $0 == "," || $0 == " " }).map(String.init) }
     }
@@ -50,7 +51,8 @@ public struct HeaderList: Hashable, Sendable, Codable, ExpressibleByDictionaryLi
 }
 
 extension HeaderList {
-    /// Reads lines as pairs, `[["ETag", "\"1\""]]`, which are short to write in a script. A JSON object would lose order and duplicates.
+    /// Reads lines as pairs, for example `[["ETag", "\"1\""]]`. Pairs are short in a script, and keep order and duplicates. A
+    /// JSON object would lose both.
     public init(from decoder: any Decoder) throws {
         let pairs = try [[String]](from: decoder)
         lines = try pairs.map { pair in

@@ -1,14 +1,16 @@
 import Foundation
 import Synchronization
 
-/// A fake server with Immich's API as described in its published documentation, with faults on demand. Immich itself is not available as a
-/// package. `FaultyServer.mount(_:)` mounts the store. The SHA-1 of a photo is taken from the client's header.
+/// A fake server with Immich's API as described in its published documentation, with faults on demand. Immich itself is not
+/// available as a package. `FaultyServer.mount(_:)` mounts the store. The store takes the SHA-1 of a photo from the client's
+/// header.
 ///
-/// Before version 3 the form has to name the device, and version 3 refuses unknown fields.
+/// Before version 3, the form must contain the device. Version 3 refuses unknown fields.
 ///
-/// The names of requests for faults are: `CHECK` for the check for duplicates, `POST` for the form, `GET` for the version and an original.
+/// The names of requests for faults are: `CHECK` for the check for duplicates, `POST` for the form, `GET` for the version and an
+/// original.
 public final class ImmichStore: MountedStore {
-    /// The key that a client has to send as `x-api-key`.
+    /// The API key that a client has to send as `x-api-key`.
     public static let key = "immich key"
 
     private struct State {
@@ -39,7 +41,7 @@ public final class ImmichStore: MountedStore {
     /// Updates the site to another version.
     public func update(toVersion version: Int?) { state.withLock { $0.version = version } }
 
-    /// Refuses to send originals from now on, as if the client's key did not have this permission.
+    /// Refuses to send original photos from now on, as if the client's API key did not have this permission.
     public func refuseOriginals() { state.withLock { $0.sendsOriginals = false } }
 
     /// Moves every photo into the trash.
@@ -111,7 +113,7 @@ public final class ImmichStore: MountedStore {
         return .json(#"{"results":[\#(verdicts.joined(separator: ","))]}"#)
     }
 
-    /// The fields that version 3 knows.
+    /// The form fields that version 3 accepts.
     private static let fields: Set<String> = [
         "assetData", "fileCreatedAt", "fileModifiedAt", "duration", "filename", "isFavorite", "visibility", "livePhotoVideoId",
         "metadata",
@@ -134,7 +136,7 @@ public final class ImmichStore: MountedStore {
         }
     }
 
-    /// Version 2 sends a list of messages, version 3 a list of errors.
+    /// Returns the refusal of a form. Version 2 sends a list of messages, and version 3 sends a list of errors.
     private static func refusal(of form: FormParts, version: Int) -> ResponseScript? {
         let times = ["fileCreatedAt", "fileModifiedAt"]
         guard version >= 3 else {
@@ -155,7 +157,7 @@ public final class ImmichStore: MountedStore {
         return .json(#"{"message":"Validation failed","errors":[\#(list)],"error":"Bad Request","statusCode":400}"#, status: 400)
     }
 
-    /// An ISO 8601 time with an offset.
+    /// Returns whether the text is an ISO 8601 time with an offset.
     private static func isTime(_ text: String) -> Bool {
         text.wholeMatch(of: /\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)/) != nil
     }

@@ -25,7 +25,7 @@ public final class NextcloudStore: MountedStore {
     /// The files, without chunks that are not combined yet.
     public var files: [Data] { state.withLock { $0.files.filter { $0.key.hasPrefix("files/") }.map(\.value) } }
 
-    /// The addresses of the files, decoded, below the user's folder.
+    /// The decoded paths of the files below the user's folder.
     public var names: [String] {
         state.withLock {
             $0.files.keys.filter { $0.hasPrefix("files/me/") }.map { String($0.dropFirst("files/me/".count)) }.sorted()
@@ -61,7 +61,7 @@ public final class NextcloudStore: MountedStore {
             state.taken += body.count
             let parent = Self.parent(of: place)
             let target = request.method == "HEAD" ? place : destination ?? ""
-            // As in Nextcloud, the response to HEAD has no reason, and the names of chunks are not checked.
+            // As in Nextcloud, a response to HEAD contains no reason, and the names of chunks are not checked.
             if ["HEAD", "MOVE"].contains(request.method), let refusal = Self.refusal(of: target, state) { return refusal }
             switch request.method {
             case "HEAD":
@@ -74,7 +74,8 @@ public final class NextcloudStore: MountedStore {
                 if state.folders.contains(place) { return .status(405) }
                 guard state.folders.contains(parent) else { return .status(409) }
                 if place.hasPrefix("uploads/") {
-                    // Without a destination, the request is an upload of the first version, whose chunks have other names.
+                    // A request without `Destination` belongs to the first version of chunked uploads. In that version, chunks
+                    // have different names.
                     guard let destination, state.folders.contains(Self.parent(of: destination)) else { return .status(409) }
                 }
                 state.folders.insert(place)

@@ -1,6 +1,6 @@
 import Foundation
 
-/// Bytes to send, read in pieces so that a large body is never completely in memory.
+/// Bytes to send. They are read in pieces, so that a large body is never completely in memory.
 public struct Payload: Sendable, Equatable, Codable {
     enum Origin: Sendable, Equatable, Codable {
         case bytes(Data)
@@ -9,7 +9,7 @@ public struct Payload: Sendable, Equatable, Codable {
     }
 
     let origin: Origin
-    /// The offset of this payload inside its origin, in bytes.
+    /// The offset of this payload in the file or pattern from which the payload is a part, in bytes.
     let offset: Int
     /// The number of bytes.
     public let count: Int
@@ -22,18 +22,18 @@ public struct Payload: Sendable, Equatable, Codable {
     /// Returns the UTF-8 bytes of a text.
     public static func text(_ text: String) -> Payload { .bytes(Data(text.utf8)) }
 
-    /// Returns `count` bytes that are computed from their position. Large bodies need no memory, and no two neighboring kilobytes are
-    /// equal, so a splice at a wrong offset is detected.
+    /// Returns `count` bytes that are computed from their positions. Large bodies therefore need no memory. Neighboring kilobytes
+    /// are never equal, so that a part at a wrong offset is detected.
     public static func pattern(_ count: Int) -> Payload {
         Payload(origin: .pattern, offset: 0, count: count)
     }
 
-    /// Returns a file's bytes, which are read when they are sent. The file must keep at least `count` bytes until then.
+    /// Returns the bytes of a file. The bytes are read when they are sent. Until then, the file must keep at least `count` bytes.
     public static func file(path: String, count: Int) -> Payload {
         Payload(origin: .file(path: path), offset: 0, count: count)
     }
 
-    /// Returns a part of this payload. Bounds beyond the end are clamped.
+    /// Returns a part of this payload. If a bound is beyond the end, the end is used.
     public func slice(_ range: Range<Int>) -> Payload {
         let lower = min(max(range.lowerBound, 0), count)
         let upper = min(max(range.upperBound, lower), count)
@@ -66,7 +66,8 @@ public struct Payload: Sendable, Equatable, Codable {
     public var data: Data { read(at: 0, length: count) }
 
     private static func patternByte(at position: Int) -> UInt8 {
-        // A multiplicative hash of position / 8 plus the position itself: cheap, and aperiodic for our sizes.
+        // The byte is a multiplicative hash of position / 8, plus the position itself. This is fast to compute, and aperiodic for
+        // the sizes in tests.
         let mixed = UInt64(position >> 3) &* 0x9E37_79B9_7F4A_7C15
         return UInt8(truncatingIfNeeded: (mixed >> 40) &+ UInt64(position & 7))
     }

@@ -1,8 +1,8 @@
 import Foundation
 import Synchronization
 
-/// Places for files that arrive in pieces. Bytes are kept in memory as they arrive, as on a real server, also if the request was
-/// interrupted.
+/// The table of uploads that arrive in pieces. Each upload has a place. Bytes are kept in memory as they arrive, even if the
+/// request is interrupted, as on a real server.
 final class PlaceTable: Sendable {
     struct Place {
         var bytes = Data()
@@ -59,7 +59,7 @@ final class PlaceTable: Sendable {
     func remove(_ path: String) -> Bool { state.withLock { $0.places.removeValue(forKey: path) != nil } }
 }
 
-/// The begin of a request to a store of places: a fault, a proxy's refusal, or the normal handling.
+/// The first decision about a request to a store of places: a fault, the refusal of a proxy, or the normal handling.
 struct PlaceOpening {
     let script: ResponseScript?
     let losesAnswer: Bool

@@ -1,4 +1,4 @@
-/// Tracks the length that a script announces for its response, to determine whether the connection can be reused.
+/// Tracks the length that a script announces for its response. From this length follows whether the connection can be reused.
 package struct ResponseFraming {
     private enum Head { case none, open, ended }
 
@@ -12,7 +12,7 @@ package struct ResponseFraming {
     /// The number of body bytes that were sent.
     package var sent = 0
     package var hasLastChunk = false
-    /// `true` if raw bytes were sent, so that the framing is unknown.
+    /// `true` if raw bytes were sent. In this case the framing is not known.
     package var isForeign = false
 
     package mutating func begin(status: Int, method: String) {
@@ -41,7 +41,7 @@ package struct ResponseFraming {
         return length == sent
     }
 
-    /// `true` if the response is not shorter than announced. A response that ends with the connection is always complete.
+    /// `true` if the response has at least the announced length. A response that ends with the connection is always complete.
     package var isWhole: Bool {
         if isForeign || isDelimited { return true }
         if head == .none || isChunked { return false }

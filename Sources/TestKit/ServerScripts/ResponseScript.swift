@@ -1,18 +1,21 @@
-/// The server's handling of one request, step by step. Steps write raw bytes, and the script alone determines the framing, correct or not.
+/// The server's handling of one request, step by step. Steps write raw bytes, so the script alone determines whether the framing
+/// is correct.
 public struct ResponseScript: Sendable, Equatable, Codable, ExpressibleByArrayLiteral {
     /// When the script begins, relative to the request's body.
     public enum Beginning: Sendable, Equatable, Codable {
-        /// Begins when the request's headers arrived. The body is read and dropped in parallel.
+        /// The script begins when the request's headers have arrived. The request's body is read and dropped in parallel.
         case atHead
-        /// Begins when this many bytes of the request's body arrived, or at the end of a shorter body.
+        /// The script begins when this number of bytes of the request's body has arrived. If the body is shorter, the script
+        /// begins at the end of the body.
         case afterBodyBytes(Int)
-        /// Begins when the request is complete.
+        /// The script begins when the request is complete.
         case afterBody
     }
 
     /// The state of the connection after the last step.
     public enum Ending: Sendable, Equatable, Codable {
-        /// The connection is kept for the next request if the response was framed correctly and neither side requested to close.
+        /// The connection is kept for the next request if the response was framed correctly, and if neither the client nor the
+        /// server asked to close the connection.
         case automatic
         case keepOpen
         case close
@@ -22,30 +25,30 @@ public struct ResponseScript: Sendable, Equatable, Codable, ExpressibleByArrayLi
     public enum Step: Sendable, Equatable, Codable {
         /// The status line.
         case status(Int, String? = nil)
-        /// Header lines. The step may be repeated. The empty line is added before the first body byte.
+        /// Header lines. The step may be repeated. The empty line after the headers is added before the first body byte.
         case headers(HeaderList)
         /// A complete interim response (100, 103).
         case interim(Int, HeaderList = [:])
-        /// Body bytes, sent at once unless `Delivery` specifies a pace. This step is skipped for HEAD.
+        /// Body bytes. They are sent at once unless `Delivery` specifies a pace. In a response to HEAD, this step is skipped.
         case body(Payload, Delivery = .atOnce)
         /// The last chunk of a chunked body, with trailers. Without this step the response is truncated.
         case chunkEnd(trailers: HeaderList = [:])
-        /// A file that determines the complete response from the request (200, 206, 304, 412, 416).
+        /// A file. The file and the request determine the complete response (200, 206, 304, 412, 416).
         case resource(ServedFile)
-        /// Bytes that are sent unchanged. The script is responsible for the framing.
+        /// Bytes that are sent unchanged. The script must write the correct framing itself.
         case raw(Payload)
         /// Waits this many seconds.
         case delay(Double)
         /// Waits until a gate is open (`FaultyServer.openGate`).
         case hold(until: String)
-        /// Stops reading the request, so that the client's sending stalls when the socket buffers are full. After that, TCP cannot report
-        /// that the client left, because the client's end of the connection is behind the unread bytes. The request stays `.open`
-        /// until the server ends the connection.
+        /// Stops reading the request, so that the client cannot send more when the socket buffers are full. After this step, TCP
+        /// cannot report that the client closed the connection, because the report follows the unread bytes. The request stays
+        /// `.open` until the server ends the connection.
         case stopReading
         /// Does nothing until the connection ends.
         case stall
-        /// Closes the connection. Bytes that were written before are delivered, unless the client is still sending. If the client
-        /// is still sending, the kernel responds with a reset, which may overtake the written bytes.
+        /// Closes the connection. Bytes that were written before usually reach the client. If the client is still sending, the
+        /// kernel responds with a reset, which may overtake the written bytes.
         case cut
         /// Closes the connection with a TCP reset. Bytes that were written before may be lost. If these bytes must arrive, use a
         /// gate before this step.
@@ -54,12 +57,12 @@ public struct ResponseScript: Sendable, Equatable, Codable, ExpressibleByArrayLi
 
     /// The pace of body bytes.
     public struct Delivery: Sendable, Equatable, Codable {
-        /// The sizes of the pieces, each of which is a separate write. The last size repeats. If the list is empty, the pieces are
+        /// The sizes of the pieces. Each piece is a separate write. The last size repeats. If the list is empty, the pieces are
         /// large.
         public var sizes: [Int]
         /// Seconds between two pieces.
         public var interval: Double
-        /// `true` if each piece is a chunk of the chunked coding.
+        /// `true` if each piece is sent as a chunk of the chunked transfer coding.
         public var isChunked: Bool
 
         /// A delivery as fast as the client reads.
@@ -72,7 +75,8 @@ public struct ResponseScript: Sendable, Equatable, Codable, ExpressibleByArrayLi
             self.isChunked = isChunked
         }
 
-        /// Returns the size of the piece with this number. The default of 64 KiB is the memory that one connection needs.
+        /// Returns the size of the piece with this number. The default is 64 KiB, because one connection needs memory for one
+        /// piece.
         package func size(ofPiece number: Int) -> Int {
             guard let last = sizes.last else { return 65_536 }
             return max(1, number < sizes.count ? sizes[number] : last)
@@ -81,11 +85,12 @@ public struct ResponseScript: Sendable, Equatable, Codable, ExpressibleByArrayLi
 
     /// The steps, in order.
     public var steps: [Step]
-    /// When to begin.
+    /// The time when the script begins.
     public var beginning: Beginning = .afterBody
     /// The state of the connection after the last step.
     public var ending: Ending = .automatic
-    /// `true` if `Expect: 100-continue` is granted before the body, which never happens for a script that begins at the headers.
+    /// `true` if the server sends status 100 before the body when the request contains `Expect: 100-continue`. A script that
+    /// begins at the headers never sends status 100.
     public var grantsContinue = true
 
     /// Creates a script from its steps.
@@ -121,12 +126,13 @@ public struct ResponseScript: Sendable, Equatable, Codable, ExpressibleByArrayLi
 }
 
 extension ResponseScript.Step {
-    /// Returns body bytes as chunks of these sizes (the last size repeats), without the last chunk: add `.chunkEnd()`.
+    /// Returns a step that sends body bytes as chunks of these sizes. The last size repeats. The last chunk is missing: add
+    /// `.chunkEnd()`.
     public static func chunked(_ payload: Payload, sizes: [Int] = []) -> Self {
         .body(payload, .init(sizes: sizes, isChunked: true))
     }
 
-    /// Returns body bytes in small pieces, `interval` seconds apart.
+    /// Returns a step that sends body bytes in small pieces, `interval` seconds apart.
     public static func drip(
         _ payload: Payload, chunkSize: Int, interval: Double, isChunked: Bool = false
     ) -> Self {

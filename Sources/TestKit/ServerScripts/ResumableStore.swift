@@ -1,13 +1,13 @@
 import Foundation
 
-/// A server of the IETF's resumable uploads (draft-ietf-httpbis-resumable-upload) in one interop version, with faults on demand.
-/// `FaultyServer.mount(_:)` mounts it.
+/// A server for the resumable uploads of the IETF (draft-ietf-httpbis-resumable-upload) in one interop version, with faults on
+/// demand. `FaultyServer.mount(_:)` mounts the server.
 public final class ResumableStore: MountedStore {
     /// The path prefix of the store.
     public let prefix: String
     /// The faults of uploads to this store.
     public let faults = UploadFaults()
-    /// The only supported version, which the store reports to clients that use another version.
+    /// The only supported interop version. If a client uses another version, the store reports this version.
     let version: Int
     let table: PlaceTable
 
@@ -20,13 +20,13 @@ public final class ResumableStore: MountedStore {
 
     package func exchange(for request: RecordedRequest) -> any Exchange { ResumableExchange(self, request) }
 
-    /// The files whose end the client announced.
+    /// The files that are complete, because the client announced their end.
     public var files: [Data] { table.complete }
 
     /// The number of body bytes that were accepted in all requests.
     public var bytesTaken: Int { table.bytesTaken }
 
-    /// Refuses requests with more bytes (413), as a proxy before the server does.
+    /// Refuses requests with more bytes (413), like a proxy before the server.
     public func limit(to bytes: Int) { table.mostPerRequest = bytes }
 }
 

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// The table that determines the response to each request.
+/// The table of routes. It determines the response to each request.
 package final class RouteTable: Sendable {
     package enum Answer {
         /// A list of scripts. Each request uses the next script. The last script is used for all further requests.
@@ -14,8 +14,8 @@ package final class RouteTable: Sendable {
         let pattern: String
         var answer: Answer
 
-        /// Returns how closely the route fits; `nil` if it does not fit. An exact path fits better than a prefix, a long prefix
-        /// better than a short prefix, and a route with a method better than a route for any method.
+        /// Returns how closely the route fits; `nil` if the route does not fit. An exact path fits better than a prefix. A longer
+        /// prefix fits better than a shorter prefix. A route with a method fits better than a route for any method.
         package func rank(_ request: RecordedRequest) -> Int? {
             if let method, method != request.method { return nil }
             let methodBonus = method == nil ? 0 : 1
@@ -29,7 +29,8 @@ package final class RouteTable: Sendable {
 
     package init() {}
 
-    /// Sets the response for a method and pattern, and replaces an earlier response for the same pair.
+    /// Sets the response for a method and a pattern. The new response replaces an earlier response for the same method and
+    /// pattern.
     package func set(_ method: String?, _ pattern: String, _ answer: Answer) {
         routes.withLock { routes in
             routes.removeAll { $0.method == method && $0.pattern == pattern }
@@ -37,7 +38,7 @@ package final class RouteTable: Sendable {
         }
     }
 
-    /// Sets one script per request. The last script is used for all further requests.
+    /// Sets a list of scripts. Each request uses the next script. The last script is used for all further requests.
     package func set(_ method: String?, _ pattern: String, _ scripts: [ResponseScript]) {
         precondition(!scripts.isEmpty, "a route needs a script")
         set(method, pattern, .scripts(scripts, next: 0))
@@ -53,7 +54,7 @@ package final class RouteTable: Sendable {
     /// Returns whether a route matches this request.
     package func knows(_ request: RecordedRequest) -> Bool { routes.withLock { $0.contains { $0.rank(request) != nil } } }
 
-    /// Returns the handling of a request. Consumes one script of a list.
+    /// Returns the handling of a request. If the route has a list of scripts, one script is consumed.
     package func exchange(for request: RecordedRequest) -> any Exchange {
         let answer: Answer? = routes.withLock { routes in
             let ranked = routes.indices.compactMap { index in routes[index].rank(request).map { (index, $0) } }

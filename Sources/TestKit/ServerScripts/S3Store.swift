@@ -1,11 +1,11 @@
 import Foundation
 import Synchronization
 
-/// A fake S3 bucket with faults on demand: objects, their metadata, conditions, uploads in parts. `FaultyServer.mount(_:)` mounts it.
-/// Unlike real servers, the store does not check signatures.
+/// A fake S3 bucket with faults on demand: it has objects, metadata, conditions and uploads in parts. `FaultyServer.mount(_:)`
+/// mounts it. Unlike real servers, the store does not check signatures.
 ///
-/// The name of a request for faults is its method. Requests of an upload in parts have the names `CREATE`, `LIST` and `COMPLETE`, and
-/// requests that only probe the bucket have the name `PROBE`.
+/// The name of a request for faults is its method. Requests of an upload in parts have the names `CREATE`, `LIST` and `COMPLETE`,
+/// and requests that only test the bucket have the name `PROBE`.
 public final class S3Store: MountedStore {
     private struct Object {
         let bytes: Data
@@ -26,7 +26,8 @@ public final class S3Store: MountedStore {
         var made = 0
         var taken = 0
         var conditions = Conditions.heeded
-        /// The object that another computer stores just before the next PUT of a photo.
+        /// The object that another computer stores directly before the next PUT of a photo; `nil` if no other computer
+        /// interferes.
         var rival: Data?
         var completesWithAnError = false
     }
@@ -43,7 +44,7 @@ public final class S3Store: MountedStore {
     /// The contents of the objects.
     public var files: [Data] { state.withLock { $0.objects.values.map(\.bytes) } }
 
-    /// The number of uploads in parts that were not ended.
+    /// The number of uploads in parts that were neither completed nor aborted.
     public var openUploads: Int { state.withLock { $0.uploads.count } }
 
     /// The number of body bytes in all complete requests.
@@ -58,7 +59,8 @@ public final class S3Store: MountedStore {
     /// Ignores `If-None-Match` from now on, and replaces objects.
     public func ignoreConditions() { state.withLock { $0.conditions = .ignored } }
 
-    /// Stores these bytes as another computer under the name of the next photo, after the check of that name and before the photo arrives.
+    /// Simulates another computer that stores these bytes under the name of the next photo. This happens after the client has
+    /// checked the name and before the photo arrives.
     public func storeFirst(_ bytes: Data) { state.withLock { $0.rival = bytes } }
 
     /// The names of the objects, sorted.

@@ -6,7 +6,7 @@ extension ResponseScript {
         _ code: Int, headers: HeaderList = [:], body: Payload = ""
     ) -> ResponseScript {
         var all = headers
-        // 204 and 304 have no body, and RFC 9110 forbids (204) or discourages (304) a length for them.
+        // The statuses 204 and 304 have no body. RFC 9110 forbids (204) or discourages (304) a length for these statuses.
         if code != 204 && code != 304 { all.append("Content-Length", "\(body.count)") }
         return ResponseScript([.status(code), .headers(all), .body(body)])
     }
@@ -29,8 +29,9 @@ extension ResponseScript {
     /// Returns a file with all options: pace, interruption, wrong ranges.
     public static func served(_ file: ServedFile) -> ResponseScript { ResponseScript([.resource(file)]) }
 
-    /// Returns a file whose every response is cut after `count` body bytes, although the full length was announced. The file supports
-    /// ranges, so a client may request the rest. Use a list of scripts if the second response has to be complete.
+    /// Returns a file whose responses are all cut after `count` body bytes, although the full length was announced. The file
+    /// supports ranges, so a client may request the remaining bytes. Use a list of scripts if the second response has to be
+    /// complete.
     public static func cutAfter(
         _ count: Int, of payload: Payload, etag: String? = nil, supportsRange: Bool = true,
         by ending: ServedFile.Ending = .cut
@@ -40,8 +41,8 @@ extension ResponseScript {
         return .served(file)
     }
 
-    /// Returns a JSON response that takes `seconds` from the first byte to the last, like a weather service on a bad line. The response is
-    /// chunked and has no validator, so the bytes are lost if the connection ends.
+    /// Returns a JSON response that takes `seconds` from the first byte to the last byte, like a weather service on a slow
+    /// connection. The response is chunked and has no validator, so the bytes are lost if the connection ends.
     public static func dripping(_ json: String, seconds: Double, pieces: Int = 20) -> ResponseScript {
         let count = max(1, min(pieces, json.utf8.count))
         let size = max(1, (json.utf8.count + count - 1) / count)
@@ -68,7 +69,7 @@ extension ResponseScript {
     /// Resets the connection without a response when the request is complete.
     public static let resetConnection: ResponseScript = [.reset]
 
-    /// Returns a response with `count` header lines of `length` bytes each, which is more than a careful client reads.
+    /// Returns a response with `count` header lines of `length` bytes each. A careful client does not read so many headers.
     public static func headerFlood(count: Int, length: Int = 1000) -> ResponseScript {
         let value = String(repeating: "x", count: length)
         let lines = (0..<count).map { HeaderLine("X-Flood-\($0)", value) }
@@ -77,7 +78,7 @@ extension ResponseScript {
 }
 
 extension ResponseScript {
-    /// Returns the response to HEAD, with the headers of the body.
+    /// Returns the response to HEAD, with the headers that a GET would receive.
     static func head(_ headers: HeaderList) -> ResponseScript { ResponseScript([.status(200), .headers(headers)]) }
 
     static func xml(_ text: String, status: Int = 200) -> ResponseScript {

@@ -1,12 +1,12 @@
-/// A file on the server. The file turns a request into a response, with the range and condition rules of RFC 9110, and on demand with the
-/// mistakes of real servers. The type has no side effects: the response is a list of steps.
+/// A file on the server. The type turns a request into a response. It follows the rules of RFC 9110 for ranges and conditions,
+/// and on demand makes the mistakes of real servers. The type has no side effects: the response is a list of steps.
 public struct ServedFile: Sendable, Equatable, Codable {
-    /// How an interrupted response ends.
+    /// The way in which an interrupted response ends.
     public enum Ending: String, Sendable, Codable {
         case cut, reset, stall
     }
 
-    /// An early end of the response. The announced length stays the full length.
+    /// An early end of the response. The announced length is still the full length.
     public struct Interruption: Sendable, Equatable, Codable {
         /// The number of body bytes of this response that are sent before the end.
         public var afterBytes: Int
@@ -20,21 +20,22 @@ public struct ServedFile: Sendable, Equatable, Codable {
         }
     }
 
-    /// A fault in a response to a range. Each of these faults would corrupt the file of a client that does not check the response.
+    /// A fault in a response to a range request. If a client does not check the response, each of these faults corrupts the
+    /// client's file.
     public enum RangeFault: Sendable, Equatable, Codable {
-        /// 206 although `If-Range` names another version.
+        /// The status is 206, although `If-Range` names another version.
         case ignoresIfRange
-        /// `Content-Range` (and the bytes) begin this many bytes from the requested start.
+        /// `Content-Range` and the bytes begin this many bytes after the requested start.
         case shiftedStart(Int)
         /// `Content-Range` contains another total.
         case wrongTotal(Int)
-        /// 206 without `Content-Range`.
+        /// The status is 206, but `Content-Range` is missing.
         case missingContentRange
-        /// A 206 whose ETag differs from the ETag of the complete file.
+        /// The status is 206, and the ETag differs from the ETag of the complete file.
         case otherETag(String)
-        /// A 416 for every range, as some caches respond.
+        /// The status is 416 for every range, as with some caches.
         case alwaysUnsatisfiable
-        /// This status for every range, without a body or a reason.
+        /// The response to every range has this status, without a body or a reason.
         case status(Int)
     }
 
@@ -44,7 +45,7 @@ public struct ServedFile: Sendable, Equatable, Codable {
     public var etag: String?
     /// An HTTP date, written and compared as text.
     public var lastModified: String?
-    /// `false` if the server sends no `Accept-Ranges`, and every response is complete.
+    /// `true` if the server supports ranges. If `false`, the server sends no `Accept-Ranges`, and every response is complete.
     public var supportsRange: Bool
     /// The media type.
     public var contentType = "application/octet-stream"
@@ -55,7 +56,7 @@ public struct ServedFile: Sendable, Equatable, Codable {
     /// The fault in responses to ranges.
     public var rangeFault: RangeFault?
 
-    /// Creates a correct file. Set the other properties to simulate a less reliable server.
+    /// Creates a correct file. Set the other properties to simulate a server with faults.
     public init(
         _ payload: Payload, etag: String? = nil, lastModified: String? = nil, supportsRange: Bool = true
     ) {
@@ -155,7 +156,7 @@ public struct ServedFile: Sendable, Equatable, Codable {
         return [.status(206), .headers(list)] + framed(payload.slice(range))
     }
 
-    /// Returns the length or the chunked coding, the bytes at their pace, and the early end if there is one.
+    /// Returns the length or the chunked coding, the bytes at their pace, and the early end, if the file has an interruption.
     private func framed(_ body: Payload) -> [ResponseScript.Step] {
         var steps: [ResponseScript.Step] = [
             .headers(

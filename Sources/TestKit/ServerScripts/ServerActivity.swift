@@ -57,9 +57,9 @@ public struct ServerActivity: Sendable {
     package init() {}
 }
 
-/// Why waiting for an event failed.
+/// The reason why waiting for an event failed.
 public enum WaitFailure: Error, Sendable, Equatable, CustomStringConvertible {
-    /// The time limit was reached. The value is a summary of the events until then.
+    /// The time limit was reached. The summary describes the events until the limit.
     case timedOut(summary: String)
     /// The server stopped, so no more events will occur.
     case serverStopped(summary: String)

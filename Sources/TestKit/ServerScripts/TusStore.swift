@@ -22,7 +22,7 @@ public final class TusStore: MountedStore {
     /// The number of body bytes that were accepted in all requests.
     public var bytesTaken: Int { table.bytesTaken }
 
-    /// Refuses requests with more bytes (413), as a proxy before the server does.
+    /// Refuses requests with more bytes (413), like a proxy before the server.
     public func limit(to bytes: Int) { table.mostPerRequest = bytes }
 }
 
@@ -56,7 +56,7 @@ private final class TusExchange: Exchange {
 
     func abandon() {}
 
-    /// The refusal that is known from the headers, before a byte is accepted.
+    /// The refusal that follows from the headers, before a byte of the body is accepted.
     private var obstacle: ResponseScript? {
         guard request.method == "PATCH" else { return nil }
         guard let place = store.table[request.path] else { return .status(404) }

@@ -7,12 +7,12 @@ public protocol UploadStore: AnyObject, Sendable {
     var faults: UploadFaults { get }
 }
 
-/// The interface of a store for the server.
+/// The interface that a server uses to access a store.
 package protocol MountedStore: UploadStore {
     func exchange(for request: RecordedRequest) -> any Exchange
 }
 
-/// Faults that wait for their requests, used in the order in which they were added.
+/// Faults for the next requests. They are used in the order in which they were added.
 public final class UploadFaults: Sendable {
     struct Fault {
         enum Kind {
@@ -22,9 +22,9 @@ public final class UploadFaults: Sendable {
             case loseAnswer
             case keepNothing
 
-            /// Returns the response that replaces the requested action. Returns `nil` if the store performs the action, and only
+            /// Returns the response that replaces the requested action. Returns `nil` if the store performs the action and only
             /// the response is lost.
-            /// - Parameter refusesAt: When a refusal is sent.
+            /// - Parameter refusesAt: The time when a refusal is sent.
             func opening(refusesAt: ResponseScript.Beginning = .afterBody) -> ResponseScript? {
                 switch self {
                 case .refuse(let status, let headers, let body):
@@ -74,7 +74,8 @@ public final class UploadFaults: Sendable {
 }
 
 extension UploadStore {
-    /// Refuses the next requests. With `Expect: 100-continue` the response is sent before the body, without it after the body.
+    /// Refuses the next requests. If the request contains `Expect: 100-continue`, the response is sent before the body. Otherwise
+    /// the response is sent after the body.
     ///
     /// - Parameters:
     ///   - status: The status, for example 507, 423, 403 or 500.
@@ -94,8 +95,8 @@ extension UploadStore {
         faults.add(.cut(afterBytes: bytes), method, count)
     }
 
-    /// Reads no more than about this many body bytes of the next PUTs, and never responds. `ResponseScript.Step.stopReading` describes what
-    /// the log can still record.
+    /// Reads only about this many body bytes of the next PUTs, and never responds. `ResponseScript.Step.stopReading` describes
+    /// what the log can record in this case.
     public func stallUploads(afterBytes bytes: Int, next count: Int = 1) {
         faults.add(.stall(afterBytes: bytes), "PUT", count)
     }

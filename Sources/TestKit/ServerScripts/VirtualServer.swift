@@ -1,8 +1,8 @@
 import Foundation
 import Synchronization
 
-/// A `FaultyServer` without sockets and without real time. The routes, scripts, stores and faults are the same, played by the owner of a
-/// virtual clock. The test kit's network creates a server for each origin.
+/// A `FaultyServer` without sockets and without real time. Routes, scripts, stores and faults work as in `FaultyServer`. The
+/// owner of a virtual clock plays them. The test kit's network creates a server for each origin.
 public final class VirtualServer: Sendable {
     private let routes = RouteTable()
     private let log = Mutex(ServerActivity())
@@ -14,10 +14,10 @@ public final class VirtualServer: Sendable {
 
     // MARK: Routes
 
-    /// Sets the response to a method (`nil` for any method) and a path. The path is exact, or a prefix that ends with `*`. An exact
-    /// path has priority over a prefix, and a long prefix has priority over a short prefix. Each request uses the next script, and
-    /// all further requests use the last script. An earlier route of the same method and path is replaced. A path without a route
-    /// fails the test that requests it.
+    /// Sets the response to a method (`nil` for any method) and a path. The path is exact, or a prefix that ends with `*`. An
+    /// exact path has priority over a prefix, and a longer prefix has priority over a shorter prefix. Each request uses the next
+    /// script, and all further requests use the last script. A new route replaces an earlier route of the same method and path.
+    /// If a test requests a path without a route, the test fails.
     public func route(_ method: String?, _ path: String, _ scripts: ResponseScript...) { route(method, path, scripts) }
 
     /// Sets the response as a list of scripts, which must not be empty.
@@ -25,7 +25,7 @@ public final class VirtualServer: Sendable {
         routes.set(method, path, scripts)
     }
 
-    /// Responds with a function of the request's headers, as `FaultyServer` does.
+    /// Sets a function that returns the response from the request's headers, as in `FaultyServer`.
     public func handle(_ method: String?, _ path: String, _ handler: @escaping @Sendable (RecordedRequest) -> ResponseScript) {
         routes.set(method, path, .handler(handler))
     }
@@ -38,10 +38,10 @@ public final class VirtualServer: Sendable {
     /// Opens a gate. Every script that waits at the gate continues, and later scripts do not wait.
     public func openGate(_ name: String) { gates.open(name) }
 
-    /// Closes a gate for scripts that reach it from now on.
+    /// Closes a gate. Scripts that reach the gate from now on wait there.
     public func closeGate(_ name: String) { gates.close(name) }
 
-    /// Calls `resume` when the gate is open, or at once if it is open already.
+    /// Calls `resume` when the gate is open. If the gate is open already, calls `resume` at once.
     package func wait(at gate: String, resume: @escaping @Sendable () -> Void) { _ = gates.wait(at: gate, resume: resume) }
 
     // MARK: Activity
@@ -56,7 +56,7 @@ public final class VirtualServer: Sendable {
 
     // MARK: Serving
 
-    /// Handles a request; `nil` if no route matches it.
+    /// Begins a request. Returns `nil` if no route matches the request.
     package func begin(method: String, target: String, headers: [(String, String)]) -> VirtualExchange? {
         let list = HeaderList(headers.map { HeaderLine($0.0, $0.1) })
         let request = log.withLock { log in
@@ -71,11 +71,12 @@ public final class VirtualServer: Sendable {
     }
 }
 
-/// A request of a ``VirtualServer`` until its end, pulled step by step by the owner of the clock. Used by one thread at a time.
+/// A request of a ``VirtualServer`` until its end. The owner of the clock requests the output step by step. One thread at a time
+/// uses a request.
 package final class VirtualExchange {
     /// The next output on the wire.
     package enum Output {
-        /// The next output follows after the rest of the request has arrived.
+        /// The next output follows when the rest of the request has arrived.
         case needsRequest
         case wait(Double)
         case hold(gate: String)
@@ -115,7 +116,7 @@ package final class VirtualExchange {
         if let opening = exchange.opening, opening.beginning == .atHead { steps = opening.steps[...] }
     }
 
-    /// `true` if the response began, so that the rest of the request may be unnecessary.
+    /// `true` if the response has begun. In this case the rest of the request may be unnecessary.
     package var hasBegun: Bool { steps != nil }
 
     /// Receives bytes of the request's body.
@@ -187,7 +188,7 @@ package final class VirtualExchange {
         case .raw: return finish(.cutByScript, .garbage)
         case .delay(let seconds): return .wait(seconds)
         case .hold(let gate):
-            // The headers that were written before are sent first.
+            // The script's headers are sent before this step.
             if !isHeadOut, head != nil {
                 steps = [step] + (steps ?? [])
                 return headOut()

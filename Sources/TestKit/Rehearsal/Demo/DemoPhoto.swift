@@ -16,7 +16,8 @@ enum DemoPhoto {
     /// Returns whether the photo contains the place where it was taken.
     static func isLocated(_ photo: Data) -> Bool { photo.firstRange(of: Data(latitude)) != nil }
 
-    /// Returns the visible picture: the tables and all data after them. `nil` if the data is not this photo.
+    /// Returns the bytes of the visible picture: the tables and all data after the tables. Returns `nil` if the data is not this
+    /// photo.
     static func pixels(of photo: Data) -> Data? {
         photo.firstRange(of: picture).map { photo[$0] }
     }
@@ -31,7 +32,7 @@ enum DemoPhoto {
     /// The latitude 43° 6′ 0″, as three fractions.
     private static let latitude = fractions(43, 6, 0)
 
-    /// A TIFF structure: one entry that points to the GPS directory, and the directory.
+    /// A TIFF structure that contains the GPS directory, and one entry that points to this directory.
     private static var place: [UInt8] {
         let directory = [
             entry(1, type: 2, count: 2, value: Array("S\0\0\0".utf8)), entry(2, type: 5, count: 3, value: little(80)),
@@ -67,7 +68,7 @@ enum DemoPhoto {
     private static var scan: [UInt8] {
         var bits: [Bool] = []
         func write(_ value: Int, _ count: Int) { for bit in (0..<count).reversed() { bits.append(value >> bit & 1 == 1) } }
-        // The codes of T.81, table K.3, which follow from the lengths.
+        // The codes of T.81, table K.3. The codes follow from their lengths.
         let codes = [0b00, 0b010, 0b011, 0b100, 0b101, 0b110, 0b1110, 0b11110, 0b111110]
         let lengths = [2, 3, 3, 3, 3, 3, 4, 5, 6]
         var last = 0

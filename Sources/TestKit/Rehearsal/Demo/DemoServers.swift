@@ -1,20 +1,23 @@
 import FaultyServer
 import Foundation
 
-/// The demo's weather service and photo server on loopback: real HTTP, with a weather response that takes too long.
+/// The demo's weather service and photo server on the loopback interface. They use real HTTP. The weather response takes too
+/// long.
 struct DemoServers {
     private let server: FaultyServer
     private let photos: DavStore
-    /// The folder of the photos, if the photos are removed after the demo.
+    /// The temporary folder of the photos, which is removed after the demo; `nil` if the photos are kept.
     private let temporary: URL?
 
-    /// - Parameter evidence: the folder where the server's log and the received photos are kept for a check from outside.
+    /// - Parameter evidence: The folder that keeps the server's log and the received photos, so that another program can check
+    ///   them.
     static func start(evidence: URL?) async throws -> DemoServers {
         if let evidence { try FileManager.default.createDirectory(at: evidence, withIntermediateDirectories: true) }
         let server = try await FaultyServer.start(logFile: evidence?.appendingPathComponent("server.jsonl").path)
         let folder = evidence?.appendingPathComponent("received")
         if let folder { try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true) }
-        // The store does not create its own folder, because that folder would not be removed if the demo is interrupted.
+        // The store does not create a temporary folder itself, because this folder would not be removed if the demo is
+        // interrupted.
         let temporary = try folder == nil ? Cleanup.shared.makeFolder("stormy-demo-photos") : nil
         let photos = try DavStore(prefix: "/photos", directory: folder ?? temporary)
         server.mount(photos)
@@ -23,11 +26,11 @@ struct DemoServers {
 
     var url: String { server.url }
 
-    /// Serves the first half of the forecast at once, and the rest after ``finishForecast()``.
+    /// Serves the first half of the forecast at once, and the second half after ``finishForecast()``.
     func serveSlowForecast(now: Date) { server.route("GET", "/v1/forecast*", Self.halfForecast(now: now, until: "rest")) }
 
-    /// Returns a response with half of a stormy forecast at once, and the rest when a gate is open. Like a response of Open-Meteo, it is
-    /// chunked and has no validator. Only the open connection can save the first half.
+    /// Returns a response that sends half of a stormy forecast at once, and the second half when a gate is open. Like a response
+    /// of Open-Meteo, the response is chunked and has no validator. The first half is therefore lost if the connection ends.
     static func halfForecast(now: Date, until gate: String) -> ResponseScript {
         let forecast = stormyForecast(now: now)
         let half = forecast.prefix(forecast.count / 2)

@@ -4,7 +4,7 @@ import BackgroundLedger
 import BackgroundScheduling
 import Foundation
 
-/// The promises of the demo, and whether they were kept.
+/// The promises that the demo checks, and whether they were kept.
 struct DemoClaims {
     private(set) var lines: [(claim: String, seen: String, held: Bool)] = []
 
@@ -16,16 +16,17 @@ struct DemoClaims {
     var allHeld: Bool { lines.allSatisfy(\.held) }
 }
 
-/// The main job, step by step. Every step is a real process with a real server, and nothing is simulated.
+/// The demo, step by step: a forecast, a photo and a notification. Every step is a real process with a real server, and nothing
+/// is simulated.
 struct DemoStory {
-    /// The time limit of a noon check in the demo, in seconds. The limit is short, so that the user does not wait half a minute.
+    /// The time limit of a noon check in the demo, in seconds. The limit is short, so that the user does not wait long.
     static let budget = 2
 
     let home: ThrowawayHome
     let servers: DemoServers
     let evidence: URL?
     var claims = DemoClaims()
-    /// `true` if a real notification is on the screen. The demo then waits a few seconds before it removes everything.
+    /// `true` if a real notification is on the screen. In this case the demo waits a few seconds before it removes everything.
     private(set) var isOnDesktop = false
 
     init(home: ThrowawayHome, servers: DemoServers, evidence: URL?) {
@@ -50,8 +51,8 @@ struct DemoStory {
         Output.line("   $ stormy place add \"Storm Bay\" -43.1,147.5")
         let began = Date()
         try home.stormy("place", "add", "Storm Bay", "-43.1,147.5", "--no-sync")
-        // The time is in whole seconds, three seconds ahead, as a user would type it. If a command takes long, the time is further
-        // ahead, because a time that has passed means tomorrow.
+        // The time is in whole seconds and three seconds ahead, like a time that a user types. If a command takes long, the time
+        // is further ahead. A time that has already passed would mean tomorrow.
         let lead = max(3, 5 * Date().timeIntervalSince(began))
         let due = Date(timeIntervalSince1970: (Date().timeIntervalSince1970 + lead).rounded(.up))
         let parts = Calendar.current.dateComponents([.hour, .minute, .second], from: due)
@@ -72,8 +73,8 @@ struct DemoStory {
         claims.add("the check was launched at the requested second", abs(delay) < 1.5, seen: String(format: "%.2f s late", delay))
         let spent = ended.flatMap { launch in launch.endedAt.map { $0.timeIntervalSince(launch.startedAt) } } ?? .infinity
         claims.add(
-            // If the check ended too late, it would be killed and have another outcome. The seconds only show how busy the machine
-            // is.
+            // If the check ended too late, the agent would kill it, and the outcome would be different. The seconds in the
+            // message only show how busy the machine is.
             "the check ended when its time limit was reached", ended?.outcome == .expired,
             seen: String(format: "%.1f s, budget %d s", spent, Self.budget))
         let next = try home.wait(5) { try $0.request("StormyNoon")?.occurrence }
@@ -86,7 +87,7 @@ struct DemoStory {
     private mutating func handOver() throws {
         Output.line(Output.bold("3. The agent continues the download; the service completes its response"))
         servers.finishForecast()
-        // On a busy machine the demo's short time limit can end an app that has just started. In this case the agent delivers the
+        // The demo's short time limit can end an app that has just started on a busy machine. In this case the agent delivers the
         // result again.
         let delivered = try home.wait(30) {
             try $0.history(limit: 10).first { $0.kind == .urlSession && $0.outcome == .completed }
