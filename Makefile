@@ -16,7 +16,7 @@ MONTHS ?= 300
 WHYS ?= 10000
 PHOTOS ?= 10000
 FUZZ_SECONDS ?= 60
-# The seed of all random choices. The same seed repeats the same choices.
+# The seed of all random choices. An equal seed repeats the same choices.
 ifndef SEED
 SEED := $(shell od -An -N3 -tu4 /dev/urandom | tr -d ' ')
 endif
@@ -30,12 +30,13 @@ PROGRAMS = stormy background-agent photo-cleaner stormy-rehearse file-chooser
 PREFIX ?= /usr/local
 DESTDIR ?=
 NAME ?= stormy
-# The build folder of the installed programs. With `withoutActuallyEscaping`, a dependency compiles the length of its source's path into the
-# program. The folder's path is therefore padded to the same length in all checkouts, so that two builds of one commit are equal.
+# The build folder of the installed programs. A dependency with `withoutActuallyEscaping` compiles the length of the path of its
+# source into the program. The path of the folder is therefore padded to the same length in all checkouts, so that two builds of
+# one commit are equal.
 RELEASE := $(CURDIR)/.build/$(shell printf 'r%*s' "$$((110 - $$(printf %s '$(CURDIR)' | wc -c)))" '' | tr ' ' e)
-# A clean clone is built without debug information, without the system's modules in the index, and with whole-module optimization. This takes
-# half of the time. Different flags in the same folder cause a complete rebuild. A folder that plain `swift build` made therefore keeps
-# SwiftPM's own flags. After `make plain`, SwiftPM's own flags are also used.
+# A clean clone is built without debug information, without the system's modules in the index, and with whole-module optimization.
+# This build takes half of the time. Different flags in the same folder cause a complete rebuild. If plain `swift build` made the
+# folder, SwiftPM's own flags are therefore kept. After `make plain`, SwiftPM's own flags are also used.
 FAST := $(if $(wildcard .build),$(wildcard .build/fast),yes)
 FLAGS := $(if $(FAST),-debug-info-format none $(addprefix -Xswiftc ,-whole-module-optimization -no-emit-module-separately-wmo \
 	-num-threads 2 -index-ignore-system-modules -index-ignore-clang-modules))
@@ -43,10 +44,11 @@ FLAGS := $(if $(FAST),-debug-info-format none $(addprefix -Xswiftc ,-whole-modul
 PURE = BackgroundScheduling TransferMachines BackgroundNotices StormyWeather
 # Modules with threads.
 THREADED = BackgroundTransfer CurlTransport BackgroundAgent BackgroundLedger DesktopServices
-# Tests of these modules that use a single thread and repeat many times. The thread sanitizer finds nothing in them, and they take a quarter of
-# its time.
+# Tests of these modules that use a single thread and repeat many times. The thread sanitizer finds nothing in these tests, and
+# they take a quarter of its time.
 ONE_THREADED = BackgroundLedgerTests.TransferChoiceTests BackgroundLedgerTests.RequestChoiceTests
-# Tests that need a process, a bus or a server. `make check` skips them. An architecture test checks that the list is complete.
+# Tests that need a process, a bus or a server. `make check` skips these tests. An architecture test checks that the list is
+# complete.
 EFFECTS = BackgroundAgentTests.AdoptionTests EndToEndTests DesktopServicesTests CurlTransportTests FaultyServerTests PhotoLocationsTests.ExifToolTests \
 	BackgroundTransferTests.OrdinarySession BackgroundTransferTests.Session BackgroundTransferTests.URLProtocolTests \
 	BackgroundLedgerTests.ChangeListenerTests BackgroundLedgerTests.ChildProcessTests BackgroundLedgerTests.FileLockTests BackgroundLedgerTests.LedgerFaultTests \
@@ -69,7 +71,7 @@ UNDEFINED = $(foreach flag,-fsanitize=undefined -fno-sanitize=function -fsanitiz
 
 # Without a limit, the test runner starts all tests at the same time, and some tests open many file descriptors.
 export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH ?= 32
-# The width of the end-to-end tests, each of which starts many processes.
+# The number of end-to-end tests that run at the same time. Each of these tests starts many processes.
 PROCESSES_WIDTH ?= 16
 
 .DEFAULT_GOAL := help
@@ -265,7 +267,7 @@ lint: ## Check the format, and the share of sentences that are hard to read
 	$(SWIFT) format lint --strict --recursive Sources Tests Package.swift
 	python3 Tests/Documentation/words.py
 
-# $(1) is a list of packages. Installs the packages that are not installed, with sudo if the user is not root.
+# $(1) is a list of packages. Installs the packages that are missing, with sudo if the user is not root.
 define install
 	@missing=""; \
 	for package in $(1); do \

@@ -44,7 +44,7 @@ def version() -> str:
             return tag + ("+" + rest.replace("-", ".") if rest else "")
         return f"{base}+{output('git', 'rev-list', '--count', 'HEAD')}.g{output('git', 'rev-parse', '--short=9', 'HEAD')}"
     except (OSError, subprocess.CalledProcessError):
-        # A source without its history, or a user to whom git does not show it (`sudo make install`).
+        # The source has no history, or git does not show the history to this user (`sudo make install`).
         return base
 
 
@@ -103,7 +103,7 @@ def add_debian_files(stage: str) -> None:
     for name in os.listdir(os.path.join(share, "man/man1")):
         compress(os.path.join(share, "man/man1", name))
     notice = "Files: *\nCopyright: 2025-2026 Stormy's authors\nLicense: Apache-2.0\n See /usr/share/common-licenses/Apache-2.0.\n"
-    # The region table is part of the program, and its licence (CC BY 4.0) requires a notice of the source.
+    # The region table is part of the program, and the licence of the table (CC BY 4.0) requires a notice of the source.
     notice += (
         "Comment: The warning regions of Europe in /usr/bin/stormy are data of EUMETNET (MeteoAlarm), licence CC BY 4.0\n"
         " <https://creativecommons.org/licenses/by/4.0/>. The outlines were simplified to about 400 m.\n")

@@ -142,7 +142,7 @@ def region(code: str, name: str, polygons) -> bytes:
     kept = []
     for polygon in polygons:
         rings = [steps(ring) for ring in polygon]
-        # A polygon whose outer ring is smaller than a step has no area.
+        # If an outer ring is smaller than a step, the polygon has no area.
         if len(rings[0]) >= 3:
             kept.append([ring for ring in rings if len(ring) >= 3])
     body += varint(len(kept))

@@ -1,4 +1,4 @@
-// Code of public apps that uses the newer BackgroundTasks API. The code must compile, and the objects must keep their values.
+// Code of public apps that uses the newer BackgroundTasks API. The code must compile, and properties must keep their values.
 import BackgroundScenes
 import Foundation
 import Testing
@@ -112,7 +112,7 @@ struct EverySceneApp: App {
     }
 }
 
-/// The spellings in which apps examine errors.
+/// The ways in which apps examine errors.
 @Suite struct ErrorShapeTests {
     private func fail(_ code: BGTaskScheduler.Error.Code) throws { throw BGTaskScheduler.Error(code) }
 

@@ -1,4 +1,4 @@
-// Smaller APIs that iOS code uses in addition to the large ones. The code must compile, and the objects must keep their values.
+// Small APIs that iOS code uses in addition to the large APIs. The code must compile, and properties must keep their values.
 import BackgroundTasks
 import BackgroundTransfer
 import Foundation

@@ -36,7 +36,7 @@ extension TransferCenter: URLSessionDownloadDelegate {
     }
 }
 
-/// A base class that conforms, and a subclass that overrides one method and adds one method.
+/// A base class that conforms to the protocol, and a subclass that overrides one method and adds another method.
 class BaseDelegate: NSObject, URLSessionTaskDelegate {
     var heard: [String] = []
 
@@ -103,7 +103,7 @@ class ForwardingDelegate: NSObject, URLSessionDataDelegate {
         #expect(outer.heard == ["file", "end"] && center.heard == ["file", "end"])
     }
 
-    /// On iOS the subclass would also receive the metrics.
+    /// On iOS the subclass would also receive the metrics. Here it receives only calls of methods that the base class has.
     @Test func `a subclass of a delegate receives only calls of methods that it overrides`() async throws {
         let derived = DerivedDelegate()
         let session = URLSession(configuration: .ephemeral, delegate: derived, delegateQueue: nil)

@@ -1,5 +1,5 @@
-// Mocks in the form that tests of real apps use: subclasses, because the classes of Apple are open. The tests check that the
-// mocks compile and are called.
+// Mocks as the tests of real apps write them. They are subclasses, because the classes of Apple are open. The tests check that
+// the mocks compile and are called.
 import BackgroundTasks
 import BackgroundTransfer
 import Foundation
@@ -54,7 +54,7 @@ private final class MockContinuedTask: BGContinuedProcessingTask, @unchecked Sen
     override func updateTitle(_ title: String, subtitle: String) { titles.append(title) }
 }
 
-private final class MockResearchTask: BGHealthResearchTask, @unchecked Sendable {}  // because its base is
+private final class MockResearchTask: BGHealthResearchTask, @unchecked Sendable {}  // because its base class is
 
 private final class MarkedRequest: BGAppRefreshTaskRequest, @unchecked Sendable {  // because a test calls from one thread
     override var earliestBeginDate: Date? {
@@ -63,7 +63,7 @@ private final class MarkedRequest: BGAppRefreshTaskRequest, @unchecked Sendable 
     }
 }
 
-private final class MarkedProcessing: BGProcessingTaskRequest, @unchecked Sendable {}  // because its base is
+private final class MarkedProcessing: BGProcessingTaskRequest, @unchecked Sendable {}  // because its base class is
 private final class MarkedContinued: BGContinuedProcessingTaskRequest, @unchecked Sendable {}  // because its base is
 
 @Suite struct MockShapeTests {

@@ -2,8 +2,8 @@ import BackgroundTasks
 import Foundation
 import UserNotifications
 
-// Notification code in the forms that real iOS code uses, ordered by frequency. The code must compile. NotificationAPITests
-// tests which delegate methods are called.
+// Notification code in the forms that real iOS code uses, ordered by frequency. The code must compile. NotificationAPITests tests
+// which delegate methods are called.
 
 final class NotificationManager: NSObject, UNUserNotificationCenterDelegate, @unchecked Sendable {
     static let shared = NotificationManager()

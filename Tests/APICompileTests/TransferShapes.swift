@@ -3,7 +3,7 @@ import BackgroundTransfer
 import Foundation
 import Testing
 
-/// A manager in the form that most apps use: the session is found by its identifier, and a task by its description.
+/// A download manager as most apps write it: the session is found by its identifier, and a task is found by its description.
 class DownloadManager: NSObject, URLSessionDownloadDelegate, @unchecked Sendable {
     static let shared = DownloadManager()
 
@@ -150,7 +150,7 @@ final class Uploader: NSObject, URLSessionDataDelegate, @unchecked Sendable {
     ) {}
 }
 
-/// Closures, async calls, and the shared session.
+/// Requests with closures, async calls, and the shared session.
 enum Fetching {
     static func closures(_ url: URL) {
         URLSession.shared.dataTask(with: url) { data, response, error in
@@ -187,7 +187,7 @@ enum Fetching {
 }
 
 @Suite struct TransferShapesTests {
-    /// The code is not called. The test passes if this file compiles.
+    /// This code is never called. The test passes if this file compiles.
     @Test func `code of real downloads and uploads compiles`() {
         #expect(DownloadManager.self is any URLSessionDownloadDelegate.Type)
         #expect(Uploader.self is any URLSessionDataDelegate.Type)

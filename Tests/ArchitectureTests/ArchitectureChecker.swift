@@ -1,10 +1,10 @@
-/// Compares the manifest and the sources with the designed architecture. Each finding is a sentence that names the file and the
-/// line.
+/// Compares the manifest and the sources with the designed architecture. Each finding is a sentence that contains the file and
+/// the line.
 struct ArchitectureChecker {
     var house: ArchitectureRules
 
     static let maximumLines = 400
-    /// The limit for the agent's composition root, which has to stay short.
+    /// The maximum number of lines of the agent's composition root, which has to stay short.
     static let compositionRootLines = 120
 
     // MARK: Dependencies
@@ -91,7 +91,7 @@ struct ArchitectureChecker {
         return source.lines(with: "try? ").map { $0 - 1 }.filter { index in
             let code = SourceText.code(of: source.lines[index])
             guard let start = code.firstRange(of: "try? ") else { return false }
-            // The call may be on the next line.
+            // The call may be on the line after the `try?`.
             let next = index + 1 < source.lines.count ? SourceText.code(of: source.lines[index + 1]) : ""
             let rest = code[start.lowerBound...] + next
             return [".write {", ".commit {", ".commit(", "store.note", "store.end", "storing {"].contains { rest.contains($0) }
@@ -99,7 +99,7 @@ struct ArchitectureChecker {
     }
 
     /// Finds properties that are closed in `init` and in `deinit`. If an `init` fails after every property has a value, Swift
-    /// also runs `deinit`. A descriptor would then be closed twice, and its number may belong to another file the second time.
+    /// also runs `deinit`. A descriptor would then be closed twice. At the second close, the number may belong to another file.
     /// Such an `init` has to close a local constant with the name of the property, and to assign the property last.
     func closedTwice(in source: SourceText) -> [String] {
         func block(from start: Int) -> ArraySlice<String> {
@@ -124,17 +124,17 @@ struct ArchitectureChecker {
         }
     }
 
-    /// Finds calls that remove `..` from a path as text. `link/..` is not the folder that contains the link. Foundation removes
-    /// `..` from a relative path.
+    /// Finds calls that remove `..` from a path by changing its text. If `link` is a symbolic link, the folder `link/..` is not
+    /// the folder that contains the link. Foundation removes `..` from a relative path.
     func shortenedPaths(in source: SourceText) -> [String] {
         let hasUserPaths = ["BackgroundCommands", "StormyCommand"].contains(source.target)
         return report(source, ["standardizingPath", ".standardized"], "use PathName")
             + (hasUserPaths ? report(source, ["URL(fileURLWithPath:", "URL(filePath:"], "use URL(exactPath:)") : [])
     }
 
-    /// Finds tests that sleep. Tests have to wait for events or for virtual time.
+    /// Finds tests that sleep. Tests have to wait for events or for virtual time instead.
     func sleeps(in source: SourceText) -> [String] {
-        // These files are written as app authors write apps. They sleep between two attempts, on the clock of the test.
+        // These files are written as app authors write apps. The apps sleep between two attempts, on the clock of the test.
         guard !source.path.hasPrefix("Tests/APICompileTests/Apps/") else { return [] }
         // The words are concatenated, so that the check does not report this file.
         let calls = ["sl" + "eep(", "Task.sl" + "eep", "async" + "After", "Thread.sl" + "eep"]
@@ -145,8 +145,8 @@ struct ArchitectureChecker {
         }
     }
 
-    /// Finds time limits that are too short. A time limit ends a test that hangs. Tests share threads, so a short limit would
-    /// fail on a busy machine.
+    /// Finds time limits that are too short. A time limit ends a test that hangs. The tests share threads, so a short limit would
+    /// make tests fail on a busy machine.
     func shortLimits(in source: SourceText) -> [String] {
         (1..<30).flatMap { source.lines(with: ".time" + "Limit(.minutes(\($0)))") }.map {
             "\(source.path):\($0): a time limit under 30 minutes"

@@ -1,8 +1,8 @@
 /// The rules of ARCHITECTURE.md that Package.swift does not contain.
 struct ArchitectureRules {
-    /// Libraries and the only modules that may import them.
+    /// The libraries, each with the only modules that may import the library.
     var doors: [String: Set<String>]
-    /// Modules without access to a clock, disk, socket or process. They import only Foundation and each other.
+    /// Modules without access to a clock, disk, socket or process. These modules import only Foundation and each other.
     var pure: Set<String>
     /// Modules that run inside the agent.
     var agentSide: Set<String>

@@ -1,6 +1,6 @@
 import Testing
 
-/// Tests that the checker finds each kind of mistake.
+/// Tests that the checker finds each kind of violation.
 @Suite struct CheckerTests {
     private let checker = ArchitectureChecker(house: .asDesigned)
 

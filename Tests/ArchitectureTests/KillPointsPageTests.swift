@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// Compares the page of kill points with the source.
+/// Compares the page of kill points with the kill points in the source.
 @Suite struct KillPointsPageTests {
     private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
         .deletingLastPathComponent().deletingLastPathComponent()

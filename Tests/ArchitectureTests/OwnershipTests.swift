@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// Tests that each kind of change is made in one place of the sources.
+/// Tests that each kind of change is made at only one place in the sources.
 @Suite struct OwnershipTests {
     private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
         .deletingLastPathComponent().deletingLastPathComponent()
@@ -10,7 +10,7 @@ import Testing
         try String(contentsOf: Self.root.appendingPathComponent(path), encoding: .utf8)
     }
 
-    /// The state machine of a transfer decides its state, and one file writes its row.
+    /// `TransferLife` decides the state of a transfer, and one file writes the row of the transfer.
     @Test func `only TransferLife changes the state of a transfer`() throws {
         let columns = "state|isAdopted|adoptableUntil|nextAttemptAt|finishedAt|isSuspended|isFinishing|resumeToken|keptUntil"
         let assignment = try Regex("(transfer|record|known|earlier|old|new)\\.(\(columns)) = ")
@@ -20,15 +20,15 @@ import Testing
             let text = try text("Sources/" + path)
             guard text.contains("TransferRecord") || text.contains("transaction.transfer(") else { continue }
             looked += 1
-            // Regular expressions are slow, and most files contain none of these columns.
+            // Regular expressions are slow, and most files do not contain any of these columns.
             guard columns.split(separator: "|").contains(where: { text.contains(".\($0) = ") }) else { continue }
             #expect(text.firstMatch(of: assignment) == nil, "\(path): only TransferLife changes a transfer's state")
         }
         #expect(looked > 10)
     }
 
-    /// One SQL statement changes many rows at once when a time is reached or after a clock was wrong. Only these files contain
-    /// such statements.
+    /// Some SQL statements change many rows at once, when a time is reached or after the clock was wrong. Only these files
+    /// contain such statements.
     @Test(
         arguments: [
             (
@@ -57,8 +57,8 @@ import Testing
         }
     }
 
-    /// Swift's list of arguments is empty if a file of the system cannot be opened for a moment. A command would then print its
-    /// help.
+    /// Swift's list of arguments is empty if the system cannot open a file at the start of the process. A command would then
+    /// print its help.
     @Test func `only ThisProcess has the arguments of the process`() throws {
         let sources = Self.root.appendingPathComponent("Sources").path
         for path in try FileManager.default.subpathsOfDirectory(atPath: sources) where path.hasSuffix(".swift") {
@@ -68,7 +68,8 @@ import Testing
         }
     }
 
-    /// Once, other code also interpreted an error number, and ended uploads whose file could not be opened for a moment.
+    /// An earlier version interpreted error numbers at several places. It ended uploads whose file could temporarily not be
+    /// opened.
     @Test func `only FileFault decides what an error number means for a file`() throws {
         let numbers = try Regex(
             "(^|[^.A-Za-z])(ENOENT|ENOTDIR|EISDIR|ELOOP|ENXIO|EEXIST|EINVAL|ENOSYS|EOPNOTSUPP|EMLINK|EXDEV|ENAMETOOLONG|EFBIG|ENOSPC|EDQUOT|EACCES|EPERM"
@@ -93,7 +94,7 @@ import Testing
             .anchorsMatchLineEndings()
         var files: Set<String> = []
         for path in try FileManager.default.subpathsOfDirectory(atPath: sources) where path.hasSuffix(".swift") {
-            // Test support simulates servers for the protocols, and desktops that use some of the protocols.
+            // The test kit simulates servers for all protocols, and desktops that use some of the protocols.
             guard !path.hasPrefix("TestKit/") else { continue }
             let text = try text("Sources/" + path)
             guard text.contains(way) || text.contains(name), text.firstMatch(of: mention) != nil else { continue }
@@ -103,7 +104,8 @@ import Testing
         #expect(files.count <= 5, "\(files.sorted())")
     }
 
-    /// A mutation whose text is missing tests nothing, and the mutation run reports that only after hours.
+    /// If the text of a mutation is not in its file, the mutation tests nothing. The mutation run would report this only after
+    /// hours.
     @Test func `the text of each mutation is in its file exactly once`() throws {
         struct Mutation: Decodable {
             let name: String
@@ -119,7 +121,7 @@ import Testing
         }
     }
 
-    /// A type in many files is difficult to read. The exempt types are split by table or by step.
+    /// A type that is spread over many files is difficult to read. The exempt types are split by table or by step.
     @Test func `a type is in at most three files`() throws {
         let exempt: Set<String> = ["LedgerTransaction", "StormyStore", "OrdinaryRun", "BackgroundSession"]
         let words = "(?:(?:@\\w+(?:\\([^)]*\\))?|public|package|private|fileprivate|final|indirect|open|nonisolated) )*"

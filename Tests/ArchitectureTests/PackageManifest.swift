@@ -41,7 +41,7 @@ struct PackageManifest {
         while let call = rest.firstMatch(of: /\.(systemLibrary|target|executableTarget|testTarget)\(/) {
             let (body, end) = try Self.balanced(rest[call.range.upperBound...], "(", ")")
             rest = rest[end...]
-            // This call makes another kind of target from a target that was read before.
+            // This call replaces a target that was read before by a target of another kind.
             if body.contains("name: target.name, dependencies: target.dependencies") { continue }
             guard let kind = Kind(rawValue: String(call.1)), let name = body.firstMatch(of: /name:\s*"([^"]+)"/) else {
                 throw Unreadable(description: "a target without a name: \(body.prefix(60))")
@@ -64,7 +64,7 @@ struct PackageManifest {
         return seen
     }
 
-    /// Returns the products that have a name in the manifest, for example `let grdb = Target.Dependency.product(name: "GRDB",
+    /// Returns the products that are constants in the manifest, for example `let grdb = Target.Dependency.product(name: "GRDB",
     /// …)`.
     private static func namedProducts(_ text: String) throws -> [String: String] {
         var names: [String: String] = [:]

@@ -53,7 +53,7 @@ import Testing
     @Test(arguments: ["ARCHITECTURE.md", "CONTRIBUTING.md", "README.md"])
     func `each file and symbol that a page names exists`(_ page: String) throws {
         var names = 0
-        // `Sources/tide/` belongs to the app that a reader makes. `Tests/Documentation/readme.py` tests these names.
+        // `Sources/tide/` belongs to the app that the reader creates. `Tests/Documentation/readme.py` tests these names.
         for name in try text(page).matches(of: /`([\w.\/+-]+)`/).map({ String($0.1) }) where !name.hasPrefix("Sources/tide/") {
             if name.contains("/"), name.hasSuffix(".swift") || name.hasPrefix("Sources/") || name.hasPrefix("Tests/") {
                 #expect(
@@ -75,7 +75,7 @@ import Testing
         let page = try text("ARCHITECTURE.md")
         let modules = try PackageManifest(source: text("Package.swift")).targets.filter { $0.kind != .testTarget }.map(\.name)
         for module in modules where !module.hasPrefix("fuzz-") && module != "SanitizedSynchronization" {
-            // The page names the module that a program of one line starts, not the program.
+            // If a program has only one line, the page names the module that the program starts, and not the program.
             let isThin = ["stormy"].contains(module)
             #expect(isThin || page.contains("`\(module)`"), "\(module)")
         }

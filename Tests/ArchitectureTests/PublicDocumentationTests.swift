@@ -12,7 +12,7 @@ import Testing
         "TestKit/BackgroundTasksTesting", "TestKit/ServerScripts", "TestKit/FaultyServer",
     ]
 
-    /// Declarations whose documentation is in protocols of Swift, delegates of Apple, or commands of ArgumentParser.
+    /// Declarations whose documentation is inherited from protocols of Swift, delegates of Apple, or commands of ArgumentParser.
     private static let inherited = [
         "var body:", "static func ==", "func hash(into", "var description", "let rawValue", "init(rawValue:", "func encode(to",
         "init(from decoder", "static var errorDomain", "var errorCode", "var errorUserInfo", "var errorDescription",

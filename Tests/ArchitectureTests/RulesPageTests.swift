@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// Tests that the pages of rules name existing tests, so that no page names a test that was renamed or removed.
+/// Tests that the tests named on the pages of rules exist. A test may have been renamed or removed.
 @Suite struct RulesPageTests {
     private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
         .deletingLastPathComponent().deletingLastPathComponent()
@@ -13,7 +13,7 @@ import Testing
     ])
     func `each test that the page names exists, and each rule has a test or a reason`(_ path: String, _ least: Int) throws {
         let page = Self.root.appendingPathComponent(path)
-        // The tests below that heading belong to another package.
+        // The tests after this heading belong to another package.
         let text = try String(contentsOf: page, encoding: .utf8).components(separatedBy: "\n## Beside ")[0]
         let links = text.matches(of: /\[([^\[\]]+)\]\(\.\.\/\.\.\/\.\.\/\.\.\/([\w\/]+\.swift)\)/)
         #expect(links.count > least)
@@ -23,7 +23,7 @@ import Testing
             let isThere = source.contains("func \(link.1)(") || source.contains("func `\(link.1)`(")
             #expect(isThere, "\(link.2) has no test \(link.1)")
         }
-        // Each rule names a test, or the reason why it has none.
+        // Each rule names a test, or a reason why no test is possible.
         for row in text.split(separator: "\n")
         where row.hasPrefix("| ") && !row.hasPrefix("| ---") && !row.hasPrefix("| Apple's rule") {
             #expect(row.contains("](") || row.contains("(none: "), "\(row)")

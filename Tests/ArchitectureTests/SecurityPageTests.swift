@@ -21,7 +21,7 @@ import Testing
         text.matches(of: /^- .*?(?=\n- |\n\n|\n?\z)/.anchorsMatchLineEndings().dotMatchesNewlines()).map { String($0.0) }
     }
 
-    /// Returns the tests after the dash; empty if the promise has no dash.
+    /// Returns the tests after the dash of a promise. The list is empty if the promise has no dash.
     private static func tests(of promise: String) -> [String] {
         guard let dash = promise.range(of: "—", options: .backwards) else { return [] }
         return promise[dash.upperBound...].matches(of: /`([^`]+)`/).map { String($0.1) }

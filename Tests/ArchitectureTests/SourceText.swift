@@ -11,7 +11,7 @@ struct SourceText {
         lines = text.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
     }
 
-    /// The layer of a source: the folder in `Sources`, or the laboratory in `Tests`.
+    /// The layer of a file: the folder in `Sources`, or the laboratory in `Tests`.
     var floor: String? {
         path.hasPrefix("Sources/") || path.hasPrefix("Tests/Laboratory/") ? folders.dropFirst().first : nil
     }
@@ -24,7 +24,7 @@ struct SourceText {
 
     private var folders: [String] { path.split(separator: "/").map(String.init) }
 
-    /// The number of lines. A line break at the end does not begin another line.
+    /// The number of lines. A line break at the end of the file does not begin another line.
     var lineCount: Int { lines.last == "" ? lines.count - 1 : lines.count }
 
     struct Import: Hashable {
@@ -42,11 +42,12 @@ struct SourceText {
 
     /// Returns the numbers of lines whose code contains `word`. Comments and string literals are ignored.
     func lines(with word: String) -> [Int] {
-        // Most lines do not contain the word, so their strings are not examined. This makes the test a minute faster.
+        // Most lines do not contain the word. The string literals of these lines are not examined, so that the test takes a
+        // minute less.
         lines.indices.filter { lines[$0].contains(word) && Self.code(of: lines[$0]).contains(word) }.map { $0 + 1 }
     }
 
-    /// Returns the numbers of lines that contain `word` without a reason. A reason is on the line or in a comment on the line
+    /// Returns the numbers of lines that contain `word` without a reason. A reason is a comment on the line, or on the line
     /// before.
     func linesWithoutReason(_ word: String) -> [Int] {
         lines.indices.filter { index in

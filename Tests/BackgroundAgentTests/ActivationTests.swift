@@ -6,9 +6,10 @@ import Testing
 
 @testable import BackgroundAgent
 
-/// Activation tokens. With a token, an app that was launched by a button can bring a window to the front.
+/// Tests of activation tokens. If a button launched an app, the app can bring a window to the front with the token of the press.
 @Suite(.timeLimit(.minutes(30))) struct ActivationTests {
-    /// An activation token is valid for some seconds after the press. The token of the agent's own start is not passed on.
+    /// An activation token is valid for some seconds after the press. An app does not get the token with which the agent itself
+    /// was started.
     @Test(arguments: [(0.0, "token-1"), (60.0, "")])
     func `a launch by a button receives the activation token of a recent press`(_ age: Double, _ expected: String) throws {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("activation-" + UUID().uuidString)

@@ -6,7 +6,7 @@ import Testing
 
 @testable import BackgroundAgent
 
-/// The processes that another agent recorded in the ledger.
+/// Tests of processes that an earlier agent recorded in the ledger.
 @Suite(.timeLimit(.minutes(30))) struct AdoptionTests {
     /// A home folder with an app whose process does nothing until it is ended.
     private final class Ground {
@@ -43,7 +43,7 @@ import Testing
         #expect(next.adopt(7, process) == .outOfReach)
         next.warn(7)
         next.kill(7)
-        // If the launcher had sent a signal, the process would have ended by that signal.
+        // If the launcher had sent a signal, this signal would have ended the process.
         kill(stranger, SIGINT)
         #expect(ChildProcess.wait(for: stranger) == 128 + SIGINT)
         #expect(next.adopt(7, launched) == .watched)

@@ -3,7 +3,7 @@ import Testing
 
 @testable import BackgroundAgent
 
-/// The agent's log: its file and its journal entries.
+/// Tests of the agent's log: its file and its journal entries.
 @Suite struct AgentLogTests {
     @Test func `a log line contains the message and its fields`() {
         let entry = LogEntry(.launchWarned, [(.launch, 3), (.identifier, "StormyNoon"), (.reason, "its time ran out")])
@@ -11,7 +11,7 @@ import Testing
         #expect(LogEntry(.hostWoke).line == "the machine woke from sleep")
     }
 
-    /// Values come from servers and other programs. A value must not be able to imitate a line of the agent.
+    /// Servers and other programs determine some values in the log. Such a value must not look like a line that the agent wrote.
     @Test func `control characters in the values of log fields are escaped`() {
         let reason = "\"no\"\n2026-01-01T00:00:00Z agent stopped\u{1B}[2J\u{9B}\\"
         let line = LogEntry(.progressNotShown, [(.reason, reason)]).line
@@ -39,7 +39,7 @@ import Testing
         #expect(Array(bytes.suffix(18)) == [9, 0, 0, 0, 0, 0, 0, 0] + Array("two\nlines\n".utf8))
     }
 
-    /// The agent writes to standard error if standard error does not lead to the journal.
+    /// If standard error does not lead to the journal, the agent writes to standard error.
     @Test func `the journal is not used without a matching standard error and a socket`() {
         var information = stat()
         fstat(2, &information)

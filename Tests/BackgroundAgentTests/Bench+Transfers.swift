@@ -7,11 +7,12 @@ import TransferMachines
 
 @testable import BackgroundAgent
 
-// Transfers: the actions of the app, and the events of the transport.
+// Methods for transfers: the actions of the app, and the events of the transport.
 extension Bench {
     static let waiter = ProcessIdentity(pid: 6_000_001, start: 1)
 
-    /// Adds a download. The download is awaited by `process`, or adopted (resumed by the app) if `process` is `nil`.
+    /// Adds a download. If `process` is `nil`, a task of the app has adopted the download. Otherwise `process` awaits the
+    /// download.
     @discardableResult
     func download(
         _ key: String = "k", session: String = "isStormy", awaitedBy process: ProcessIdentity? = nil,
@@ -31,7 +32,7 @@ extension Bench {
 
     /// Adds an upload of "photo" to the queue, and starts its first attempt.
     ///
-    /// - Parameter copy: the content of the queued copy in the spool.
+    /// - Parameter copy: The content of the queued copy in the spool.
     func upload(_ method: UploadKind = .put, copy: String = "photo") throws -> Int64 {
         let photo = Data("photo".utf8)
         try Data(copy.utf8).write(to: ledger.directories.spooled("upload-1"))

@@ -9,7 +9,7 @@ import TransferMachines
 @testable import BackgroundAgent
 
 /// The environment of one app in virtual time: a ledger on disk, simulated processes, a simulated desktop, and an agent. The
-/// agent can die, and another agent can follow.
+/// agent can die, and another agent can be started.
 final class Bench {
     let folder: URL
     let ledger: Ledger
@@ -17,9 +17,9 @@ final class Bench {
     var transport = FakeTransport()
     var presenter = FakePresenter()
     let conditions = FakeConditions()
-    /// The activator of agents that start after it was set; `nil` if no service starts an agent that has exited.
+    /// The activator of agents that are started later; `nil` if no service starts an agent that has exited.
     var activator: FakeActivator?
-    /// The wake clock of agents that start after it was set; `nil` if the machine cannot be woken.
+    /// The wake clock of agents that are started later; `nil` if the machine cannot be woken.
     var wakeClock: FakeWakeClock?
     var sleep: FakeSleepManager?
     /// Events from other threads to the agent.
@@ -30,19 +30,19 @@ final class Bench {
     private(set) var host: AgentHost!
     var agent: Agent { host.agent }
 
-    /// The worker that hashes and syncs files. Without a thread, the worker works only when it is called. Tests of delayed
+    /// The worker that hashes and syncs files. This worker has no thread, and works only when the test calls it. Tests of delayed
     /// results use a worker with a thread.
     var disk = DiskWorker(hasThread: false)
     private let clocks: Clocks
 
-    /// The time of the host's clock. ``step(_:)`` changes the clock without a passage of time.
+    /// The time of the host's clock. ``step(_:)`` changes this clock, but no time passes.
     var now: Date { clocks.value.now }
     var zone: TimeZone {
         get { clocks.value.zone }
         set { clocks.change { $0.zone = newValue } }
     }
 
-    /// 2025-06-10 08:00 UTC: 10:00 in Berlin.
+    /// 2025-06-10 08:00 UTC, which is 10:00 in Berlin.
     static let start = Date(timeIntervalSince1970: 1_749_542_400)
 
     init(zone name: String = "Europe/Berlin") throws {
@@ -62,7 +62,7 @@ final class Bench {
 
     // MARK: The agent
 
-    /// Starts another agent on the same ledger. The earlier agent died without notice, together with its transport and its
+    /// Starts another agent on the same ledger. The earlier agent is treated as killed, together with its transport and its
     /// presenter.
     func startAgent(turning: Bool = true, knowing: Bool = true) throws {
         transport = FakeTransport()
@@ -88,8 +88,8 @@ final class Bench {
         if turning { try turn() }
     }
 
-    /// Runs a turn of the agent, even if no turn is due. If the disk worker has no thread, this method also handles all posted
-    /// events.
+    /// Runs one turn of the agent's loop, even if no turn is due. If the disk worker has no thread, this method also handles all
+    /// posted events.
     @discardableResult
     func turn() throws -> Date? {
         let wake = try agent.turn()
@@ -103,7 +103,7 @@ final class Bench {
         try turn()
     }
 
-    /// Lets time pass. The agent gets its turns at the times that it requested.
+    /// Lets time pass. The turns of the agent's loop run at the times that the agent requested.
     func pass(_ seconds: Double) throws {
         let end = now + seconds
         for _ in 0..<10_000 {
@@ -112,7 +112,7 @@ final class Bench {
                 try turn()
                 return
             }
-            // A wake time that is not in the future would cause an endless loop.
+            // If the wake time is not in the future, the test would loop forever.
             try #require(wake > now, "asked to be woken in the past")
             move(to: wake)
         }
@@ -126,8 +126,8 @@ final class Bench {
         }
     }
 
-    /// Suspends the machine. The host's clock advances, but the time awake does not. After the sleep the timer fires, before the
-    /// system bus reports the end of the sleep.
+    /// Suspends the machine. The host's clock continues, but the count of waking seconds does not. After the sleep, the timer
+    /// fires before the system bus reports the end of the sleep.
     func suspend(_ seconds: Double) throws {
         clocks.change { clocks in
             clocks.now += seconds
@@ -177,7 +177,7 @@ final class Bench {
         try ledger.write { try $0.setFact(.settings, settings) }
     }
 
-    /// Ends the process of a launch, with or without a result of the app.
+    /// Ends the process of a launch, with or without a result from the app.
     func end(_ launch: Int64, _ result: LaunchOutcome? = nil, _ end: ProcessEnd = .exited(0)) throws {
         if let result { try ledger.write { try $0.setResult(result, detail: nil, ofLaunch: launch) } }
         launcher.living.remove(launch)

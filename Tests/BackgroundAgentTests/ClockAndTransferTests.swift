@@ -5,7 +5,7 @@ import TransferMachines
 
 @testable import BackgroundAgent
 
-/// The clock is set while a transfer is running.
+/// Tests in which the clock is set while a transfer is running.
 @Suite struct ClockAndTransferTests {
     private let bench: Bench
 
@@ -47,7 +47,7 @@ import TransferMachines
         #expect(abs(rest - pause) < 0.01)
     }
 
-    /// The time that remains until a planned start stays the same after a clock change.
+    /// A clock change does not change the remaining time until a planned start.
     @Test func `a clock that is set back does not delay the planned start of a transfer`() throws {
         let id = try bench.download { $0.earliestBegin = bench.now + 3_600 }
         try bench.turn()

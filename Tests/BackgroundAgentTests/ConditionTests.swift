@@ -6,7 +6,7 @@ import Testing
 
 @testable import BackgroundAgent
 
-/// Conditions that change during launches, and the order of launches.
+/// Tests of conditions that change during launches, and of the order of launches.
 @Suite struct ConditionTests {
     private let bench: Bench
 
@@ -27,7 +27,7 @@ import Testing
         #expect(try bench.launch(id).stopReason == .conditionLost)
         try bench.end(id, .expired)
         #expect(try bench.launch(id).outcome == .expired)
-        // The request is not complete and waits for the network. The interruption does not count as a failure.
+        // The request is not complete, and waits for the network. The interrupted launch does not count as a failure.
         let waiting = try #require(try bench.request("p"))
         #expect(waiting.failures == 0 && waiting.backoffUntil == nil)
         try bench.pass(3600)
@@ -39,7 +39,8 @@ import Testing
         #expect(try bench.request("p") == nil, "it had its say")
     }
 
-    /// The handler submitted the next request, or deleted the request. The agent does not restore the old request.
+    /// The handler has submitted the next request, or has deleted the request. In both cases the agent does not restore the old
+    /// request.
     @Test(arguments: [true, false])
     func `changes by the handler are kept if its launch loses the network`(_ submits: Bool) throws {
         try change { _ in }
@@ -113,7 +114,8 @@ import Testing
         try change { _ in }
         try bench.submit(daily: true)
         try bench.turn()
-        // The machine sleeps for two hours over noon. NetworkManager reports "asleep" until the network is connected again.
+        // The machine sleeps for two hours, from before noon until after noon. NetworkManager reports "asleep" until the network
+        // is connected again.
         bench.conditions.set { $0.isNetworkAvailable = false }
         try bench.suspend(2 * 3600 + 60)
         #expect(bench.launcher.started.isEmpty)
@@ -158,7 +160,7 @@ import Testing
         try bench.submit("p", kind: .processing)
         try bench.turn()
         let first = try bench.onlyLive()
-        // A request that is submitted again during its launch waits for the end of the launch.
+        // If a request is submitted again during its launch, the request waits until the launch has ended.
         try bench.submit("p", kind: .processing)
         try bench.pass(60)
         #expect(bench.launcher.started == [first])
@@ -197,7 +199,8 @@ import Testing
         #expect(try bench.request("waiting") != nil)
     }
 
-    /// The agent is stopped before or after the upgrade. It must keep files that the newer version put into the spool.
+    /// The agent is stopped before or after the upgrade of the ledger. The agent must keep files that the newer version put into
+    /// the spool.
     @Test(arguments: [true, false])
     func `a stop during an upgrade does not remove spool files of the newer version`(_ isStoppedFirst: Bool) throws {
         try bench.submit("running")

@@ -7,7 +7,8 @@ import Testing
 
 @testable import BackgroundAgent
 
-/// Work that the user started: limited in number, with progress and Cancel on the desktop, and stopped without progress.
+/// Tests of continued processing, which the user starts. Its number is limited, and its progress and a Cancel button are shown on
+/// the desktop. The agent stops it if it makes no progress.
 @Suite struct ContinuedProcessingTests {
     private let bench: Bench
     private let host = ProcessIdentity(pid: 4_000_001, start: 1)
@@ -63,15 +64,15 @@ import Testing
         #expect(bench.presenter.withdrawn == ["continued-processing-\(id) 9"])
     }
 
-    /// The first showing connects to the session bus. The event that a server is available follows later. Plasma refuses the same
-    /// text if it is sent again at once.
+    /// The first notification connects to the session bus. The event that a server is available follows later. If the same text
+    /// is sent again at once, Plasma refuses it.
     @Test func `progress is shown once by each notification server`() throws {
         try bench.begin("a", host: host)
         let name = "continued-processing-\(try #require(try running().id))"
         try bench.hear(
             .presenter(.serverIs("one")), .presenter(.presented(identifier: name, serverID: 9)), .presenter(.serverAppeared))
         #expect(notices.count == 1)
-        // Another notification server has taken the bus name.
+        // Another notification server now has the bus name.
         try bench.hear(.presenter(.serverIs("two")), .presenter(.serverAppeared))
         #expect(notices.count == 2 && notices.last?.replacing == nil)
         try bench.hear(.presenter(.failed(identifier: name, .noServer("gone"))))
@@ -167,7 +168,7 @@ import Testing
         let id = try #require(try running().id)
         try bench.hear(.presenter(.presented(identifier: "continued-processing-\(id)", serverID: 9)))
         try finish(id, .completed)
-        // The agent sent the withdrawal, but died before the server had executed it.
+        // The agent sent the withdrawal, but died before the server had removed the notification.
         try bench.startAgent()
         #expect(bench.presenter.withdrawn == ["continued-processing-\(id) 9"])
         try bench.startAgent()
@@ -217,7 +218,7 @@ import Testing
     }
 }
 
-/// Launches of apps that requested launches for new days, clock changes and time zone changes.
+/// Tests of apps that request launches for new days, clock changes and time zone changes.
 @Suite struct TimeChangeTests {
     private let bench: Bench
 

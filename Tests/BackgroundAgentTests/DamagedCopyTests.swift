@@ -6,7 +6,7 @@ import TransferMachines
 
 @testable import BackgroundAgent
 
-/// Uploads whose queued copy was changed on the disk.
+/// Tests of uploads whose queued copy was changed on the disk.
 @Suite struct DamagedCopyTests {
     private let bench: Bench
 
@@ -70,7 +70,7 @@ import TransferMachines
         #expect(requests() == ["HEAD a.jpg", "PUT a.jpg"])
     }
 
-    /// The part that the last request sends is not damaged.
+    /// The part of the file that the last request sends is not damaged.
     @Test(arguments: [nil, 0, 2]) func `damage in a part that was sent before is found`(_ damaged: Int?) throws {
         var copy = Array("photo")
         if let damaged { copy[damaged] = "x" }

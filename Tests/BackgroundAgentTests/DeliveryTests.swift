@@ -7,7 +7,7 @@ import TransferMachines
 
 @testable import BackgroundAgent
 
-/// Ended transfers launch the app.
+/// Tests of deliveries: the agent launches the app for ended transfers.
 @Suite struct DeliveryTests {
     private let bench: Bench
 
@@ -27,8 +27,8 @@ import TransferMachines
         #expect(try bench.ledger.read { try $0.undeliveredEvents() }.count == 2)
     }
 
-    /// The next transfer starts in the turn in which the previous transfer ended. Between the two transfers no transfer is running,
-    /// but the app is not launched.
+    /// The next transfer starts in the turn of the loop in which the previous transfer ended. At one point no transfer is
+    /// running, but the app must not be launched yet.
     @Test func `the delivery waits for a transfer that starts when another one ends`() throws {
         let ids = try ["a", "b", "c"].map { try bench.download($0) { $0.hostLimit = 1 } }
         try bench.turn()
@@ -48,8 +48,8 @@ import TransferMachines
         #expect(bench.launcher.started.count == 1)
     }
 
-    /// Ends one transfer of each of two sessions. The session whose transfer ends first has the name that is last in alphabetical
-    /// order.
+    /// Ends one transfer of each of two sessions. The transfer that ends first belongs to the session whose name is last in
+    /// alphabetical order.
     private func endTransfersOfTwoSessions() throws {
         let ids = [try bench.download("a", session: "two"), try bench.download("b", session: "one")]
         try bench.turn()
@@ -106,7 +106,7 @@ import TransferMachines
         #expect(bench.launcher.started.count == 5)
     }
 
-    /// The pause ends because the user may have corrected the configuration.
+    /// The pause ends early, because the user may have corrected the configuration.
     @Test func `a change of a watched file ends the pause after failed launches`() throws {
         try bench.settings { $0.backoffBase = 1_000 }
         let id = try bench.download()
@@ -118,7 +118,7 @@ import TransferMachines
             #expect(try bench.live().isEmpty)
             try bench.hear(.filesChanged)
         }
-        // The next failure counts as the third.
+        // The next failure counts as the third failure.
         try bench.end(bench.onlyLive(), nil, .signalled(9))
         #expect(try pause() == .failed(launches: 3, until: bench.now + 4_000))
     }
@@ -133,7 +133,8 @@ import TransferMachines
         }
     }
 
-    /// The agent died after it committed the launch and before it started the process. The app did not fail.
+    /// The agent died after it had committed the launch, and before it started the process. This does not count as a failure of
+    /// the app.
     @Test func `a launch that never began is repeated without a pause`() throws {
         let id = try bench.download()
         try bench.turn()
@@ -147,7 +148,8 @@ import TransferMachines
         #expect(try bench.live().map(\.generation) == [4])
     }
 
-    /// The handler `.backgroundTask(.urlSession("isStormy")) { }` returns without taking events. The events are then complete.
+    /// The handler `.backgroundTask(.urlSession("isStormy")) { }` returns without taking events. The events count as delivered
+    /// after that.
     @Test func `a handler that takes no events is launched once`() throws {
         let id = try bench.download()
         try bench.turn()
@@ -180,15 +182,15 @@ import TransferMachines
 
     private var undelivered: Int { get throws { try bench.ledger.read { try $0.undeliveredEvents() }.count } }
 
-    /// The handler had returned, and the process was killed while it called its delegate.
+    /// The handler had returned. The process was killed while it called its delegate.
     @Test func `events that were not acknowledged are delivered again`() throws {
         try endThree()
         let first = try bench.onlyLive()
         try hear(first, acknowledging: 1)
         try bench.end(first, .completed, .signalled(9))
         #expect(try bench.launch(first).outcome == .crashed && undelivered == 2)
-        // If a launch acknowledged some events, the next launch starts at once. If it acknowledged no event, the next launch
-        // starts after a pause.
+        // If a launch acknowledged some events, the next launch starts at once. If a launch acknowledged no event, the next
+        // launch starts after a pause.
         let second = try bench.onlyLive()
         try hear(second, acknowledging: 0)
         try bench.end(second, .completed, .signalled(9))
@@ -202,7 +204,8 @@ import TransferMachines
         #expect(bench.launcher.started.count == 3)
     }
 
-    /// The budget of a launch is too short for all events. The launch acknowledged some events, so the next launch follows at once.
+    /// The time limit of a launch is too short for all events. The launch acknowledged some events, so the next launch follows at
+    /// once.
     @Test func `launches that run out of time do not count as failures if they delivered events`() throws {
         try endThree()
         for number in 1...3 {
@@ -215,8 +218,8 @@ import TransferMachines
         #expect(try bench.live().isEmpty)
     }
 
-    /// The delegate starts the next transfer as soon as a transfer ends. Some launches start without a pause; later launches
-    /// start after growing pauses.
+    /// The delegate starts the next transfer as soon as a transfer ends. The first launches start without a pause, and later
+    /// launches start after growing pauses.
     @Test func `an app that repeats its transfers is launched with growing pauses`() throws {
         var begun = 0
         var pauses: Set<Int> = []
@@ -242,7 +245,8 @@ import TransferMachines
         #expect(pauses == Set(21...begun), "each is explained")
     }
 
-    /// The user opened the app, and the opened process delivers the events. A launch that finds no events does not complete them.
+    /// The user opened the app, and the opened process delivers the events. A background launch finds no events, and must not
+    /// complete the events of the other process.
     @Test func `a launch does not complete events that another process has claimed`() throws {
         try endThree()
         let opened = ProcessIdentity(pid: 6_000_009, start: 1)
@@ -253,7 +257,7 @@ import TransferMachines
         }
         try bench.end(first, .completed)
         #expect(try undelivered == 3 && bench.live().isEmpty, "it is attached")
-        // The opened process ends and has not delivered any event. The next launch delivers the events.
+        // The opened process ends without delivering any event. The next launch delivers the events.
         try bench.hear(.processEnded(opened))
         try bench.pass(60)
         let second = try bench.onlyLive()
@@ -264,7 +268,7 @@ import TransferMachines
         #expect(bench.launcher.started.count == 2)
     }
 
-    /// Each process acknowledges one event and gives back the rest. The next launch follows at once.
+    /// Each process acknowledges one event and gives back the other events. The next launch follows at once.
     @Test func `events that a process gives back are delivered by the next launch at once`() throws {
         try endThree()
         for number in 1...3 {
@@ -319,7 +323,8 @@ import TransferMachines
         #expect(bench.launcher.started.count == 2)
     }
 
-    /// After the clock was set back, the failed launch is in the future, but still counts for the pause.
+    /// After the clock was set back, the recorded time of the failed launch is in the future. The failed launch must still cause
+    /// a pause.
     @Test func `a clock that is set back does not remove the pauses between deliveries`() throws {
         try failAndStepBack()
         try bench.pass(10)

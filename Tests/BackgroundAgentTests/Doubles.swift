@@ -16,7 +16,7 @@ final class FakeLauncher: Launcher {
     private(set) var killed: [Int64] = []
     private(set) var forgotten: [Int64] = []
     private(set) var adopted: [Int64] = []
-    /// The launches whose process is alive. Several agents of a test use this set, because processes outlive an agent.
+    /// The launches whose process is running. Several agents of a test share this set, because processes outlive an agent.
     var living: Set<Int64> = []
     /// The launches whose recorded process is in another PID namespace.
     var outOfReach: Set<Int64> = []
@@ -54,7 +54,7 @@ final class FakeTransport: Transport {
 
         /// Reads the rest of the body.
         ///
-        /// - Returns: the number of bytes.
+        /// - Returns: The number of bytes.
         func drainBody() -> Int64 {
             var buffer = [UInt8](repeating: 0, count: 16)
             var taken: Int64 = 0
@@ -126,8 +126,8 @@ final class FakeConditions: ConditionsSource {
         return value.withLock { $0 }
     }
 
-    /// Sets an action that runs each time the agent reads the conditions. The agent reads them once per look, before it reads the
-    /// ledger.
+    /// Sets an action that runs each time the agent reads the conditions. The agent reads the conditions once in each pass,
+    /// before it reads the ledger.
     func onEachRead(_ action: (@Sendable () -> Void)?) { onRead.withLock { $0 = action } }
 
     func set(_ change: (inout DesktopConditions) -> Void) { value.withLock { change(&$0) } }

@@ -8,7 +8,7 @@ import TransferMachines
 
 @testable import BackgroundAgent
 
-/// A failed commit does not change the agent. The events are handled again, and no effect was performed.
+/// Tests of failed commits. A failed commit does not change the agent. The events are handled again, and no effect was performed.
 @Suite struct FailedCommitTests {
     private let folder = FileManager.default.temporaryDirectory.appendingPathComponent("agent-" + UUID().uuidString)
     private let ledger: Ledger
@@ -18,7 +18,7 @@ import TransferMachines
     private let agent: Agent
     private let isDiskFull = Switch()
 
-    /// A switch: if it is on, every commit fails.
+    /// A switch that makes every commit fail.
     private final class Switch: Sendable {
         private let state = Mutex(false)
         var isOn: Bool {
@@ -82,7 +82,7 @@ import TransferMachines
         #expect(launcher.forgotten == [launch])
     }
 
-    /// After a failed commit, the received bytes are not lost, and are counted once.
+    /// After a failed commit, the received bytes are not lost, and are counted only once.
     @Test(arguments: [WireFailure?.none, .connectionLost])
     func `the end of a download is recorded after failed commits`(_ failure: WireFailure?) throws {
         let id = try ledger.write { transaction in
@@ -123,7 +123,7 @@ import TransferMachines
             try $0.save(RequestRecord(identifier: "noon", kind: .appRefresh, earliestBegin: nil, submittedAt: Bench.start))
         }
         agent.receive(.stopRequested)
-        // A stop alone writes nothing, so this turn may succeed. A launch cannot start before the commit succeeds.
+        // A stop alone writes nothing to the ledger, so this turn may succeed. A launch cannot start before a commit succeeds.
         _ = try? agent.turn()
         isDiskFull.isOn = false
         _ = try agent.turn()

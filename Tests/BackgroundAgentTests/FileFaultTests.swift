@@ -8,7 +8,7 @@ import TransferMachines
 
 @testable import BackgroundAgent
 
-/// A file operation that fails temporarily does not end a transfer.
+/// Tests of file operations that fail temporarily. Such a failure does not end a transfer.
 @Suite struct FileFaultTests {
     private static let numbers = [EMFILE, ENFILE, ENOMEM, EIO, EACCES]
 
@@ -18,7 +18,7 @@ import TransferMachines
 
     init() throws { bench = try Bench() }
 
-    /// Sends a response as a transport does. If the sink refuses bytes, the attempt ends.
+    /// Sends a response as a transport does. If the sink refuses the bytes, the attempt ends.
     private func answer(_ id: Int64) throws {
         let attempt = try bench.attempt(id)
         let head = ResponseHead(status: 200, headers: [], url: attempt.request.url)
@@ -55,7 +55,8 @@ import TransferMachines
         #expect(try String(contentsOf: place, encoding: .utf8) == "sunny")
     }
 
-    /// An rclone mount behaves like this: renaming without replacement is not supported, and a second name fails with EIO.
+    /// An rclone mount behaves like this: it does not support a rename that keeps existing files, and giving a file a second name
+    /// fails with EIO.
     @Test(arguments: [EIO, EPERM, EACCES, EOPNOTSUPP], [false, true])
     func `a file gets its name on a file system without second names`(_ number: Int32, _ isTaken: Bool) throws {
         if isTaken { try Data("precious".utf8).write(to: place) }
@@ -124,7 +125,7 @@ import TransferMachines
         #expect(try bench.transfer(id).state == .running)
     }
 
-    /// Another folder is at the path. It may have been created by the next command, a backup program, or a mount.
+    /// Another folder is at the path of the spool. The next command, a backup program or a mount may have created this folder.
     @Test(arguments: [true, false])
     func `uploads wait while another folder is in the place of the spool`(_ hasFiles: Bool) throws {
         let (id, directories) = (try bench.upload(), bench.ledger.directories)
@@ -160,8 +161,8 @@ import TransferMachines
         #expect(findings.withLock { $0.last } == .isPlaced)
     }
 
-    /// The chosen folder was renamed, or is on another drive now. Another file has the name of the download in the folder that is
-    /// now at the path.
+    /// The chosen folder was renamed, or is now on another drive. Another folder is at the old path, and contains a file with the
+    /// name of the download.
     @Test(arguments: [true, false]) func `another file with the name counts only in the folder that was chosen`(_ isOther: Bool)
         throws
     {
@@ -183,7 +184,8 @@ import TransferMachines
         #expect(findings.withLock { $0 } == [isOther ? .isGone : .isPlaced])
     }
 
-    /// A part that cannot be opened is kept. In this test the agent detects only when the rest arrives that the part was removed.
+    /// If the partial file cannot be opened, it is kept. In this test the partial file was removed, and the agent detects this
+    /// only when the remaining bytes arrive.
     @Test func `a part that is gone when the rest arrives is fetched again`() throws {
         let id = try bench.download()
         try bench.turn()
@@ -216,7 +218,7 @@ import TransferMachines
         #expect(try bench.spooled(id) == "sunny")
     }
 
-    /// The file already has its final name when the folder cannot be opened for the sync.
+    /// The file already has its final name, but the folder cannot be opened for the sync.
     @Test(arguments: numbers)
     func `a folder that cannot be opened for a moment does not end a download`(_ number: Int32) throws {
         let id = try bench.download { $0.destination = place.path }

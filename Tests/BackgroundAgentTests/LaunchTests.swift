@@ -6,7 +6,7 @@ import Testing
 
 @testable import BackgroundAgent
 
-/// Requests become launches. The agent watches the launches until their end.
+/// Tests of requests that become launches, which the agent watches until their end.
 @Suite struct LaunchTests {
     private let bench: Bench
 
@@ -94,7 +94,8 @@ import Testing
         #expect(bench.launcher.started == [id])
     }
 
-    /// The process waits for transfers that it started, and then ends by itself. The agent ends a process that does not end.
+    /// The process waits for transfers that it started, and then exits by itself. If the process does not exit, the agent ends
+    /// it.
     @Test func `a launch with a result may live beyond its budget`() throws {
         try bench.submit()
         try bench.turn()
@@ -338,7 +339,7 @@ import Testing
         #expect(try (bench.request("next") == nil) == isQuit)
     }
 
-    /// The agent was stopped by a signal, and the process of the quit command has ended.
+    /// The agent was stopped by a signal, and the process of the command `quit` has also ended.
     @Test func `an abandoned quit does not stop an agent with work`() throws {
         func quit(_ asker: ProcessIdentity) throws -> String? {
             let question = try bench.ledger.write { try $0.addControl(.quit, by: asker, now: bench.now) }

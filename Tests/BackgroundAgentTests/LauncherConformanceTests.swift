@@ -8,15 +8,15 @@ import Testing
 @testable import BackgroundAgent
 @testable import BackgroundTasksTesting
 
-/// One suite for both launchers: real processes in an event loop, and processes of a simulated host. The agent must receive the
-/// same events from both launchers.
+/// Tests that both launchers pass: the launcher of real processes in an event loop, and the launcher of processes of a simulated
+/// host. The agent must receive the same events from both launchers.
 @Suite(.timeLimit(.minutes(30))) struct LauncherConformanceTests {
     enum Kind: String, CaseIterable {
         case real
         case simulated
     }
 
-    /// A launcher whose processes do nothing until they are ended. Also collects the ends that the launcher reports.
+    /// A launcher whose processes do nothing until they are ended. This type also collects the ends that the launcher reports.
     private final class Ground {
         let launcher: any Launcher<ProcessIdentity>
         private let next: () throws -> (Int64, ProcessEnd)

@@ -7,7 +7,7 @@ import Testing
 
 @testable import BackgroundAgent
 
-/// An agent that can be started again exits between two events. No work is lost or late.
+/// Tests of an agent that exits between two events and can be started again. No work is lost or late.
 @Suite struct LeavingTests {
     private let bench: Bench
     private let activator = FakeActivator()
@@ -20,7 +20,7 @@ import Testing
 
     private var absence: AgentAbsence? { get throws { try bench.ledger.read { try $0.fact(.absence) } } }
 
-    /// The time until which the agent exits; `nil` if the agent does not exit.
+    /// The time until which the agent is away; `nil` if the agent does not exit.
     private var until: Date?? {
         guard case .finished(.away(_, let until)) = bench.agent.lifetime else { return nil }
         return .some(until)
@@ -78,7 +78,7 @@ import Testing
         #expect(!bench.host.hasFinished)
     }
 
-    /// A change of this condition can make such a request due, but only a running agent receives the change.
+    /// A change of this condition can make the request due. Only a running agent receives the change, so the agent must not exit.
     @Test(arguments: ["network", "power"])
     func `the agent does not exit while a request waits for a condition`(_ what: String) throws {
         try bench.hear(
@@ -156,8 +156,8 @@ import Testing
         #expect(try bench.ledger.read { try $0.fact(.activationTrouble) } == nil)
     }
 
-    /// A planned absence does not prolong the time for which a transfer is kept. Only the time after the planned end of the absence
-    /// prolongs it.
+    /// A transfer is kept for a limited time. A planned absence of the agent does not prolong this time. Only the time after the
+    /// planned end of the absence prolongs it.
     @Test(arguments: [0.0, 5_000])
     func `only the late part of an absence prolongs the time for which a copy is kept`(_ late: Double) throws {
         try bench.submit(after: 7_200)

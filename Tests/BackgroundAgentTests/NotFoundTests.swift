@@ -6,7 +6,7 @@ import TransferMachines
 @testable import BackgroundAgent
 @testable import BackgroundLedger
 
-/// A proxy responds with 404 to all requests while its server restarts.
+/// Tests of 404 responses. A proxy responds with 404 to all requests while its server restarts.
 @Suite struct NotFoundTests {
     private let bench: Bench
 
@@ -42,7 +42,7 @@ import TransferMachines
         #expect(bench.transport.started.count { $0.request.method == "PUT" } == RetryPolicy.maximumNotFound)
     }
 
-    /// Go's WebDAV server returns 405 for a full disk, so the upload is not given up at once.
+    /// Go's WebDAV server returns 405 if the disk is full, so the agent does not give up the upload at once.
     @Test func `a WebDAV upload whose PUT is answered 405 is tried again for some hours`() throws {
         let id = try bench.upload(.webdav)
         try answer(id, 404)

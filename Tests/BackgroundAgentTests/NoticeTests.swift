@@ -6,7 +6,7 @@ import Testing
 
 @testable import BackgroundAgent
 
-/// Notifications are shown once when they are due, and their buttons launch the app.
+/// Tests that notifications are shown once when they are due, and that their buttons launch the app.
 @Suite struct NoticeTests {
     private let bench: Bench
 
@@ -119,7 +119,8 @@ import Testing
         #expect(bench.presenter.shown.count == 5, "told once")
     }
 
-    /// The pause started while the clock was wrong. A pause of some seconds must not become a pause of a year.
+    /// The pause started while the clock was wrong. After the clock is corrected, a pause of some seconds must not become a pause
+    /// of a year.
     @Test(arguments: [-365.0, -1, 1, 365])
     func `a clock change does not prolong the pause before a retry`(_ days: Double) throws {
         try add()
@@ -143,7 +144,7 @@ import Testing
         #expect(bench.presenter.shown.count == 21)
     }
 
-    /// The notification is in the server's queue, and the server shows it when it responds again. A second call would show the
+    /// The server has the notification in its queue, and shows it when the server runs again. A second call would show the
     /// notification twice.
     @Test func `a notification that a frozen server may still show is not sent again`() throws {
         try add()
@@ -157,8 +158,8 @@ import Testing
         #expect(try record().serverID == 4)
     }
 
-    /// The server accepted the call but lost the notification, and no other notification is sent to it. The agent checks whether
-    /// the server responds, and then sends the notification once more.
+    /// The server accepted the call but lost the notification. No other notification is sent to this server. The agent checks
+    /// whether the server responds, and then sends the notification once more.
     @Test func `a notification that the server lost is shown again after the server responds`() throws {
         try add()
         try bench.hear(.presenter(.failed(identifier: "n", .unanswered("nothing for 25 s"))))
@@ -180,14 +181,14 @@ import Testing
         #expect(bench.presenter.asked == 2 && bench.presenter.shown.count == 2)
     }
 
-    /// The server ended while no agent was running, for example at a logout. The numbers of the earlier server are not valid for
-    /// the next server.
+    /// The server ended while no agent was running, for example at a logout. The notification numbers of the earlier server are
+    /// not valid for the next server.
     @Test func `a new server does not get the notification numbers of an earlier server`() throws {
         try bench.hear(.presenter(.serverIs("one")))
         try add()
         try presented(7)
         try bench.startAgent(turning: false)
-        // The agent has not received the name of the other server yet.
+        // The agent has not yet received the name of the other server.
         try add("Storm, later")
         #expect(bench.presenter.shown.last?.replacing == 7)
         #expect(bench.presenter.shown.last?.server == "one", "the other ignores the number")
@@ -208,7 +209,8 @@ import Testing
         #expect(bench.presenter.shown.last?.notice.isQuiet == false)
     }
 
-    /// An app can query whether buttons are available. The value of a server that has ended does not apply to the next server.
+    /// An app can query whether buttons are available. The capabilities of a server that has ended do not apply to the next
+    /// server.
     @Test(arguments: [PresenterEvent.serverVanished, .busLost, .serverIs("two")])
     func `the ledger records whether the server has buttons`(_ end: PresenterEvent) throws {
         func known() throws -> Bool? { try bench.ledger.read { try $0.fact(.serverHasButtons) } }
@@ -262,8 +264,8 @@ import Testing
         #expect(try record().state == .delivered)
     }
 
-    /// The response for the earlier content arrives after the app has set new content. The new content is still shown, in the
-    /// same place.
+    /// The server responds for the earlier content after the app has set new content. The agent still shows the new content, as a
+    /// replacement of the earlier content.
     @Test func `new content is shown after the response for the earlier content`() throws {
         try add()
         let worse = NotificationContent(
@@ -278,8 +280,8 @@ import Testing
         #expect(try record().state == .delivered)
     }
 
-    /// The server ended while it was processing the earlier content. Only one call per notification is made at a time, because two
-    /// calls would make the next server show the notification twice.
+    /// The server ended while it was processing the earlier content. The agent makes only one call per notification at a time,
+    /// because after two calls the next server would show the notification twice.
     @Test(arguments: [PresenterEvent.serverVanished, .busLost])
     func `new content is shown once after the server has ended`(_ end: PresenterEvent) throws {
         try add("1 of 3")
@@ -295,8 +297,8 @@ import Testing
         #expect(try record().state == .delivered)
     }
 
-    /// The server froze with the earlier content in its queue. The new content replaces the earlier content, and does not become
-    /// a second notification.
+    /// The server froze with the earlier content in its queue. The new content replaces the earlier content, so that no second
+    /// notification appears.
     @Test func `new content waits for the response of a frozen server`() throws {
         try add("1 of 3")
         try bench.hear(.presenter(.failed(identifier: "n", .unanswered("timeout"))))
@@ -308,7 +310,7 @@ import Testing
         #expect(bench.presenter.shown.last?.replacing == 4)
     }
 
-    /// The app added the new content before the call failed.
+    /// The app set the new content before the call with the earlier content failed.
     @Test func `new content that waits for a frozen server is shown by the next server`() throws {
         try add("1 of 3")
         try add("3 of 3")
@@ -320,8 +322,8 @@ import Testing
         #expect(bench.presenter.shown.last?.replacing == nil)
     }
 
-    /// The server did not respond for one notification, but responds for others. The notification was lost, and is sent again
-    /// once.
+    /// The server did not respond for one notification, but responds for other notifications. The notification was lost, so the
+    /// agent sends it once more.
     @Test func `a notification that a running server lost is shown again once`() throws {
         try add("Storm")
         try bench.hear(.presenter(.failed(identifier: "n", .unanswered("timeout"))))
@@ -338,7 +340,7 @@ import Testing
         #expect(bench.presenter.shown.count == 3)
     }
 
-    /// The server responds again, also for notifications that it received while it was frozen. Every notification is shown once.
+    /// The server responds again, also for notifications that it received while it was frozen. Each notification is shown once.
     @Test func `responses of a server may arrive in any order`() throws {
         try add("Storm")
         try bench.hear(.presenter(.failed(identifier: "n", .unanswered("timeout"))))
@@ -350,7 +352,7 @@ import Testing
         #expect(bench.presenter.shown.map(\.notice.title) == ["Storm", "Photo"])
     }
 
-    /// A presenter or server that never responds does not delay new content without limit.
+    /// If a presenter or server never responds, new content waits only for a limited time.
     @Test(arguments: [(nil, 60.0), (PresenterFailure.unanswered("timeout"), 900)])
     func `new content is shown after a time limit without a response`(_ failure: PresenterFailure?, _ seconds: Double) throws {
         try add("1 of 3")
@@ -370,8 +372,8 @@ import Testing
         #expect(try record().state == .withdrawn)
     }
 
-    /// The app removes the notification after it was passed to the presenter and before the response. The notification is on the
-    /// screen by then.
+    /// The app removes the notification after the agent passed it to the presenter, and before the server responded. The
+    /// notification is already on the screen.
     @Test func `a notification that the app removes before the response is withdrawn after it`() throws {
         try add()
         try retract()
@@ -380,7 +382,8 @@ import Testing
         #expect(try record().state == .withdrawn)
     }
 
-    /// All work is ended before the server has responded. The agent waits until it can withdraw the notification.
+    /// All work is ended before the server has responded. The agent waits for the response, so that it can withdraw the
+    /// notification.
     @Test func `an agent that stops waits until a removed notification is withdrawn`() throws {
         try add()
         bench.agent.receive(.stopRequested)
@@ -421,8 +424,8 @@ import Testing
         #expect(bench.host.hasFinished, "nothing is left to own")
     }
 
-    /// A notification that was on the screen is shown again by the next server, without an alert. A notification that the user
-    /// closed is not shown again.
+    /// If a notification was on the screen, the next server shows it again without an alert. If the user closed a notification,
+    /// it is not shown again.
     @Test func `a notification of an ended server is shown quietly by the next server`() throws {
         try add()
         try presented(7)
@@ -444,7 +447,8 @@ import Testing
         #expect(bench.presenter.shown.count == shown)
     }
 
-    /// The agent was killed. Button presses are lost unless the next agent listens, or shows the notification again.
+    /// The agent was killed. A button press reaches the app only if the next agent listens for it, or shows the notification
+    /// again.
     @Test func `a new agent receives button presses of an earlier notification`() throws {
         try bench.hear(.presenter(.serverIs("one")))
         try add()
@@ -462,7 +466,7 @@ import Testing
         #expect(try bench.launch(bench.onlyLive()).kind == .notificationResponse)
     }
 
-    /// The app changes the text while a call to the server is open. The new text follows without an alert.
+    /// The app changes the text before the server has responded to the call. The new text follows without an alert.
     @Test func `text that changes before the response is shown quietly after it`() throws {
         try add("Storm")
         var worse = try record().content
@@ -527,7 +531,7 @@ import Testing
         #expect(bench.launcher.started.count == 1)
     }
 
-    /// An app without a delegate is launched, but does not take the press.
+    /// An app without a delegate is launched for the press, but its process does not handle the press.
     @Test func `a press that the app does not handle is complete after one launch`() throws {
         try add()
         try presented(7)

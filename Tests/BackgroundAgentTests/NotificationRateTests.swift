@@ -13,7 +13,7 @@ import Testing
         #expect(!next, "after a silence a row begins anew")
     }
 
-    /// Change notifications that arrive while the descriptor is delayed count as part of the row.
+    /// Change notifications that arrive while the descriptor is ignored count as part of the series.
     @Test func `change notifications during a hold extend the row`() {
         var rate = NotificationRate()
         for ring in 0..<11 { _ = rate.isTooHigh(afterRingAt: Double(ring) * 0.001) }
@@ -22,7 +22,7 @@ import Testing
         #expect(shouldContinue)
     }
 
-    /// If data arrives during the delay, one turn follows after a silence. Without data, the delay causes no turn.
+    /// If data arrives while the descriptor is ignored, one turn follows after a silence. Without data, ignoring causes no turn.
     @Test(arguments: [true, false]) func `a held descriptor causes at most one turn`(_ speaks: Bool) throws {
         let loop = try EventLoop()
         let descriptor = eventfd(0, Int32(EFD_NONBLOCK) | Int32(EFD_CLOEXEC))
@@ -34,7 +34,7 @@ import Testing
         var turns = 0
         loop.hold(descriptor, atMost: 60) {
             let answer = answers.removeFirst()
-            // Without data, the hold causes no turn that could end the loop.
+            // Without data, no turn runs that could end the loop.
             if !speaks { post { ending.stop() } }
             return answer
         }

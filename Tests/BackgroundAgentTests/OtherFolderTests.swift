@@ -7,7 +7,7 @@ import TransferMachines
 
 @testable import BackgroundAgent
 
-/// Downloads that were queued by a process with other mounts, for example in a container.
+/// Tests of downloads that a process with other mounts queued, for example a process in a container.
 @Suite struct OtherFolderTests {
     private let bench: Bench
     private let files = FileManager.default
@@ -96,7 +96,7 @@ import TransferMachines
         try expectComplete(id)
     }
 
-    /// Without this check, the file would be stored in the empty folder at the mount point.
+    /// If the agent did not check this, it would store the file in the empty folder at the mount point.
     @Test func `a download waits while its drive is not connected`() throws {
         let own = try #require(SeenFolder(folder.path))
         let seen = SeenFolder(view: own.view, folder: own.folder, mount: folder.path).text

@@ -6,7 +6,7 @@ import TransferMachines
 
 @testable import BackgroundAgent
 
-/// A file on a server is compared with the queued copy while it is read back.
+/// Tests in which the agent reads a file back from a server, and compares it with the queued copy at the same time.
 @Suite struct ReadBackTests {
     private let bench: Bench
     private let copy: URL
@@ -16,7 +16,7 @@ import TransferMachines
         copy = bench.ledger.directories.spool.appendingPathComponent("upload-1")
     }
 
-    /// Starts an upload whose PUT response is lost. After that, the server shows a file of the same length.
+    /// Starts an upload whose response to the PUT is lost. Later the server reports a file of the same length.
     ///
     /// - Returns: The number of the transfer.
     private func lostPut(_ bytes: Data, to folder: String = "photos/") throws -> Int64 {
@@ -134,7 +134,7 @@ import TransferMachines
         try bench.turn()
         try end(id, status: 200, [HeaderField("Content-Length", "1500000")])
         #expect(try bench.attempt(id).request.headers.allSatisfy { $0.name != "Range" })
-        // A new agent, after an agent that was killed while it read the file back, also does not send the file again.
+        // An agent is killed while it reads the file back. The next agent also does not send the file again.
         try bench.startAgent()
         try bench.turn()
         try end(id, status: 200, [HeaderField("Content-Length", "1500000")])
@@ -175,7 +175,7 @@ import TransferMachines
         #expect(try proof(id) == .digest)
     }
 
-    /// An earlier photo of the same name was removed from the server, and its receipt is still in the ledger.
+    /// An earlier photo with this name was removed from the server, but the ledger still contains its receipt.
     @Test func `a file with the name of an earlier upload is read back after a lost response`() throws {
         let bytes = photo(1_000)
         for (shown, isOurs) in [(bytes, true), (photo(999) + Data("x".utf8), false)] {

@@ -6,14 +6,15 @@ import TransferMachines
 
 @testable import BackgroundAgent
 
-/// The bytes of an interrupted response that are kept, the bytes that count as progress, and checks of part files.
+/// Tests of received bytes: which bytes of an interrupted response are kept, which bytes count as progress, and how partial files
+/// are checked.
 @Suite struct ReceivedBytesTests {
     private let bench: Bench
     private let tag = HeaderField("ETag", "\"v1\"")
 
     init() throws { bench = try Bench() }
 
-    /// Delivers response headers and some of ten bytes. Then the connection is lost, unless `losing` is `false`.
+    /// Delivers response headers and some of ten bytes. After that, the connection is lost, unless `losing` is `false`.
     private func cut(_ id: Int64, _ text: String, _ headers: [HeaderField], status: Int = 200, losing: Bool = true) throws {
         let attempt = try bench.attempt(id)
         let head = ResponseHead(status: status, headers: headers, url: attempt.request.url)
@@ -50,8 +51,8 @@ import TransferMachines
         #expect(try bench.transfer(id).sha256 == FileDigest.sha256(of: Data("sunnylater".utf8)))
     }
 
-    /// Bytes that arrived before the server stopped sending are synced and recorded while the attempt runs. After a crash, the next
-    /// agent does not request these bytes again.
+    /// Bytes arrive before the server stops sending. They are synced and recorded while the attempt is running. After a crash,
+    /// the next agent does not request these bytes again.
     @Test func `bytes that arrived before a silent server are kept after an agent crash`() throws {
         bench.disk = DiskWorker()
         try bench.startAgent()
@@ -73,7 +74,7 @@ import TransferMachines
         #expect(try header("range", id) == "bytes=5-")
     }
 
-    /// A server that cuts every response at the same place is tried with growing pauses, until the transfer fails.
+    /// A server cuts every response at the same byte. The agent retries with growing pauses, until the transfer fails.
     @Test func `bytes that must be fetched again do not count as progress`() throws {
         let id = try bench.download { $0.resourceTimeout = 7_200 }
         try bench.turn()
@@ -106,7 +107,7 @@ import TransferMachines
     private var spool: URL { bench.ledger.directories.spool }
     private func files() throws -> [String] { try FileManager.default.contentsOfDirectory(atPath: spool.path).sorted() }
 
-    /// Starts a response with a complete new version instead of the rest.
+    /// Starts a response that contains a complete new version instead of the remaining bytes.
     private func begin(newVersion text: String, _ id: Int64) throws -> (FakeTransport.Attempt, ResponseHead) {
         let attempt = try bench.attempt(id)
         let headers = [HeaderField("ETag", "\"v2\""), HeaderField("Content-Length", "\(text.utf8.count)")]
@@ -116,7 +117,8 @@ import TransferMachines
         return (attempt, head)
     }
 
-    /// The ledger still describes the old version. The old bytes are kept, and no byte of the new version is among them.
+    /// The ledger still describes the old version of the file. The old bytes are kept, and are not mixed with bytes of the new
+    /// version.
     @Test func `an agent crash while a new version starts keeps the old part`() throws {
         let id = try bench.download()
         try bench.turn()
@@ -148,9 +150,9 @@ import TransferMachines
 
     // MARK: Large files
 
-    /// Ends a download whose bytes the disk worker still has to hash. The event loop continues while it hashes.
+    /// Ends a download whose bytes the disk worker still has to hash. The event loop continues during the hashing.
     private func endLarge(_ id: Int64) throws -> AgentEvent {
-        // With a negative value, the agent does not wait for the hash of any file.
+        // With a negative value, the agent never waits for a hash.
         bench.disk = DiskWorker(waitedFor: -1)
         try bench.startAgent()
         let attempt = try bench.attempt(id)
@@ -211,7 +213,7 @@ import TransferMachines
         #expect(try bench.spooled(id) == "sunnylater")
     }
 
-    /// The part was removed after the attempt had requested the rest.
+    /// The partial file was removed after the attempt had requested the remaining bytes.
     @Test func `the rest of a part that was removed is not written`() throws {
         let id = try bench.download()
         try bench.turn()
@@ -230,7 +232,7 @@ import TransferMachines
         #expect(!FileManager.default.fileExists(atPath: part.path))
     }
 
-    /// Late response headers change neither the ledger nor the file of the next attempt.
+    /// If response headers of a stopped attempt arrive late, they change neither the ledger nor the file of the next attempt.
     @Test func `late response headers of a stopped attempt are refused`() throws {
         let id = try bench.download()
         try bench.turn()

@@ -10,7 +10,7 @@ import TransferMachines
 
 @testable import BackgroundAgent
 
-/// A new agent continues or removes the work of an agent that died.
+/// Tests of a new agent that continues or removes the work of an agent that died.
 @Suite struct ReconcileTests {
     private let bench: Bench
 
@@ -30,8 +30,8 @@ import TransferMachines
         #expect(try bench.request() == nil)
     }
 
-    /// A simulation found this error: the start of the launch was in the future, and the budget of the launch would have ended an
-    /// hour late.
+    /// A simulation found this error: the recorded start of the launch was in the future, so the launch would have ended an hour
+    /// late.
     @Test func `a clock that is set back while no agent runs does not prolong a launch`() throws {
         try bench.submit()
         try bench.turn()
@@ -66,7 +66,8 @@ import TransferMachines
         #expect(try bench.request() == nil)
     }
 
-    /// The agent died between the commit and the start of the process. The app did not fail, so the launch is not delayed.
+    /// The agent died between the commit of the launch and the start of the process. The app did not fail, so the next launch is
+    /// not delayed.
     @Test func `a launch whose process was never started is launched again at once`() throws {
         try bench.submit()
         let orphan = try bench.ledger.write { transaction -> Int64 in
@@ -82,8 +83,8 @@ import TransferMachines
         #expect(bench.launcher.started.count == 1)
     }
 
-    /// A stress test found this error: crashes of agents were counted as crashes of the app, and its next launch was delayed by six
-    /// hours.
+    /// A stress test found this error: crashes of the agent were counted as crashes of the app, and the next launch of the app
+    /// was delayed by six hours.
     @Test func `crashes of agents do not count as crashes of the app`() throws {
         try bench.submit()
         try bench.turn()
@@ -101,7 +102,8 @@ import TransferMachines
         #expect(try bench.request()?.backoffUntil == bench.now + 10, "its second")
     }
 
-    /// A test of the command `why` found this error: a new agent shortened a delay that launches of earlier requests had caused.
+    /// A test of the command `why` found this error: launches of earlier requests had caused a delay, and a new agent shortened
+    /// this delay.
     @Test func `a new agent does not change the delay of a request`() throws {
         for _ in 0..<6 {
             try bench.submit()
@@ -114,7 +116,7 @@ import TransferMachines
         #expect(try bench.request()?.backoffUntil == until)
     }
 
-    /// The process was started, but the agent died before it committed the PID. The process itself records the PID.
+    /// The process was started, but the agent died before it committed the PID. The process itself then records the PID.
     @Test func `a launch whose process is recorded late is adopted`() throws {
         try bench.submit()
         try bench.turn()
@@ -165,7 +167,8 @@ import TransferMachines
         #expect(try bench.live().count == 1)
     }
 
-    /// The budget of the launch ended before the agent died. A later stop of the next agent does not replace this reason.
+    /// The time of the launch ended before the agent died. The next agent is stopped later, but this does not replace the
+    /// recorded reason.
     @Test func `the first reason to stop a launch is kept`() throws {
         try bench.submit()
         try bench.pass(30)
@@ -177,7 +180,7 @@ import TransferMachines
         #expect(bench.launcher.warned == [id, id])
     }
 
-    /// The reason is committed before the signal is sent. A new agent does not know whether the signal was sent.
+    /// The agent commits the reason before it sends the signal. A new agent cannot determine whether the signal was sent.
     @Test func `a new agent warns a warned launch again and repeats its grace time`() throws {
         try bench.submit()
         try bench.pass(30)
@@ -225,7 +228,7 @@ import TransferMachines
         #expect(try bench.transfer(id).state == .cancelled)
     }
 
-    /// A quit command that found launches of a dead agent started this agent to end them.
+    /// A command `quit` found launches of a dead agent, and started this agent to end these launches.
     @Test func `a new agent obeys a quit command that a process waits for`() throws {
         try bench.submit()
         try bench.turn()
@@ -249,7 +252,7 @@ import TransferMachines
         #expect(try bench.ledger.read { try $0.answer(to: question) } == "error: the process that waited for it has ended")
     }
 
-    /// Files of a process that has ended are removed at once. The age of the files does not matter, because a clock may be wrong.
+    /// If a process has ended, its files are removed at once. The age of the files does not matter, because a clock may be wrong.
     @Test func `files without an owner in the spool are removed at any age`() throws {
         let spool = bench.ledger.directories.spool
         for (name, age) in [("old", 86_400.0), ("young", 0), ("of-tomorrow", -86_400)] {
@@ -261,7 +264,8 @@ import TransferMachines
         #expect(try FileManager.default.contentsOfDirectory(atPath: spool.path) == [])
     }
 
-    /// A copy belongs to its process until the copy is recorded. The age of the copy does not matter, because a clock may be wrong.
+    /// A copy belongs to its process until the copy is recorded in the ledger. The age of the copy does not matter, because a
+    /// clock may be wrong.
     @Test(arguments: [false, true]) func `a copy in the spool is kept while its process holds it`(_ isKept: Bool) throws {
         let (directories, spool) = (bench.ledger.directories, bench.ledger.directories.spool)
         try bench.submit(after: 2 * 86_400)
@@ -271,13 +275,13 @@ import TransferMachines
         try bench.startAgent()
         try bench.pass(86_400)
         #expect(try FileManager.default.contentsOfDirectory(atPath: spool.path).sorted() == ["upload-left", copy.name].sorted())
-        // The copy is not recorded in the end, and no longer has an owner.
+        // The copy is kept or discarded, but no row of the ledger names the copy. It has no owner any more.
         if isKept { copy.keep() } else { copy.discard() }
         try bench.pass(3_601)
         #expect(try FileManager.default.contentsOfDirectory(atPath: spool.path) == [])
     }
 
-    /// An agent may run for months. The agent checks the spool at the end of each launch.
+    /// An agent may run for months, so the agent checks the spool at the end of each launch.
     @Test func `files that a process left in the spool are removed when a launch ends`() throws {
         try bench.submit(after: 10)
         try bench.startAgent()
@@ -290,7 +294,7 @@ import TransferMachines
         #expect(!FileManager.default.fileExists(atPath: left.path))
     }
 
-    /// Another file is at the path of the folder for such copies. The copy of a photo stays in the spool until the file is removed.
+    /// A file is at the path of the folder for unknown copies. The copy of a photo stays in the spool until this file is removed.
     @Test func `a copy that cannot be moved aside stays in the spool`() throws {
         let (directories, spool) = (bench.ledger.directories, bench.ledger.directories.spool)
         try bench.submit(after: 2 * 86_400)
@@ -316,7 +320,7 @@ import TransferMachines
         #expect(try FileManager.default.contentsOfDirectory(atPath: spool.path) == [])
     }
 
-    /// A clock that is a year ahead for a while does not remove the copy.
+    /// If the clock is a year ahead for a while, the copy is not removed.
     @Test func `a copy that was moved aside is removed a week after it was found to be a month old`() throws {
         let (directories, day) = (bench.ledger.directories, 86_400)
         try FileManager.default.createDirectory(at: directories.leftCopies, withIntermediateDirectories: true)
@@ -338,8 +342,8 @@ import TransferMachines
         #expect(!isThere(after: 40))
     }
 
-    /// The configuration may be a symbolic link, for example into a repository of dot files. A change of the link's target is a
-    /// change of the configuration.
+    /// The configuration may be a symbolic link, for example into a repository of configuration files. A change of the link's
+    /// target counts as a change of the configuration.
     @Test func `a file behind a symbolic link is watched`() throws {
         let (behind, links) = (bench.folder.appendingPathComponent("dotfiles"), bench.folder.appendingPathComponent("links"))
         for folder in [behind, links] { try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true) }
@@ -355,7 +359,7 @@ import TransferMachines
         #expect(read(watch.descriptor, &bytes, bytes.count) > 0)
     }
 
-    /// The settings folder is moved away, and another folder is created in its place.
+    /// The settings folder is moved away, and another folder is created at its path.
     @Test func `a folder that is replaced is watched`() throws {
         let files = FileManager.default
         let (folder, aside) = (bench.folder.appendingPathComponent("settings/app"), bench.folder.appendingPathComponent("aside"))

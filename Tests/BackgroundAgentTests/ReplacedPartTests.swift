@@ -7,9 +7,10 @@ import TransferMachines
 
 @testable import BackgroundAgent
 
-/// Downloads whose part is replaced or changed by another program. Only the received file may get the final name.
+/// Tests of downloads whose partial file is replaced or changed by another program. Only the received file may get the final
+/// name.
 @Suite struct ReplacedPartTests {
-    /// A change that another program makes.
+    /// A change that another program makes to a partial file.
     enum Change: CaseIterable {
         case replaced, replacedByLink, replacedBySecondName, replacedBySameLength, replacedByFolder, removed
     }
@@ -98,7 +99,7 @@ import TransferMachines
         #expect(try String(contentsOf: victim, encoding: .utf8) == "notes of the user")
     }
 
-    /// Another program created a folder at the path of the part. The agent does not remove this folder.
+    /// Another program created a folder at the path of the partial file. The agent does not remove this folder.
     @Test func `a download with a folder in the place of its part fails with the reason`() throws {
         let id = try begin()
         #expect(try write(id, "sunny"))
@@ -111,7 +112,7 @@ import TransferMachines
         #expect(try bench.transfer(id).errorMessage?.contains(part(id).path) == true)
     }
 
-    /// For example, a program copies a folder and moves the copy into its place.
+    /// For example, a program copies a folder, and moves the copy to the path of the folder.
     @Test(arguments: [true, false]) func `a part that was replaced by a complete copy gets the name`(_ isInSpool: Bool) throws {
         let id = try begin(isInSpool: isInSpool)
         #expect(try write(id, "sunny"))
@@ -132,7 +133,7 @@ import TransferMachines
         try expectComplete(id, attempts: 2)
     }
 
-    /// The agent died after the file was verified and before the file got its name.
+    /// The agent died after it had verified the file, and before the file got its final name.
     @Test func `another agent does not take the file that was there before for the download`() throws {
         let id = try beginReplacingDownload()
         #expect(try write(id, "sun"))
@@ -150,8 +151,8 @@ import TransferMachines
 
     // MARK: Changes in place
 
-    /// Another program made the part shorter or longer. A shorter part would get a hole, and a longer part would keep bytes after
-    /// its end.
+    /// Another program made the partial file shorter or longer. If the agent continued, a shorter file would get a hole, and a
+    /// longer file would keep wrong bytes at its end.
     @Test(arguments: [0, 1, 9], [true, false])
     func `a part whose length was changed is fetched again`(_ length: off_t, _ isAtTheEnd: Bool) throws {
         let id = try begin()
@@ -171,7 +172,7 @@ import TransferMachines
         try expectComplete(id, attempts: 2)
     }
 
-    /// Overwrites the beginning of the part. The modification time is set, because two changes can have the same time.
+    /// Overwrites the beginning of the partial file. The modification time is also set, because two changes can get equal times.
     private func overwrite(_ part: URL, _ text: String) throws {
         let file = try FileHandle(forUpdating: part)
         try file.write(contentsOf: Data(text.utf8))
@@ -204,7 +205,7 @@ import TransferMachines
         try expectComplete(id, attempts: 2)
     }
 
-    /// For example, a backup program or a virus scanner changes the times. The bytes stay the same.
+    /// For example, a backup program or a virus scanner changes the times of the file, but not its bytes.
     @Test(arguments: [true, false]) func `a part that was only touched is complete`(_ isAtTheEnd: Bool) throws {
         let id = try begin()
         #expect(try write(id, isAtTheEnd ? "sunny" : "sun"))
@@ -216,7 +217,7 @@ import TransferMachines
         try expectComplete(id, attempts: 1)
     }
 
-    /// The transfer has an expected digest. The first attempt does not match the digest because of the change.
+    /// The transfer has an expected digest. Because of the change, the file of the first attempt does not match this digest.
     @Test func `a changed part does not refute the digest that is expected`() throws {
         let digest = FileDigest.sha256(of: Data("sunny".utf8))
         let id = try begin { $0.expectedSHA256 = digest }

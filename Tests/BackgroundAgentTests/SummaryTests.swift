@@ -6,7 +6,7 @@ import Testing
 
 @testable import BackgroundAgent
 
-/// The user sees only a few of many notifications, and one summary for quiet hours.
+/// Tests of summaries. The user sees only a few of many notifications, and one summary after quiet hours.
 @Suite struct SummaryTests {
     private let bench: Bench
 
@@ -51,14 +51,15 @@ import Testing
         #expect(last?.actions.map(\.key) == ["default", "show"])
         try presentAll()
         #expect(try record("n700").state == .gathered)
-        // One more notification is added to the summary, which is updated without an alert.
+        // One more notification is added to the summary. The summary is updated without an alert.
         try add(1, from: 1_001)
         #expect(bench.presenter.shown.count == 7)
         #expect(last?.title == "996 notifications of App" && last?.isQuiet == true)
         #expect(try bench.ledger.read { try $0.hasUnfinishedWork() })
     }
 
-    /// The second pass of a turn finds the notification. Only a third pass can send the changed summary to the server.
+    /// A turn has two passes, and the second pass finds the notification. Only a third pass can send the changed summary to the
+    /// server.
     @Test func `a notification that comes between two looks changes the summary at once`() throws {
         try add(20)
         try bench.turn()
@@ -99,7 +100,7 @@ import Testing
         try bench.hear(.presenter(.closed(identifier: summary, serverID: number, .dismissed)))
         #expect(try record("n20").state == .closed)
         #expect(try record("n1").state == .delivered)
-        // The next notifications get a new summary, which alerts.
+        // The next notifications are added to a new summary, which alerts.
         try add(10, from: 30)
         try bench.turn()
         #expect(last?.title == "10 notifications of App" && last?.isQuiet == false)
@@ -136,8 +137,8 @@ import Testing
         #expect(last?.body == "No. 3\nNo. 2\nNo. 1")
     }
 
-    /// Two notifications that pass quiet hours are shown individually, with their buttons. A notification that is added again
-    /// after quiet hours is shown at once.
+    /// Two notifications may be shown during quiet hours. They are shown individually, with their buttons. If a notification is
+    /// added again after quiet hours, it is shown at once.
     @Test func `notifications that pass quiet hours are not summarized`() throws {
         try bench.settings { ($0.quietHours, $0.loudLevel) = ("09:00-11:00", 2) }
         try add(2, level: 2)
@@ -155,7 +156,7 @@ import Testing
         #expect(bench.presenter.shown.map(\.notice.title) == ["No. 1"])
     }
 
-    /// The user requested the notifications during quiet hours, so they are shown during quiet hours.
+    /// The user pressed the summary during quiet hours to see the notifications, so they are shown during quiet hours.
     @Test func `notifications of a pressed summary are shown during quiet hours`() throws {
         try add(20)
         try bench.turn()
@@ -167,7 +168,7 @@ import Testing
         #expect(bench.presenter.shown.dropFirst(before).map(\.notice.title).contains("No. 20"))
     }
 
-    /// The summary of the last night is still on the screen. The summary of another night replaces it and alerts again.
+    /// The summary of the last night is still on the screen. The summary of the next night replaces it and alerts again.
     @Test func `the summary of another night alerts again`() throws {
         try bench.settings { $0.quietHours = "09:00-11:00" }
         try add(3)
@@ -184,7 +185,7 @@ import Testing
     }
 
     /// If the user enables the category later, the notifications of a week must not appear at once. The agent also does not keep
-    /// running for these notifications.
+    /// running because of these notifications.
     @Test func `a notification of a disabled category is kept for a day`() throws {
         try bench.settings { $0.silencedCategories = ["photos"] }
         try add(1, category: "photos")
@@ -224,7 +225,7 @@ import Testing
 
     // MARK: Withdrawal
 
-    /// The agent is killed after the commit, or no server is available. The next agent repeats the withdrawal.
+    /// The agent is killed after the commit of a withdrawal, or no server is available. The next agent repeats the withdrawal.
     @Test func `a new agent repeats a withdrawal that was not confirmed`() throws {
         try bench.hear(.presenter(.serverIs("one")))
         try add(1)
@@ -240,8 +241,8 @@ import Testing
         #expect(try record("n1").leavingID == nil)
     }
 
-    /// The agent is killed after it showed the notification and before it recorded the number. The app removes the notification
-    /// while no agent is running.
+    /// The agent is killed after it has shown the notification, and before it has recorded the notification's number. The app
+    /// removes the notification while no agent is running.
     @Test func `a removed notification with an unknown number is withdrawn`() throws {
         try add(1)
         #expect(try record("n1").state == .presenting)
@@ -282,7 +283,7 @@ import Testing
         #expect(try record("storm").state == .over)
     }
 
-    /// For example, another storm follows in the same evening. The first notification has left the screen, so the second
+    /// For example, another storm follows on the same evening. The first notification is no longer on the screen, so the second
     /// notification alerts.
     @Test func `a notification whose time is over alerts again with a new time`() throws {
         try add(until: 600)
@@ -295,7 +296,7 @@ import Testing
         #expect(last?.title == "Storm, later" && last?.isQuiet == false)
     }
 
-    /// If no server confirms the withdrawal, neither the stop of the agent nor a newer version waits longer.
+    /// If no server confirms a withdrawal, a stopping agent waits at most 5 seconds. A newer version also does not wait longer.
     @Test func `an agent that stops waits at most 5 seconds for a withdrawal`() throws {
         try add(1)
         try presentAll()
@@ -318,7 +319,7 @@ import Testing
         #expect(try record("storm").state == .over)
     }
 
-    /// The clock was a day ahead, and is then corrected.
+    /// The clock was a day ahead, and is corrected after the withdrawal.
     @Test func `a notification that a wrong clock withdrew is shown again quietly`() throws {
         try add(until: 600)
         try presentAll()

@@ -7,7 +7,7 @@ import TransferMachines
 
 @testable import BackgroundAgent
 
-/// The order of transfers, transfers that wait, and the name of a complete file.
+/// Tests of the order of transfers, of transfers that wait, and of the name of a complete file.
 @Suite struct TransferQueueTests {
     private let bench: Bench
     private let tag = HeaderField("ETag", "\"v1\"")
@@ -58,8 +58,8 @@ import TransferMachines
 
     // MARK: Waiting
 
-    /// Conditions that the agent read at its start are not used at first. If the desktop reports no conditions, the agent uses the
-    /// conditions from its start after some seconds.
+    /// The agent does not use the conditions that it read at its start until some seconds have passed. If the desktop reports no
+    /// conditions in this time, the agent uses them.
     @Test func `a transfer with conditions waits for the first report of the conditions`() throws {
         try bench.startAgent(turning: false, knowing: false)
         let plain = try bench.download("plain")
@@ -91,7 +91,7 @@ import TransferMachines
         #expect(try bench.attempt(id).request.headers.contains(HeaderField("Range", "bytes=5-")))
     }
 
-    /// A photo that waits for another photo of the same name does not delay other transfers.
+    /// A photo waits for another photo with the same name. This wait does not delay other transfers.
     @Test func `a blocked upload does not delay the retry of another transfer`() throws {
         func photo(_ key: String) throws -> Int64 {
             try Data("sunny".utf8).write(to: bench.ledger.directories.spool.appendingPathComponent("upload-\(key)"))
@@ -114,7 +114,7 @@ import TransferMachines
         #expect(started() == [first, other, other])
     }
 
-    /// The copy was made when the upload was queued. A later change of the original has no effect.
+    /// The copy was made when the upload was queued. A later change of the original has no effect on the copy.
     @Test func `an upload sends the queued copy and not the original`() throws {
         let original = bench.ledger.directories.state.appendingPathComponent("S.jpg")
         try Data("later".utf8).write(to: original)
@@ -160,7 +160,7 @@ import TransferMachines
             _ = $0.handle(.scheduled(for: bench.now + 3_600, now: bench.now))
         }
         try bench.turn()
-        // Neither the return of the network nor a clock change makes the transfer start earlier.
+        // The transfer does not start earlier when the network returns or when the clock is changed.
         try bench.hear(.conditions(bench.conditions.current), .timeChanged)
         try bench.pass(3_599)
         #expect(started().isEmpty)
@@ -168,8 +168,8 @@ import TransferMachines
         #expect(started() == [id])
     }
 
-    /// The transfer waits for its date, not for the end of the earlier failure. The return of the network does not start it. The
-    /// app can remove the date.
+    /// The transfer waits for its date, and not for the pause after the failure. When the network returns, the transfer does not
+    /// start. The app can remove the date.
     @Test func `a transfer starts at the requested time also after a failed attempt`() throws {
         let id = try bench.download()
         try bench.turn()
@@ -209,7 +209,7 @@ import TransferMachines
             .transport(.ended(attempt.id, WireEnd(head: head, failure: nil, bytesSent: 0, bytesReceived: Int64(bytes.count)))))
     }
 
-    /// Resets the row to its state before the agent recorded that the file has its name.
+    /// Resets the row to the state before the agent recorded that the file has its final name.
     private func forgetTheEnd(of id: Int64) throws {
         try bench.change(id) {
             $0.state = .running
@@ -247,7 +247,7 @@ import TransferMachines
         #expect(try String(contentsOf: place(name), encoding: .utf8) == "sunny")
     }
 
-    /// The agent died after the file was verified, either before or after the file got its name.
+    /// The agent died after it had verified the file, either before or after the file got its final name.
     @Test(arguments: [false, true]) func `a new agent gives a complete file its name`(_ hasName: Bool) throws {
         let id = try bench.download { $0.destination = place().path }
         try bench.turn()
@@ -261,7 +261,7 @@ import TransferMachines
         #expect(try String(contentsOf: place(), encoding: .utf8) == "sunny")
     }
 
-    /// The file already had its name. The later changes of the user are kept.
+    /// The file already had its final name. Changes that the user made to the file later are kept.
     @Test func `a new agent does not replace a file that the user has changed`() throws {
         let id = try bench.download { $0.destination = place().path }
         try bench.turn()
@@ -274,7 +274,7 @@ import TransferMachines
         #expect(try String(contentsOf: place(), encoding: .utf8) == "my notes")
     }
 
-    /// Another program wrote into the part after it was verified, or appended to it.
+    /// Another program wrote into the partial file after it was verified, or appended to it.
     @Test(arguments: ["evily", "sunny and more"])
     func `a complete part that was changed is fetched again`(_ text: String) throws {
         let id = try bench.download { $0.destination = place().path }
@@ -290,7 +290,7 @@ import TransferMachines
         #expect(try String(contentsOf: place(), encoding: .utf8) == "sunny")
     }
 
-    /// A complete file that cannot get its name is kept. Another attempt downloads no bytes.
+    /// A folder has the file name of the download. The complete file is kept, and the next attempt downloads no bytes.
     @Test func `a download is kept while a folder has its name`() throws {
         let id = try bench.download {
             $0.destination = place().path
@@ -308,8 +308,8 @@ import TransferMachines
         #expect(try String(contentsOf: place(), encoding: .utf8) == "sunny")
     }
 
-    /// The file was created after the download was requested, so the download does not replace it. The download gets a numbered
-    /// name and a note. A crash of the agent does not change this.
+    /// The file was created after the download was requested, so the download does not replace this file. The download gets a
+    /// numbered name and a note. A crash of the agent does not change this result.
     @Test(arguments: [false, true])
     func `a file that appears during a download is kept and the download gets another name`(_ dies: Bool) throws {
         let id = try bench.download { $0.destination = place().path }
@@ -352,7 +352,7 @@ import TransferMachines
         #expect(stat(place().path, &found) == 0 && found.st_mode & 0o777 == 0o600)
     }
 
-    /// Both the named file and the part are missing.
+    /// Both the file with the final name and the partial file are missing.
     @Test func `a complete file that was removed is fetched again`() throws {
         let id = try bench.download { $0.destination = place().path }
         try bench.turn()
@@ -375,7 +375,7 @@ import TransferMachines
         }
         let part = try #require(try bench.transfer(id).partFile(in: bench.ledger.directories.spool))
         try Data("sunny".utf8).write(to: part)
-        // The file is being verified again, and the agent has not received the result yet.
+        // The file is being verified again. The agent has not received the result yet.
         _ = try bench.agent.turn()
         try #require(bench.posted.hasAny)
         try bench.change(id) { $0.state = .cancelled }
@@ -397,8 +397,8 @@ import TransferMachines
         #expect(try bench.transfer(id).state == .completed)
     }
 
-    /// Many transfers wait for a server that is off. Only one transfer tries, with growing pauses. All transfers continue when
-    /// the server responds or the user retries.
+    /// Many transfers wait for a server that is switched off. Only one of these transfers makes attempts, with growing pauses.
+    /// All transfers continue when the server responds or the user retries.
     @Test func `one transfer probes an unavailable host for all others`() throws {
         for number in 0..<100 { try bench.download("\(number)") }
         try bench.turn()
@@ -422,7 +422,7 @@ import TransferMachines
         #expect(bench.transport.started.count > failed + 3, "it answered: all go")
     }
 
-    /// The host responds. The host redirects one download to a mirror, and only this mirror is down.
+    /// The host responds. It redirects one download to a mirror, and only this mirror is not reachable.
     @Test func `a mirror that is down does not hold up the other transfers of the host`() throws {
         let ids = try (0..<3).map { number in try bench.download("\(number)") { $0.hostLimit = 1 } }
         try bench.turn()
@@ -434,7 +434,7 @@ import TransferMachines
         #expect(started() == [ids[0], ids[1]])
     }
 
-    /// Bytes that arrive a second time do not count as progress, even if the validators change.
+    /// Bytes that arrive a second time do not count as progress, even if the validators changed.
     @Test func `bytes that are fetched again do not count as progress`() throws {
         let id = try bench.download { $0.resourceTimeout = 3_600 }
         try bench.turn()
@@ -464,7 +464,7 @@ import TransferMachines
         #expect(attempts < 120, "\(attempts) attempts in an hour")
     }
 
-    /// The download is cancelled while the file gets its name. The note contains whether the file has its final name.
+    /// The download is cancelled while the file gets its final name. The note states whether the file has its final name.
     @Test(arguments: [true, false]) func `a cancelled download notes that its file was already saved`(_ hasItsName: Bool) throws {
         let place = bench.folder.appendingPathComponent("late").path
         let id = try bench.download { $0.destination = place }
@@ -476,7 +476,7 @@ import TransferMachines
         #expect(transfer.note == (hasItsName ? "cancelled too late, because the file was already saved: \(place)" : nil))
     }
 
-    /// The server sends a few bytes forever. The patience of a transfer counts from its start, even with progress.
+    /// The server sends a few bytes forever. The time limit of a transfer counts from its start, even if bytes arrive.
     @Test func `a slow transfer that never ends fails at its time limit`() throws {
         let id = try bench.download { $0.patience = 7_200 }
         try bench.turn()
@@ -493,7 +493,7 @@ import TransferMachines
         let ended = try bench.transfer(id)
         #expect(ended.state == .failed && ended.errorCode == URLError.Code.timedOut.rawValue)
         #expect(ended.errorMessage?.hasPrefix("Not complete within 7200 s") == true, "\(ended.errorMessage ?? "")")
-        // A retry by the user restarts the patience.
+        // If the user retries the transfer, its time limit starts again.
         try bench.change(id) { _ = $0.handle(.retried(now: bench.now)) }
         try bench.turn()
         #expect(try bench.transfer(id).state == .running)

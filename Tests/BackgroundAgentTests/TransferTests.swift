@@ -7,7 +7,7 @@ import TransferMachines
 
 @testable import BackgroundAgent
 
-/// Transfers start, end, wait, time out and are removed.
+/// Tests of transfers that start, end, wait, time out and are removed.
 @Suite struct TransferTests {
     private let bench: Bench
 
@@ -157,8 +157,8 @@ import TransferMachines
         #expect(try bench.launch(bench.onlyLive()).kind == .urlSession, "failure is told too")
     }
 
-    /// The agent's own commit does not wake it again. A transfer that ends while transfers are planned is delivered in the same
-    /// turn.
+    /// The agent's own commit does not wake the agent again. Therefore, if a transfer ends while transfers are planned, it is
+    /// delivered in the same turn.
     @Test func `a transfer that times out is delivered in the same turn`() throws {
         let id = try bench.download()
         try bench.turn()
@@ -184,7 +184,7 @@ import TransferMachines
     }
 
     /// The machine was asleep or off, or the clock was set forward. No attempt was possible in this time, so the transfer does
-    /// not fail and is tried again.
+    /// not fail and gets another attempt.
     @Test(arguments: ["asleep", "off", "clock"])
     func `a sleep, an absence and a clock change do not use up the timeout`(_ how: String) throws {
         let id = try bench.download { $0.resourceTimeout = 7 * 86_400 }
@@ -204,7 +204,8 @@ import TransferMachines
         #expect(try bench.transfer(id).state == .completed)
     }
 
-    /// The conditions were missing for longer than the patience. When they hold, the transfer gets an attempt before it can fail.
+    /// The conditions of the transfer were missing for longer than its time limit. When the conditions are met, the transfer gets
+    /// an attempt before it can fail.
     @Test func `a transfer that waited longer than its timeout still gets an attempt`() throws {
         bench.conditions.set { $0.isNetworkMetered = true }
         let id = try bench.download {
@@ -223,7 +224,7 @@ import TransferMachines
         #expect(try bench.transfer(id).state == .completed)
     }
 
-    /// The time without success before the sleep and the time after the sleep count together.
+    /// The time without success before the sleep and the time after the sleep are added.
     @Test func `the timeout of a transfer continues after a sleep`() throws {
         let id = try bench.download { $0.resourceTimeout = 7_200 }
         try bench.turn()
@@ -236,7 +237,7 @@ import TransferMachines
         #expect(try bench.transfer(id).state == .failed)
     }
 
-    /// The file was complete and verified before the timeout. Only the final name of the file is missing.
+    /// The file was complete and verified before the timeout. Only the step that gives the file its final name is missing.
     @Test func `a complete file does not time out`() throws {
         let text = Data("sunny".utf8)
         let part = bench.ledger.directories.spool.appendingPathComponent("transfer-whole")
@@ -254,8 +255,8 @@ import TransferMachines
         #expect(try bench.transfer(id).state == .completed)
     }
 
-    /// The response arrives when the user pauses the upload. After that, the agent checks the file on the server before it sends
-    /// the body again.
+    /// The response arrives while the user pauses the upload. After the pause, the agent checks the file on the server before it
+    /// sends the body again.
     @Test func `an upload whose response arrives during a pause checks the server when it resumes`() throws {
         let (id, _) = try upload(.put)
         try bench.turn()
@@ -345,8 +346,8 @@ import TransferMachines
             \.content.title)
     }
 
-    /// The transfer waits while the certificate is not trusted or the network has a captive portal. The transfer is tried at once
-    /// on another network or after a clock change. The user is notified once.
+    /// The transfer waits while the server's certificate is not trusted, or while the network has a captive portal. After a
+    /// change of the network or the clock, the transfer is tried at once. The user is notified once.
     @Test(arguments: ["portal", "certificate", "clock"])
     func `a transfer waits out a captive portal, an untrusted certificate and a wrong clock`(_ what: String) throws {
         let (id, _) = try upload(.webdav)
@@ -376,7 +377,8 @@ import TransferMachines
         #expect(try agentsNotices() == [titles[what]])
     }
 
-    /// The notification to log in is removed when no transfer waits, and is shown again when a transfer waits again.
+    /// The notification that asks the user to log in is removed when no transfer waits. It is shown again when a transfer waits
+    /// again.
     @Test(arguments: ["cancelled", "held"])
     func `the login notification is removed when no transfer waits for the login`(_ what: String) throws {
         func meetsAPortal() throws -> Int64 {
@@ -402,7 +404,7 @@ import TransferMachines
         #expect(try isShown())
     }
 
-    /// The process that waits for the response receives the error at once.
+    /// The process that awaits the transfer receives the error at once.
     @Test func `an awaited transfer fails at once if the certificate is not trusted`() throws {
         let id = try bench.download(awaitedBy: Bench.waiter)
         try bench.turn()
@@ -421,7 +423,7 @@ import TransferMachines
         #expect(!FileManager.default.fileExists(atPath: body.path), "the snapshot is not needed any more")
     }
 
-    /// A server confirms an upload before it has received the complete body. It cannot have stored the missing bytes.
+    /// A server confirms an upload before it has received the complete body. The server cannot have stored the missing bytes.
     @Test func `a confirmation of a body that was not sent completely does not count`() throws {
         let (id, body) = try upload(.plain, "PUT")
         try bench.turn()
@@ -437,8 +439,8 @@ import TransferMachines
         #expect(try bench.transfer(id).state == .completed)
     }
 
-    /// The agent cannot know whether the server processed the request. The request is not repeated automatically, but the user
-    /// can retry it.
+    /// The agent cannot determine whether the server processed the request. The agent does not repeat the request automatically,
+    /// but the user can retry it.
     @Test func `a POST that an agent crash interrupted can be retried manually`() throws {
         let (id, body) = try upload(.plain, "POST")
         try bench.turn()
@@ -455,7 +457,7 @@ import TransferMachines
         #expect(bench.transport.started.count == 1, "of the new agent")
     }
 
-    /// A request that must not be repeated is completed, even if the app suspends it.
+    /// A request that must not be repeated is completed, even if the app suspends its task.
     @Test func `a suspended POST is not interrupted`() throws {
         let id = try bench.download { $0.method = "POST" }
         try bench.turn()
@@ -466,8 +468,8 @@ import TransferMachines
         #expect(try bench.transfer(id).state == .completed)
     }
 
-    /// One step of the upload always fails. The step is tried with growing pauses, the body is sent once, and the transfer fails
-    /// in the end.
+    /// One step of the upload always fails. The agent retries this step with growing pauses, and sends the body only once. At the
+    /// end the transfer fails.
     @Test func `a step that the server always refuses does not count as progress`() throws {
         let (id, _) = try upload(.webdav) { $0.resourceTimeout = 86_400 }
         var methods: [String] = []

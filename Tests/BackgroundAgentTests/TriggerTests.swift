@@ -5,7 +5,8 @@ import Testing
 
 @testable import BackgroundAgent
 
-/// Notifications with triggers are shown at their times, repeat, and follow changes of zone and clock.
+/// Tests of notifications with triggers. They are shown at their times, repeat, and follow changes of the time zone and the
+/// clock.
 @Suite struct TriggerTests {
     private let bench: Bench
     private let content = NotificationContent(
@@ -45,7 +46,7 @@ import Testing
         }
         #expect(bench.presenter.shown.last?.replacing == 7, "in the place of the last")
         #expect(bench.presenter.shown.last?.notice.isQuiet == false, "and it alerts")
-        // A notification that was closed or removed from the screen is shown again at its next time.
+        // If a notification was closed or removed from the screen, it is shown again at its next time.
         try bench.hear(.presenter(.closed(identifier: "n", serverID: 7, .dismissed)))
         try bench.pass(3_600)
         #expect(showings == 4)
@@ -56,7 +57,7 @@ import Testing
         try bench.pass(3_600)
         #expect(showings == 5)
         try presented()
-        // A cancelled notification stays on the screen until it is closed, and is not shown again.
+        // A cancelled notification stays on the screen until the user closes it. It is not shown again.
         try write { try $0.cancelComing([$1], now: bench.now) }
         try bench.pass(86_400)
         #expect(try showings == 5 && record().state == .delivered)
@@ -74,7 +75,7 @@ import Testing
         #expect(!bench.host.hasFinished)
     }
 
-    /// A showing that failed keeps its time. The next time does not replace it.
+    /// If a notification could not be shown, its time is kept. The next time does not replace this time.
     @Test func `a notification that could not be shown is shown when a server appears`() throws {
         try add(.interval(3_600, repeats: true))
         try bench.pass(3_600)

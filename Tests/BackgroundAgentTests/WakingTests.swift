@@ -6,7 +6,7 @@ import Testing
 
 @testable import BackgroundAgent
 
-/// A sleeping machine is woken for requests that ask for this, and sleeps again.
+/// Tests of requests that wake a sleeping machine. After the launch, the machine sleeps again.
 @Suite struct WakingTests {
     private let bench: Bench
     private let clock = FakeWakeClock()
@@ -29,7 +29,7 @@ import Testing
         try bench.suspend(instant.timeIntervalSince(bench.now))
     }
 
-    /// Submits a request for noon with an alarm. The machine sleeps until then.
+    /// Submits a request for noon that wakes the machine. The machine then sleeps until noon.
     @discardableResult
     private func wakeAtNoon() throws -> Date {
         let noon = try #require(bench.submit(daily: true, wakes: true).occurrence)
@@ -100,11 +100,11 @@ import Testing
         #expect(clock.alarm == tomorrow)
     }
 
-    /// The kernel is awake before logind has finished the sleep. Until then, a sleep lock is not available, and no process can
-    /// suspend the machine.
+    /// After the wake, code runs before logind has finished the sleep. Until logind has finished, no sleep lock is available, and
+    /// no process can suspend the machine.
     @Test func `a launch waits for the end of the sleep`() throws {
         sleep.isUnderWay = true
-        // The lock is not available when the alarm is set. The agent requests it again at the end of the next sleep.
+        // The lock is not available when the alarm is set. The agent requests the lock again at the end of the next sleep.
         try wakeAtNoonWithoutLock()
         #expect(try bench.live().isEmpty)
         #expect(try bench.ledger.read { try $0.fact(.servedWake) } == nil)
@@ -114,7 +114,7 @@ import Testing
         #expect(try bench.live().count == 1)
     }
 
-    /// A service that never responds does not delay the launch further.
+    /// If logind never responds, the launch is delayed only by five seconds.
     @Test func `a launch starts after five seconds without a sleep lock`() throws {
         sleep.isUnderWay = true
         try wakeAtNoonWithoutLock()
@@ -148,7 +148,7 @@ import Testing
         #expect(!sleep.calls.contains(.suspend))
     }
 
-    /// The running launch continues at the next wake.
+    /// The launch that is running when the machine sleeps continues at the next wake.
     @Test func `a woken machine sleeps again after 20 seconds although a launch runs`() throws {
         let noon = try wakeAtNoon()
         let launch = try bench.onlyLive()
@@ -178,7 +178,7 @@ import Testing
         #expect(try report?.obstacle == nil)
     }
 
-    /// The battery was drained in use. The last check before the sleep detects this.
+    /// The battery was drained while the machine was in use. The last check before the sleep detects this.
     @Test func `the battery is checked before each sleep`() throws {
         try bench.submit(daily: true, wakes: true)
         try bench.turn()
@@ -189,7 +189,7 @@ import Testing
         #expect(!sleep.isDelayed)
     }
 
-    /// The alarm rings while the machine is on battery and its lid is closed.
+    /// The alarm wakes the machine while it runs on battery with a closed lid.
     @Test(arguments: [31.0, 29.0])
     func `a machine that wakes on battery launches only with enough charge and sleeps again`(_ percent: Double) throws {
         let noon = try #require(bench.submit(daily: true, wakes: true).occurrence)
@@ -203,7 +203,7 @@ import Testing
         if percent >= 30 { try bench.end(try bench.onlyLive(), .completed) }
         #expect(sleep.calls.filter { $0 == .suspend }.count == 1)
         #expect(try bench.ledger.read { try $0.fact(.servedWake) } == noon)
-        // The user opens the lid in the evening. A launch that was left out runs now.
+        // The user opens the lid in the evening. The launch that was skipped at noon runs now.
         try bench.hear(.sleepEvent(.falling))
         sleep.machine = MachineState()
         try bench.suspend(20_000)
@@ -223,8 +223,8 @@ import Testing
         #expect(clock.alarm == (try bench.request()?.earliestBegin))
     }
 
-    /// The agent was killed between the wake and the launch. The next agent runs the launch late, and does not treat the wake as
-    /// its own.
+    /// The agent was killed between the wake and the launch. The next agent runs the launch late. It does not suspend the
+    /// machine, because it did not wake the machine.
     @Test func `a new agent does not suspend the machine`() throws {
         let noon = try #require(bench.submit(daily: true, wakes: true).occurrence)
         try bench.turn()
@@ -297,7 +297,7 @@ final class FakeSleepManager: SleepManager {
         get { state.withLock { $0.machine } }
         set { state.withLock { $0.machine = newValue } }
     }
-    /// `true` if a sleep has not ended yet.
+    /// `true` if a sleep has begun and has not ended yet.
     var isUnderWay: Bool {
         get { state.withLock { $0.isUnderWay } }
         set { state.withLock { $0.isUnderWay = newValue } }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import BackgroundAgent
 
-/// Rules in local time: missed occurrences, moved occurrences, and clocks that are set back.
+/// Tests of rules in local time: missed occurrences, moved occurrences, and clocks that are set back.
 @Suite struct WallClockPlanningTests {
     private let bench: Bench
 
@@ -73,7 +73,8 @@ import Testing
     @Test(arguments: [86_400.0, -86_400.0]) func `a clock change of one day does not lose an occurrence`(_ step: Double) throws {
         try serveNoon()
         try bench.step(step)
-        // If the clock was set forward, the skipped noon is served late, once. If it was set back, the noon was already served.
+        // If the clock was set forward over noon, the skipped noon is run late, once. If the clock was set back, the check of
+        // this noon had already run.
         #expect(bench.launcher.started.count == (step > 0 ? 2 : 1))
         if step > 0 { try bench.end(bench.onlyLive(), .completed) }
         let next = try #require(try bench.request()?.occurrence)
@@ -81,7 +82,7 @@ import Testing
         #expect(try next == bench.instant(step > 0 ? "2025-06-12T10:00:00Z" : "2025-06-10T10:00:00Z"))
     }
 
-    /// The occurrence is late, but an agent was running all the time. `why` shows the condition that delays it.
+    /// The occurrence is late although an agent was running all the time. `why` shows the condition that delays the occurrence.
     @Test func `an occurrence that waits for a condition is not missed`() throws {
         bench.conditions.set {
             $0.isLowPowerMode = true
@@ -162,10 +163,11 @@ import Testing
         #expect(bench.launcher.started.count == 1)
     }
 
-    /// The clock was ahead by a day or a year, and is corrected. The next noon is served, by the same agent or by a new agent.
+    /// The clock was ahead by a day or a year, and is corrected. The check of the next noon runs, in the same agent or in a new
+    /// agent.
     @Test(arguments: [86_400.0, 259_200, 31_536_000], [false, true])
     func `a clock that was ahead does not lose an occurrence`(_ seconds: Double, _ hasNewAgent: Bool) throws {
-        // At 10:00 the clock becomes wrong, and a noon of a wrong day is served.
+        // At 10:00 the clock becomes wrong, and the check of a wrong day's noon runs.
         try bench.submit(daily: true)
         try bench.step(seconds)
         try bench.pass(2 * 3600)
@@ -218,7 +220,7 @@ import Testing
         #expect(bench.launcher.started.count == 1)
     }
 
-    /// An occurrence whose launch crashed was not served, even if the clock is set back.
+    /// The launch of an occurrence crashed, so the occurrence still has to run, even if the clock is set back.
     @Test func `a clock that is set back before the retry does not lose the occurrence`() throws {
         try bench.submit(daily: true)
         try bench.pass(2 * 3600)
@@ -229,7 +231,7 @@ import Testing
         #expect(try bench.launch(bench.onlyLive()).servedOccurrence == bench.instant("2025-06-10T10:00:00Z"))
     }
 
-    /// A delay is a time span. A clock change does not prolong the delay.
+    /// The delay is a number of seconds. A clock change does not prolong the delay.
     @Test(arguments: [-60.0, -3_600, -604_800, -31_536_000] as [Double])
     func `a clock that is set back does not prolong a delay`(_ step: Double)
         throws

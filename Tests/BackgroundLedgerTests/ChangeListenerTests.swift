@@ -15,7 +15,7 @@ import Testing
         other = try test.open()
     }
 
-    /// Owns a listener for change notifications, which cannot be copied.
+    /// A class that owns a listener for change notifications, because the listener cannot be copied.
     private final class Listener {
         private let bell: ChangeListener
 
@@ -76,7 +76,8 @@ import Testing
         #expect(!bell.rings(within: 0))
     }
 
-    /// The last handle that is closed removes the write-ahead log, but not while another handle is open.
+    /// When the last handle of a ledger is closed, SQLite removes the write-ahead log. While another handle is open, the log is
+    /// not removed.
     @Test func `change notifications are sent after other handles were closed`() throws {
         let bell = try Listener(test.directories)
         for number in 1...3 {
@@ -85,7 +86,7 @@ import Testing
         }
     }
 
-    /// If the ledger of a running agent is removed, no other process reads what the agent writes.
+    /// If the ledger of a running agent is removed, no other process can read what this agent writes.
     @Test(arguments: ["removed", "moved", "replaced"])
     func `a removed, moved or replaced ledger causes a change notification`(_ fate: String) throws {
         let bell = try Listener(test.directories)
@@ -103,7 +104,7 @@ import Testing
         #expect(ledger.isReplaced)
     }
 
-    /// The agent may have copied the log into the ledger just before the commit. No process reads the removed log again.
+    /// The agent may have copied the log into the ledger just before the commit. No process reads the removed log later.
     @Test func `a commit to a removed write-ahead log fails`() throws {
         let log = URL(fileURLWithPath: test.directories.ledger.path + "-wal")
         #expect(throws: StoreError.replaced(path: test.directories.ledger.path)) {

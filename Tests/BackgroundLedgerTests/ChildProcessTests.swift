@@ -6,7 +6,7 @@ import Testing
 /// Child processes that end, and child processes that do not end.
 @Suite struct ChildProcessTests {
     private let test: TestLedger
-    /// A named pipe. A process that reads from the pipe waits forever.
+    /// A named pipe. A process that reads from this pipe waits forever.
     private let fifo: String
 
     init() throws {
@@ -27,18 +27,18 @@ import Testing
         #expect(try run("echo 123456789", within: 300, limit: 4).output == "1234")
     }
 
-    /// The output of the child is open or closed, or the child ignores SIGTERM.
+    /// In the three cases the output of the child is open, or closed, or the child ignores SIGTERM.
     @Test(arguments: ["", "exec >&- 2>&-; ", "trap '' TERM; "])
     func `a child that does not end in time is killed`(_ first: String) throws {
         let end = try run(first + "read line < $FIFO", within: 0.2)
         #expect(end.wasLate && end.code == 137)
     }
 
-    /// The child has ended, but its background process can still write to the output.
+    /// The child has ended, but a background process of the child can still write to the output.
     @Test func `a background process of an ended child does not delay the result`() throws {
         let end = try run("echo $$; (exec cat $FIFO) & exit 3", within: 0.2)
         #expect(end.code == 3 && !end.wasLate && !end.output.isEmpty)
-        // Opening and closing the pipe ends the background process.
+        // The background process ends when the pipe was opened and closed.
         let writer = open(fifo, O_WRONLY | O_NONBLOCK)
         #expect(writer >= 0)
         close(writer)
@@ -53,7 +53,7 @@ import Testing
         #expect(ThisProcess.arguments == CommandLine.arguments && !ThisProcess.arguments.isEmpty)
     }
 
-    /// The first thread waits, and the second thread works.
+    /// The first thread of the process waits, and the second thread works.
     @Test func `a process is at work if one of its threads is`() throws {
         let script = """
             import os, threading
@@ -71,7 +71,7 @@ import Testing
             kill(pid, SIGKILL)
             waitpid(pid, nil, 0)
         }
-        // The call returns when the second thread has started.
+        // `open` returns when the second thread has started.
         close(open(fifo, O_RDONLY))
         #expect(RunningProcess(pid).isAtWork)
     }

@@ -3,9 +3,9 @@ import BackgroundScheduling
 import Foundation
 import Testing
 
-/// Facts are read with every field that was written.
+/// Tests that facts are read with every field that was written.
 @Suite struct FactRowsTests {
-    /// Settings that all differ from their defaults. The test fails if a new setting is missing here.
+    /// Settings that all differ from their default values. If a new setting is missing here, the test fails.
     private static var changed: AgentSettings {
         var settings = AgentSettings()
         (settings.refreshBudget, settings.processingBudget, settings.grace) = (1, 2, 3)

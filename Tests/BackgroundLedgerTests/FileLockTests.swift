@@ -35,8 +35,8 @@ import Testing
         }
     }
 
-    /// Returns whether the lock is free. A child that another test starts at the same time has a copy of the lock between fork and
-    /// exec.
+    /// Returns whether the lock is free. If another test starts a child at the same time, the child has a copy of the lock
+    /// between fork and exec.
     private func isFree() -> Bool {
         (0..<10_000).contains { _ in
             sched_yield()
@@ -84,7 +84,7 @@ import Testing
         return try child.start()
     }
 
-    /// Opens the named pipe, which waits until the child reads from it. Closing the pipe ends the child.
+    /// Opens the named pipe, which waits until the child reads from the pipe. Closing the pipe then ends the child.
     private func end(_ fifo: URL, _ pid: Int32) {
         close(clinux_open(fifo.path, O_WRONLY | O_CLOEXEC, 0))
         var status: Int32 = 0
@@ -92,7 +92,7 @@ import Testing
     }
 }
 
-/// Lets a test keep a lock that cannot be copied.
+/// Keeps a lock for a test. The lock itself cannot be copied.
 final class Holder {
     private var lock: FileLock?
 
@@ -148,7 +148,7 @@ final class Holder {
         #expect(!foreign.isAlive(in: directories))
     }
 
-    /// In another time namespace, or on another machine with the same home, the number belongs to another process.
+    /// In another time namespace, or on another machine with the same home, the process number belongs to another process.
     @Test func `a process whose start time differs is alive as long as its lock is held`() throws {
         let test = try TestLedger()
         try test.directories.createStateFolders()
@@ -163,7 +163,7 @@ final class Holder {
         }
     }
 
-    /// A program that runs cannot be opened for writing (ETXTBSY), not even by root.
+    /// A running program cannot be opened for writing (ETXTBSY), not even by root.
     private func link(_ url: URL) throws {
         try FileManager.default.createSymbolicLink(atPath: url.path, withDestinationPath: ThisProcess.executablePath)
     }

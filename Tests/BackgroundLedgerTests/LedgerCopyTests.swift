@@ -5,7 +5,7 @@ import Testing
 
 @testable import BackgroundLedger
 
-/// Copies in memory of ledgers that cannot be written.
+/// Tests of copies in memory. Such a copy is made of a ledger that cannot be written.
 @Suite struct LedgerCopyTests {
     private let test: TestLedger
     private var path: String { test.directories.ledger.path }
@@ -15,7 +15,8 @@ import Testing
         try test.open().write { try $0.setFact(.lastTaskIdentifier, 1) }
     }
 
-    /// Replaces the index of the log by a dead link. Neither root nor the owner of the ledger can create the index then.
+    /// Replaces the index of the log by a symbolic link without a target. Neither root nor the owner of the ledger can then
+    /// create the index.
     private func breakLogIndex(log: Data) throws {
         for ending in ["-wal", "-shm"] { try? FileManager.default.removeItem(atPath: path + ending) }
         try FileManager.default.createSymbolicLink(atPath: path + "-shm", withDestinationPath: "/nowhere/index")

@@ -57,7 +57,7 @@ import Testing
         try first.write { transaction in
             try transaction.setFact(.lastTaskIdentifier, 1)
             isHeld.signal()
-            // A write that does not wait would fail and signal immediately.
+            // A write without a wait would fail and send the signal immediately.
             #expect(hasEnded.wait(timeout: .now() + 0.1) == .timedOut)
         }
         hasEnded.wait()
@@ -91,14 +91,14 @@ import Testing
         #expect(throws: StoreError.self) { try test.open() }
     }
 
-    /// SQLite would wait for the other end of the pipe.
+    /// SQLite itself would wait until another process opens the pipe.
     @Test func `a named pipe with the name of the ledger is refused immediately`() throws {
         try test.directories.createStateFolders()
         let path = test.directories.ledger.path
         #expect(mkfifo(path, 0o600) == 0)
         let reason = "something that is not a file has that name"
         #expect(throws: StoreError.cannotCreate(path: path, reason: reason)) { try test.open() }
-        // This failed read leaves an error that must not be reported for the pipe.
+        // This failed read records an error. The error must not be reported for the pipe.
         _ = try? DatabaseFile(path: test.directories.state.path, migrator: DatabaseMigrator()).openToRead().read {
             try $0.execute(sql: "SELECT 1")
         }
@@ -114,14 +114,14 @@ import Testing
         #expect(try test.open().read { try $0.requests() }.isEmpty)
     }
 
-    /// The files are copied during a transaction. A killed process leaves the files in the same state.
+    /// The test copies the files during a transaction. The copies have the same state as the files of a killed process.
     @Test func `a change that another process did not finish is rolled back`() throws {
         try test.directories.createStateFolders()
         let (source, ledger) = (test.folder.appendingPathComponent("source").path, test.directories.ledger.path)
         let queue = try DatabaseQueue(path: source)
         try queue.write { try $0.execute(sql: "CREATE TABLE filler (bytes)") }
         try queue.writeWithoutTransaction { database in
-            // Pages are written before the commit if the cache is full.
+            // If the cache is full, SQLite writes pages before the commit.
             try database.execute(sql: "PRAGMA cache_size = 2; BEGIN IMMEDIATE")
             for _ in 0..<200 { try database.execute(sql: "INSERT INTO filler VALUES (randomblob(3000))") }
             for suffix in ["", "-journal"] { try FileManager.default.copyItem(atPath: source + suffix, toPath: ledger + suffix) }
@@ -154,13 +154,14 @@ import Testing
         }
     }
 
-    /// SQLite opens a file for writing, then for reading. `O_DIRECTORY` makes the first call fail.
+    /// SQLite opens a file for writing. If this fails, SQLite opens the file for reading. `O_DIRECTORY` makes the first call
+    /// fail.
     @Test func `a fault that may pass does not make a database read-only`() throws {
         let path = test.folder.appendingPathComponent("file").path
         try Data("bytes".utf8).write(to: URL(fileURLWithPath: path))
         path.withCString { name in
             #expect(clinux_open_for_sqlite(name, O_RDWR | O_DIRECTORY, 0) < 0 && errno == ENOTDIR)
-            // The file can be opened for reading, but SQLite would then keep the database read-only.
+            // The file could be opened for reading, but SQLite would then keep the database read-only.
             #expect(clinux_open_for_sqlite(name, O_RDONLY, 0) < 0 && errno == ENOTDIR)
             #expect(clinux_sqlite_open_fault() == ENOTDIR)
             let descriptor = clinux_open_for_sqlite(name, O_RDONLY, 0)

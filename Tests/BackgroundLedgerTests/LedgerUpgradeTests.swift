@@ -4,7 +4,7 @@ import GRDB
 import Testing
 @testable import BackgroundLedger
 
-/// A ledger of the first version is upgraded by a newer program.
+/// Tests in which a newer program upgrades a ledger of the first version.
 @Suite struct LedgerUpgradeTests {
     private let test: TestLedger
 
@@ -55,7 +55,8 @@ import Testing
         }
     }
 
-    /// An agent of the first version still runs and writes the columns that it knows. The computed columns stay correct.
+    /// An agent of the first version is still running, and writes the columns of the first version. The computed columns stay
+    /// correct.
     @Test func `a program of the first version can still write to the upgraded ledger`() throws {
         let ledger = try test.open()
         let old = try DatabaseQueue(path: test.directories.ledger.path)

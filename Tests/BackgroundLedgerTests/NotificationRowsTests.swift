@@ -3,7 +3,7 @@ import BackgroundNotices
 import Foundation
 import Testing
 
-/// Adding notifications, and adding them again with equal or with other content.
+/// Tests of notifications that are added, and added again with equal or different content.
 @Suite struct NotificationRowsTests {
     private let test: TestLedger
     private let ledger: Ledger
@@ -39,8 +39,8 @@ import Testing
         }
     }
 
-    /// A notification that was held for a response is shown once per content, even if the delegate suppressed the sound. The
-    /// response does not apply to a later notification that was not held.
+    /// A notification that waited for the delegate's response is shown once per content, even if the delegate suppressed the
+    /// sound. The response does not apply to a later notification that did not wait for a response.
     @Test func `the response of a delegate applies only to the notification that was held`() throws {
         let test = try TestLedger()
         let ledger = try test.open()
@@ -69,7 +69,7 @@ import Testing
         }
     }
 
-    /// The process that held the notification has ended, and its clock was one year ahead.
+    /// The process that held the notification for a response has ended, and its clock was one year ahead.
     @Test func `a wrong clock does not extend the hold of a notification`() throws {
         let now = Date(timeIntervalSince1970: 1_800_000_000)
         let test = try TestLedger()
@@ -113,7 +113,7 @@ import Testing
             try transaction.applyPresentation("n", revision: 1, [], now: start + 120, zone: .gmt)
             record = try #require(try transaction.notification("n"))
             #expect(record.state == .delivered && record.schedule?.next == start + 180, "what stands there stays")
-            // No process holds the third occurrence for a response.
+            // No process holds the third occurrence until a response.
             record.startNextRepetition(now: start + 180)
             #expect(record.life.isWaiting && record.presentation == nil && record.dueAt == start + 180)
         }
@@ -142,7 +142,7 @@ import Testing
         #expect(again.createdAt == now)
     }
 
-    /// The behaviour is the same on iOS: an app that adds "tide" every day alerts every day.
+    /// iOS behaves in this way: if an app adds "tide" every day, it alerts every day.
     @Test(arguments: [NotificationRecord.State.delivered, .closed])
     func `a notification that was shown is shown again if it is added again`(_ state: NotificationRecord.State) throws {
         try add("a")
@@ -259,8 +259,8 @@ import Testing
         #expect(try ledger.read { try $0.undeliveredResponses() }.isEmpty)
     }
 
-    /// If the app requests each content only once, a new picture does not show the notification again. The test also checks which
-    /// files must be kept.
+    /// If the app requests that each content is shown only once, a new picture does not show the notification again. The test
+    /// also checks which files must be kept.
     @Test func `attachment files are kept while a notification or a response needs them`() throws {
         func picture(_ file: String, _ digest: String) -> NotificationContent {
             var content = content("a")
@@ -276,11 +276,11 @@ import Testing
         #expect(try !add(content("a"), once: true))
         #expect(try ledger.read { try $0.spoolFiles() } == ["attachment-1"])
         #expect(try ledger.read { try $0.notification("n")?.content } == picture("attachment-1", "aa"))
-        // Without this request another picture is other content, but a copy of the same picture is not.
+        // Without this request, another picture counts as different content. A copy of the same picture does not.
         #expect(try !add(picture("attachment-4", "aa"), once: false))
         #expect(try add(picture("attachment-5", "bb"), once: false))
         #expect(try ledger.read { try $0.spoolFiles() } == ["attachment-5"])
-        // The user pressed an action and the notification was closed. The app has not received the response yet.
+        // The user pressed an action, and the notification was closed. The app has not received the response yet.
         try ledger.write { transaction in
             var record = try #require(try transaction.notification("n"))
             try transaction.addResponse("snooze", to: record, now: now)

@@ -2,7 +2,7 @@ import Foundation
 import ProcessSupport
 import Testing
 
-/// Tests of the difference between a missing file and a file system that does not answer.
+/// Tests that distinguish a missing file from a file system that does not respond.
 @Suite struct PathStatusTests {
     @Test func `missing files, files, links and impossible names are distinguished`() throws {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)

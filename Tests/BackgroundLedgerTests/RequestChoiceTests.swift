@@ -5,7 +5,7 @@ import Testing
 
 @testable import BackgroundLedger
 
-/// The index chooses the request whose verdicts are met.
+/// Tests that the index chooses the requests whose conditions are met.
 @Suite struct RequestChoiceTests {
     private let test: TestLedger
     private let ledger: Ledger
@@ -83,7 +83,7 @@ import Testing
         }
     }
 
-    /// A query that scans the table would be slow with many requests, and no other test would show the cause.
+    /// If a query scans the complete table, it is slow with many requests. No other test would show the cause.
     @Test(arguments: [LedgerTransaction.firstDueQuery, LedgerTransaction.nextDueQuery])
     func `the queries for due requests use the index`(_ query: String) throws {
         let steps = try ledger.read { transaction in

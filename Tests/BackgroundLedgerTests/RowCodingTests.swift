@@ -5,7 +5,7 @@ import GRDB
 import Testing
 import TransferMachines
 
-/// Transfers are written to and read from the same columns as with GRDB's coding.
+/// Tests that transfers are written to and read from the same columns as with GRDB's coding.
 @Suite struct RowCodingTests {
     private static let now = Date(timeIntervalSince1970: 1_796_000_000.123_456)
 
@@ -56,7 +56,7 @@ import TransferMachines
         }
     }
 
-    /// SQLite returns 0 for such a text if GRDB requests a number.
+    /// If GRDB requests a number for such a text, SQLite returns 0.
     @Test func `a text where a number is expected is 0`() throws {
         let record = Self.record(isFilled: true)
         try database().write { database in

@@ -3,7 +3,7 @@ import Foundation
 @testable import ProcessSupport
 import Testing
 
-/// Processes with equal mounts and processes with different mounts recognize the folder of a path.
+/// Tests that processes with equal mounts, and processes with different mounts, recognize the folder of a path.
 @Suite struct SeenFolderTests {
     private let test: TestLedger
     private var place: String { test.folder.appendingPathComponent("place").path }
@@ -55,14 +55,14 @@ import Testing
     @Test func `a drive that is not connected is detected by its mount point`() throws {
         let own = try #require(SeenFolder(place))
         #expect(own.absentMount == nil)
-        // Nothing is mounted at the folder. The file system at `/proc` is always mounted.
+        // No file system is mounted at the folder. A file system is always mounted at `/proc`.
         let away = SeenFolder(view: own.view, folder: own.folder, mount: place)
         #expect(away.absentMount == place)
         #expect(SeenFolder(view: own.view, folder: own.folder, mount: "/proc").absentMount == nil)
         #expect(SeenFolder("/proc/self")?.mount == "/proc")
         // A container has other mounts.
         #expect(SeenFolder(view: "1:2:3", folder: own.folder, mount: place).absentMount == nil)
-        // A mount point that was removed with its drive is a folder that is missing.
+        // If a mount point was removed together with its drive, the folder counts as missing.
         #expect(SeenFolder(view: own.view, folder: own.folder, mount: place + "/gone").absentMount == nil)
     }
 
@@ -76,7 +76,7 @@ import Testing
         #expect(SeenFolder(text: text) == nil)
     }
 
-    /// The part of a download that was cancelled is beside its destination.
+    /// The partial file of a cancelled download is in the folder of its destination.
     @Test func `a part is taken only beside the same destination in the same folder`() {
         func record(_ destination: String?, _ folder: SeenFolder?) -> TransferRecord {
             var record = TransferRecord(
@@ -89,7 +89,7 @@ import Testing
         #expect(record("/a", here).hasDestination(of: record("/a", here)))
         #expect(!record("/a", here).hasDestination(of: record("/a", there)))
         #expect(!record("/a", here).hasDestination(of: record("/b", here)))
-        // An earlier version did not record the folder.
+        // An earlier version of the program did not record the folder.
         #expect(record("/a", here).hasDestination(of: record("/a", nil)))
         var new = record(nil, nil)
         new.adoptDestination(of: record("/a", there))

@@ -36,7 +36,8 @@ import Testing
         #expect(try FileDigest.sha256(of: copy) == (snapshot.sha256, 1_000_003))
     }
 
-    /// The error number must be read before the path of the copy is created, because that may change the number.
+    /// The error number must be read before the path of the copy is created, because creating the path may change the error
+    /// number.
     @Test func `a copy that cannot be opened is reported with the reason of the system`() throws {
         try Data("a".utf8).write(to: source)
         let error = try #require(throws: Snapshot.Failure.self) {
@@ -52,8 +53,8 @@ import Testing
         #expect(spooled == [])
     }
 
-    /// The process claims the spool while one of its copies waits for a row. If the copy could not be created, the process does not
-    /// claim the spool.
+    /// The process claims the spool while one of its copies has no row in the ledger yet. If the copy could not be created, the
+    /// process does not claim the spool.
     @Test func `the spool is claimed until the last snapshot is kept or discarded`() throws {
         #expect(throws: Snapshot.Failure.self) { try take() }
         #expect(isFree)
@@ -61,7 +62,7 @@ import Testing
         struct Refused: Error {}
         #expect(throws: Refused.self) { try Snapshot.make(of: source, in: test.directories) { _ in throw Refused() } }
         #expect(isFree && spooled == [])
-        // The check examines the open file, because the name may lead to another file by now.
+        // The check examines the open file, because another file may have this name by now.
         #expect(throws: Refused.self) {
             try Snapshot.make(of: source, in: test.directories) { _ in
                 Issue.record("it was copied")
@@ -80,17 +81,17 @@ import Testing
         other.discard()
         #expect(isFree)
         #expect(spooled == [one.name])
-        // A second discard has no effect, and a copy that was kept cannot be discarded.
+        // A second discard has no effect. A copy that was kept cannot be discarded.
         other.discard()
         one.discard()
         #expect(spooled == [one.name])
-        // A snapshot that is neither kept nor discarded leaves no copy.
+        // If a snapshot is neither kept nor discarded, its copy is removed.
         _ = try take()
         #expect(isFree && spooled == [one.name])
     }
 
-    /// Whether the spool is not claimed. A child that another test starts at the same time has a copy of the lock between fork and
-    /// exec.
+    /// Whether the spool is not claimed. If another test starts a child at the same time, the child has a copy of the lock
+    /// between fork and exec.
     private var isFree: Bool {
         (0..<10_000).contains { _ in
             sched_yield()
@@ -170,7 +171,7 @@ import Testing
     ///
     /// - Parameter change: Receives the descriptor of the file, which is open for writing.
     private func whileChanging(_ change: @escaping @Sendable (Int32) -> Void, _ body: () throws -> Void) throws {
-        // The file is so large that the writer runs during the copy, even on a busy machine.
+        // The file is so large that the writer changes it during the copy, even on a busy machine.
         try Data(count: 64 << 20).write(to: source)
         let path = source.path
         let started = DispatchSemaphore(value: 0)

@@ -3,7 +3,7 @@ import Foundation
 @testable import ProcessSupport
 import Testing
 
-/// The ledger recognizes the folder of the queued copies, and finds copies that are missing in the folder.
+/// Tests that the ledger recognizes the folder of the queued copies, and finds copies that are missing in the folder.
 @Suite struct SpoolIdentityTests {
     private let test: TestLedger
     private var spool: URL { test.directories.spool }
@@ -46,7 +46,8 @@ import Testing
         #expect(try ledger.read { try $0.missingCopies(in: spool) } == [])
     }
 
-    /// The spool is another folder, for example after a backup was restored or the folder was moved to another disk.
+    /// The spool is now another folder, for example because a backup was restored, or because the folder was moved to another
+    /// disk.
     @Test func `a new spool with every copy becomes known`() throws {
         let ledger = try test.open()
         _ = try upload(ledger)
@@ -64,7 +65,7 @@ import Testing
         #expect(try isKnown(test.open()))
     }
 
-    /// An earlier version did not record the folder.
+    /// An earlier version of the program did not record the folder.
     @Test(arguments: [true, false])
     func `a ledger without a recorded spool records the spool only if no copy is missing`(_ isMissing: Bool) throws {
         let ledger = try test.open()
@@ -104,7 +105,7 @@ import Testing
         #expect(test.mode(folder) == 0o700)
     }
 
-    /// The file or link is at the path of the folder, at a parent of the folder, or at the end of a link.
+    /// The file or link is at the path of the spool, at the path of a parent folder, or at the end of a symbolic link.
     @Test(arguments: ["file", "file/below", "nowhere", "loop"]) func `a file or a dead link in the way of a folder is reported`(
         _ name: String
     ) throws {

@@ -5,7 +5,7 @@ import Testing
 
 @testable import BackgroundLedger
 
-/// The index chooses the same transfers as a search of the complete list.
+/// Tests that the index chooses the same transfers as a search of the complete list.
 @Suite struct TransferChoiceTests {
     private let test: TestLedger
     private let ledger: Ledger
@@ -26,13 +26,13 @@ import Testing
     @Test(arguments: 1...60) func `the index chooses the same transfers as the sorted list`(_ seed: UInt64) throws {
         var random = Seeded(state: seed)
         var rows: [TransferRecord] = []
-        // Every second seed creates so many rows of few classes that no class is read completely.
+        // Every second seed creates many rows of few classes, so that no class is read completely.
         let (most, classes) = seed.isMultiple(of: 2) ? (60, 16) : (400, 3)
         for _ in 0..<Int.random(in: 0...most, using: &random) {
             let host = ["a", "b", "c", "d"].randomElement(using: &random)!
             rows.append(
                 record(host) {
-                    // With many rows, all rows of one host have the same limit, like the transfers of one app.
+                    // If there are many rows, all rows of one host have the same limit, like the transfers of one app.
                     $0.hostLimit = most > 60 ? 1 + Int(host.utf8.first!) % 4 : Int.random(in: 1...4, using: &random)
                     $0.priority = [0.25, 0.5, 0.75].randomElement(using: &random)!
                     $0.needs = TransferNeeds(rawValue: Int.random(in: 0..<classes, using: &random))
@@ -68,7 +68,7 @@ import Testing
         #expect(chosen.map(\.id) == [lone])
     }
 
-    /// There are more hosts behind the busy host than one query examines.
+    /// Behind the busy host there are more hosts than one query examines.
     @Test func `all of many hosts behind a busy host are served`() throws {
         try ledger.write { transaction in
             for _ in 0..<40 { _ = try transaction.insert(record("busy") { $0.priority = 0.9 }) }

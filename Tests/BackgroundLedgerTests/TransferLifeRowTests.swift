@@ -5,7 +5,7 @@ import TransferMachines
 
 @testable import BackgroundLedger
 
-/// The life of a transfer is stored in the columns of its row.
+/// Tests that the life of a transfer is stored in the columns of its row.
 @Suite struct TransferLifeRowTests {
     private static let start = Date(timeIntervalSince1970: 1_800_000_000)
 
@@ -69,7 +69,7 @@ import TransferMachines
         #expect(read?.life.phase == .held(by: .app, next: .waiting(until: Self.start + 60)))
     }
 
-    /// An earlier version wrote this text. Agents and apps of different versions read the rows of each other.
+    /// An earlier version wrote this text. Agents and apps of different versions read each other's rows.
     @Test func `the order of an upload keeps its JSON form`() throws {
         let test = try TestLedger()
         let ledger = try test.open()
@@ -105,7 +105,8 @@ import TransferMachines
         }
     }
 
-    /// The secrets must be neither in the file nor in its log, because another user of the disk can read both.
+    /// The secrets must be neither in the file nor in its log, because another user who can access the disk could read both
+    /// files.
     @Test func `the secrets of a cancelled upload are removed from the disk`() throws {
         let test = try TestLedger()
         let ledger = try test.open()
@@ -122,7 +123,7 @@ import TransferMachines
         #expect(try isOnDisk(test), "it is needed")
         try ledger.write { transaction in
             try transaction.handle(.cancelled(message: nil, now: now), transfer: id, now: now)
-            // The agent does this after it has asked the server to delete the uploaded part.
+            // The agent removes the secrets after it has asked the server to delete the uploaded part.
             for var row in try transaction.collectableTransfers(now: now) {
                 try transaction.handle(.collected(now: now), &row, now: now)
             }

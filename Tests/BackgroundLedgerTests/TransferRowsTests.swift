@@ -3,7 +3,7 @@ import ProcessSupport
 import Foundation
 import Testing
 
-/// Waiters, adoption and collection of transfers.
+/// Tests of waiters, adopted transfers, and the removal of transfers.
 @Suite struct TransferRowsTests {
     private let test: TestLedger
     private let ledger: Ledger
@@ -37,7 +37,7 @@ import Testing
         #expect(try ledger.read { try $0.states(ofKeys: keys, session: "s") } == ["a": .running, "b": .completed])
     }
 
-    /// A progress bar shows the tally of its transfers.
+    /// A progress bar shows the sums of its transfers.
     @Test func `a tally includes only the given transfers`() throws {
         let running = try insert("a") { ($0.state, $0.bytesDone, $0.bytesTotal) = (.running, 30, 100) }
         let waiting = try insert("b") { ($0.state, $0.bytesDone, $0.errorMessage) = (.waiting, 5, "The server is full.") }
@@ -53,7 +53,7 @@ import Testing
         #expect(try ledger.read { try $0.tally(of: []) }.unfinished == 0)
     }
 
-    /// Only names that a new upload may collide with are returned. A damaged receipt does not block other uploads.
+    /// Only names that a new upload could conflict with are returned. A damaged receipt does not block other uploads.
     @Test func `stored uploads are found by the beginning of their file names`() throws {
         func stored(_ key: String, in folder: String, at url: String, _ state: TransferRecord.State = .completed) throws -> Int64
         {
@@ -139,7 +139,7 @@ import Testing
         #expect(try adoptable(at: now, session: "other") == nil)
     }
 
-    /// A daily check does not wait for an unfinished transfer of yesterday's check.
+    /// A daily check does not wait for an unfinished transfer that yesterday's check started.
     @Test func `a transfer that has used half of its patience is not joined`() throws {
         let id = try insert { $0.patience = 7_200 }
         #expect(try adoptable(at: now + 3_599) == id)
@@ -190,7 +190,7 @@ import Testing
         let awaited = try insert("a") { $0.adoptableUntil = now }
         _ = try ledger.write { try $0.addWaiter(to: awaited, process: somebody) }
         _ = try insert("b") { $0.isAdopted = true }
-        _ = try insert("c")  // No date is set, because the waiter is added together with the row.
+        _ = try insert("c")  // No date is set, because the waiter is added in the same transaction as the row.
         #expect(try collectable(at: now + 1_000) == [])
         #expect(try ledger.read { try $0.nextCollection(after: now - 1) } == nil)
     }
@@ -245,7 +245,7 @@ import Testing
         #expect(try ledger.read { try $0.attachedSessions() } == ["s"])
     }
 
-    /// The process does not hide the ends of other transfers from other processes.
+    /// The process does not claim the ends of other transfers, so that other processes still receive these ends.
     @Test func `a process that waits for one transfer claims only the event of this transfer`() throws {
         let ids = try ["a", "b"].map { try insert($0) { $0.isAdopted = true } }
         try ledger.write { transaction in
@@ -280,7 +280,7 @@ import Testing
                 }
             }
         }
-        // Transfers of the last days are kept, because an app may still observe them.
+        // Transfers of the last days are kept, because an app may still observe these transfers.
         #expect(try ledger.write { try $0.pruneTransfers(now: now + 29 * 86_400) }.isEmpty)
         let later = now + 31 * 86_400
         let dropped = try ledger.write { try $0.pruneTransfers(now: later) }.flatMap { [$0.file, $0.bodyFile] }.compactMap { $0 }
@@ -308,7 +308,7 @@ import Testing
         #expect(try claim(another, othersLive: false) == [id])
     }
 
-    /// Every process dies at the same event. The other events are delivered by the third process at the latest.
+    /// Every process dies at the same event. At the latest, the third process delivers the other events.
     @Test func `an event that crashes every process does not block other events`() throws {
         let ids = try (1...6).map { number in try insert("\(number)") { ($0.state, $0.isAdopted) = (.completed, true) } }
         try ledger.write { transaction in
@@ -330,7 +330,7 @@ import Testing
         #expect(batches[2] == ids[3...].map { [$0] } + ids[...2].map { [$0] })
     }
 
-    /// A file that a row names is never treated as an orphan.
+    /// A file is never treated as an orphan if a row names the file.
     @Test(arguments: ["queued", "running", "waiting", "paused", "completed", "failed", "cancelled"])
     func `the files of a transfer in any state are known`(_ state: String) throws {
         _ = try insert { record in

@@ -1,7 +1,7 @@
 import BackgroundNotices
 import Testing
 
-/// Some notifications are shown individually, all others in summaries.
+/// Tests that some notifications are shown individually, and all other notifications in summaries.
 @Suite struct NoticeFlowTests {
     private func waiting(_ count: Int, thread: String = "", heldBack: Bool = false, from first: Int = 0) -> [NoticeFlow.Waiting] {
         (first..<first + count).map {
@@ -34,7 +34,7 @@ import Testing
         #expect(decision.gather[.many] == ["d0", "d1", "e0"])
     }
 
-    /// A summary of a single notification would show less than the notification itself.
+    /// A summary of only one notification would show less than the notification itself.
     @Test func `a single notification waits and does not become a summary`() {
         var flow = NoticeFlow()
         _ = flow.decide(waiting(5), gathering: [], awake: 100)
@@ -52,7 +52,7 @@ import Testing
         #expect(decision.gather == [.quietHours: ["0", "1", "2"]] && decision.show == ["9", "10"])
     }
 
-    /// No notification is lost or shown twice, and no time span shows more notifications than the token bucket allows.
+    /// No notification is lost or shown twice. In no time span are more notifications shown than the token bucket allows.
     @Test(arguments: 0..<50 as Range<UInt64>)
     func `every notification is shown or summarized once and the rate is limited`(_ seed: UInt64) {
         var dice = Dice(seed)

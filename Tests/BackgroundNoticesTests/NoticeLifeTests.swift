@@ -2,7 +2,7 @@ import BackgroundNotices
 import Foundation
 import Testing
 
-/// The life of one notification, event by event.
+/// Tests of the life of one notification, event by event.
 @Suite struct NoticeLifeTests {
     private let now = Date(timeIntervalSince1970: 1_800_000_000)
 
@@ -23,7 +23,8 @@ import Testing
         #expect((notice.phase, notice.serverID, notice.endedAt) == (.closed, nil, now))
     }
 
-    /// Changed content may wait, for example for the end of quiet hours, while the old content is on the screen.
+    /// The app has changed the content. The new content may wait, for example for the end of quiet hours, while the old content
+    /// is on the screen.
     @Test func `a removed notification leaves the screen`() {
         for phase in [NoticeLife.Phase.pending, .delivered] {
             var notice = life(phase, 7)
@@ -49,8 +50,8 @@ import Testing
         #expect((notice.phase, notice.serverID) == (.pending, nil), "nothing of it is there")
     }
 
-    /// A server froze when it was asked to show the notification, and the agent ended with all work. The next agent withdraws the
-    /// notification if the late response did not reach the earlier agent.
+    /// A server froze when it had to show the notification, and the agent ended with all its work. The server's late response may
+    /// not reach this agent. In this case the next agent withdraws the notification.
     @Test func `a removed notification that a frozen server may show is withdrawn later`() {
         var notice = life(.presenting)
         _ = notice.handle(.takenBack(now: now))
@@ -65,7 +66,7 @@ import Testing
         #expect(!notice.needsNumber)
     }
 
-    /// The server's response reaches no agent. The next agent removes the version that the app added before.
+    /// The server's response reaches no agent. The next agent removes the version that the app added earlier.
     @Test(arguments: [[NoticeLife.Event.added], [.takenBack(now: Date(timeIntervalSince1970: 1_800_000_000)), .added]])
     func `a notification that the server may show is removed although the app added it again`(_ changes: [NoticeLife.Event]) {
         var notice = life(.presenting)
@@ -124,7 +125,7 @@ import Testing
         #expect(notice.phase == .pending)
     }
 
-    /// The notification was shown before, so the user is not alerted. The notification counts as shown.
+    /// The notification was shown before, so it is shown again without an alert. It counts as shown.
     @Test func `the next server shows a notification again without an alert`() {
         var notice = life(.presenting)
         _ = notice.handle(.presented(serverID: 7, now: now))
@@ -146,7 +147,7 @@ import Testing
         #expect(other.phase == .pending)
     }
 
-    /// The text changes in the same place without an alert. A closed notification stays closed.
+    /// Changed text replaces the shown text without an alert. A closed notification stays closed.
     @Test func `changed text replaces the shown notification without an alert`() {
         var notice = NoticeLife(phase: .delivered, serverID: 7, trouble: nil, deliveredAt: now, endedAt: nil)
         _ = notice.handle(.changed)
@@ -169,14 +170,14 @@ import Testing
         #expect(notice.handle(.pressed(serverID: 7, now: now)) == [])
     }
 
-    /// New text waits, for example for the end of quiet hours, while the old text is on the screen with working buttons.
+    /// The new text waits, for example for the end of quiet hours. The old text is on the screen, and its buttons work.
     @Test func `a shown notification can be closed and pressed while new text waits`() {
         for event in [NoticeLife.Event.closed(serverID: 7, now: now), .pressed(serverID: 7, now: now)] {
             var notice = NoticeLife(phase: .delivered, serverID: 7, trouble: nil, deliveredAt: now, endedAt: nil)
             _ = notice.handle(.changed)
             _ = notice.handle(event)
             #expect((notice.phase, notice.serverID) == (.closed, nil), "\(event)")
-            // New content that alerts must still be shown to the user.
+            // New content with an alert must still be shown to the user.
             var again = NoticeLife(phase: .delivered, serverID: 7, trouble: nil, deliveredAt: now, endedAt: nil)
             _ = again.handle(.added)
             _ = again.handle(event)
@@ -185,17 +186,17 @@ import Testing
         }
     }
 
-    /// A press arrives while the agent shows the notification again.
+    /// The user presses the notification while the agent shows it again.
     @Test func `a press during another showing closes the notification unless its text is new`() {
-        // New text is being shown under the same number. The new text stays.
+        // New text is being shown under the same number. The new text stays on the screen.
         var other = NoticeLife(phase: .presenting, serverID: 7, trouble: nil, deliveredAt: nil, endedAt: nil)
         #expect(other.isPressable(as: 7) && other.handle(.pressed(serverID: 7, now: now)) == [])
         #expect(other.phase == .presenting)
-        // The same text is being shown again. The press counts for this showing.
+        // The same text is being shown again. The press belongs to this text.
         var same = NoticeLife(phase: .presenting, serverID: 7, trouble: nil, deliveredAt: now, endedAt: nil)
         #expect(same.handle(.pressed(serverID: 7, now: now)) == [.withdraw(serverID: 7)])
         #expect(same.phase == .closed)
-        // The server ended after the press, and the next server is already showing the notification.
+        // The server ended after the press. The next server is already showing the notification.
         for phase in [NoticeLife.Phase.pending, .presenting] {
             var late = NoticeLife(phase: phase, serverID: nil, trouble: nil, deliveredAt: now, endedAt: nil)
             #expect(late.isPressable(as: 7) && late.handle(.pressed(serverID: 7, now: now)) == [])
@@ -205,7 +206,7 @@ import Testing
         #expect(!life(.pending).isPressable(as: 7) && !life(.closed).isPressable(as: 7))
     }
 
-    /// The agent dies between its commit and its request to the server. The next agent sends the request.
+    /// The agent dies after the commit of a withdrawal, and before its request to the server. The next agent sends the request.
     @Test func `a withdrawal is kept until the server confirms it`() {
         func leaving(_ event: NoticeLife.Event, from phase: NoticeLife.Phase) -> NoticeLife {
             var notice = NoticeLife(phase: phase, serverID: 7, trouble: nil, deliveredAt: now, endedAt: nil)
@@ -237,18 +238,19 @@ import Testing
         #expect(notice.phase == .delivered)
         _ = notice.handle(.buttonsLost(serverID: 7))
         #expect((notice.phase, notice.serverID) == (.pending, 7))
-        // The number is not valid for the next server.
+        // The notification number is not valid for the next server.
         _ = notice.handle(.serverLost(isAnswerOpen: false))
         #expect((notice.phase, notice.serverID) == (.pending, nil))
     }
 
-    /// Compares the state with a model of the screen for events in random order. At the end, a removed notification is not on the
-    /// screen. A notification is never on the screen twice.
+    /// The test compares the state with a model of the screen, for events in random order. At the end, a removed notification is
+    /// not on the screen. A notification is never on the screen twice.
     @Test(arguments: 0..<200) func `the state matches a model of the screen for random events`(_ seed: UInt64) {
         var dice = Dice(seed)
         var notice = NoticeLife()
         var screen: Set<UInt32> = []
-        // The open call to the server. Like the agent, the test makes one call at a time. The call has the number that it replaces.
+        // The open call to the server, with the number of the notification that it replaces. Like the agent, the test makes one
+        // call at a time.
         var call: (replacing: UInt32?, isOpen: Bool)?
         var next: UInt32 = 1
         func perform(_ commands: [NoticeLife.Command]) {
@@ -297,7 +299,7 @@ import Testing
     }
 }
 
-/// Notifications that are part of a summary, have expired, or whose time is over.
+/// Tests of notifications that are part of a summary, that have expired, or whose time is over.
 @Suite struct OtherEndsOfNoticesTests {
     private let now = Date(timeIntervalSince1970: 1_800_000_000)
 

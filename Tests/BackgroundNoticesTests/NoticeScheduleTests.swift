@@ -2,7 +2,7 @@ import BackgroundNotices
 import Foundation
 import Testing
 
-/// The times of notifications with triggers, also for days with a clock change and for wrong clocks.
+/// Tests of the times of notifications with triggers, also for days with a clock change and for wrong clocks.
 @Suite struct NoticeScheduleTests {
     private let berlin = TimeZone(identifier: "Europe/Berlin")!
     private let lordHowe = TimeZone(identifier: "Australia/Lord_Howe")!
@@ -36,7 +36,7 @@ import Testing
         #expect(
             instants(night, from: "2026-10-24T12:00:00Z", berlin, 2)
                 == ["2026-10-25T00:30:00Z", "2026-10-26T01:30:00Z"].map(instant))
-        // The zone Lord Howe skips half an hour.
+        // In the zone Lord Howe, the clock changes by half an hour, so half an hour is skipped.
         let half = calendar { ($0.hour, $0.minute) = (2, 15) }
         #expect(instants(half, from: "2026-10-03T00:00:00Z", lordHowe, 1) == ["2026-10-03T15:30:00Z"].map(instant))
     }
@@ -82,7 +82,7 @@ import Testing
         #expect(schedule.read(now: added + 60, zone: berlin) == schedule)
         let tokyo = TimeZone(identifier: "Asia/Tokyo")!
         #expect(schedule.read(now: added + 60, zone: tokyo).next == instant("2026-11-27T03:00:00Z"))
-        // An instant that was due before the journey stays due.
+        // A date that was due before the journey stays due.
         let later = instant("2026-11-26T11:30:00Z")
         #expect(
             schedule.read(now: later, zone: TimeZone(identifier: "America/New_York")!).next == instant("2026-11-26T17:00:00Z"))
@@ -111,13 +111,13 @@ import Testing
         #expect(once.read(now: added - 86_400, zone: .gmt).next == nil)
     }
 
-    /// Noon was consumed, and the clock is set back before noon.
+    /// The notification of noon was shown, and the clock is set back to a time before noon.
     @Test func `a clock that is set back does not repeat an occurrence`() throws {
         let noon = instant("2026-11-26T11:00:00Z")
         var schedule = try #require(NoticeSchedule(calendar { $0.hour = 12 }, now: noon - 3_600, zone: berlin))
         schedule.consume(now: noon + 0.2, zone: berlin)
         #expect(schedule.read(now: noon - 1_800, zone: berlin).next == noon + 86_400)
-        // A step back of a year means that the clock had been ahead.
+        // If the clock is set back by a year, the clock was wrong before.
         #expect(try #require(schedule.read(now: noon - 365 * 86_400 - 60, zone: berlin).next) < noon - 364 * 86_400)
         // An interval is elapsed time, not local time.
         var hourly = try #require(NoticeSchedule(.interval(3_600, repeats: true), now: noon, zone: berlin))
@@ -129,7 +129,7 @@ import Testing
         }
     }
 
-    /// Compares the result with a search for the first matching minute among all minutes.
+    /// The test compares the result with a search for the first matching minute among all minutes.
     @Test(arguments: 0..<60) func `the next date is the first minute that matches the components`(_ seed: Int) {
         let zones = ["Europe/Berlin", "America/New_York", "Asia/Kathmandu", "Pacific/Apia", "UTC"]
         let zone = TimeZone(identifier: zones[seed % zones.count])!
@@ -137,7 +137,7 @@ import Testing
         wall.timeZone = zone
         let start = instant("2026-03-05T00:00:00Z") + Double(seed * 7_919 % 86_400 / 60 * 60)
         let minute = seed * 7 % 60
-        // The zones of this test do not skip these hours.
+        // In the time zones of this test, these hours are never skipped.
         let hour = 4 + seed % 20
         let weekday = 1 + seed % 7
         let trigger = calendar { ($0.weekday, $0.hour, $0.minute) = (weekday, hour, minute) }

@@ -64,7 +64,7 @@ private func instant(_ text: String) throws -> Date {
             "7:00 in winter time")
     }
 
-    /// In every zone, the end is in the future, at most 11 hours ahead, and outside the quiet hours.
+    /// In every time zone, the end is in the future, at most 11 hours ahead, and outside the quiet hours.
     @Test(arguments: ["Europe/Berlin", "Australia/Lord_Howe", "Antarctica/Troll", "Africa/Casablanca", "America/Nuuk"])
     func `the end of quiet hours is later and outside the quiet hours`(_ name: String) throws {
         let zone = try zone(name)

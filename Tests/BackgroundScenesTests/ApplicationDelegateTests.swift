@@ -6,7 +6,7 @@ import Testing
 @testable import BackgroundScenes
 
 extension OneEnvironment {
-    /// The calls that a delegate receives, and their order.
+    /// Tests of the calls that a delegate receives, and of their order.
     @MainActor
     @Suite(.timeLimit(.minutes(30))) struct ApplicationDelegateTests {
         private final class Listening: ApplicationDelegate {
@@ -63,7 +63,7 @@ extension OneEnvironment {
             }
         }
 
-        /// Requests from its server which photo to upload, and begins the upload when the response arrives.
+        /// A delegate that asks its server which photo to upload, and begins the upload when the response arrives.
         private final class Asking: ApplicationDelegate {
             private let isAwaiting: Bool
 
@@ -116,7 +116,7 @@ extension OneEnvironment {
             }
         }
 
-        /// The app waits for a response before it begins an upload.
+        /// The app waits for a response of its server before it begins an upload.
         @Test func `a process does not wait without a limit for a response`() async throws {
             try await TestDriver.run(permitting: []) { driver in
                 driver.network.server("https://api.test").route("GET", "/list", .status(200).after(.delay(80_000)))
@@ -143,8 +143,8 @@ extension OneEnvironment {
             #expect(said.contains("an app can have only one delegate"))
         }
 
-        /// The sample registers its handler at the end of launching. The agent launches the sample for the refresh, then for the
-        /// events of the session.
+        /// The sample registers its handler at the end of launching. The agent launches the sample first for the refresh, and
+        /// then for the events of the session.
         @Test func `the sample app is launched for its task and for its session`() async throws {
             try await TestDriver.run(permitting: ["refresh"]) { driver in
                 driver.network.server("https://podcast.test").route(
@@ -159,7 +159,7 @@ extension OneEnvironment {
                 #expect(session.kind == .urlSession)
                 #expect(try await driver.finish(session).outcome == .completed)
                 #expect(Downloader.kept.withLock { $0.sorted() } == ["episode", "reconnected"])
-                // The app was never in the foreground, so only the handler scheduled a request.
+                // The app was never in the foreground, so only the handler has scheduled a request.
                 #expect(driver.ledger.requests.map(\.id) == ["refresh"])
             }
         }

@@ -3,7 +3,7 @@ import BackgroundTasksTesting
 import Foundation
 import Testing
 
-/// The scenes of another library register actions, in a test of an app with such scenes.
+/// Tests of an app whose scenes belong to another library. These scenes register actions.
 @Suite(.timeLimit(.minutes(30))) struct BackgroundLaunchTests {
     private actor ReceivedEvents {
         var words: [String] = []
@@ -17,7 +17,7 @@ import Testing
             BackgroundLaunch.handle(.appRefresh("a")) { await heard.add("one") }
             BackgroundLaunch.handle(.appRefresh("a")) { await heard.add("two") }
             BackgroundLaunch.handle(.processing("b")) { await heard.add("another") }
-            // A manual start continues after `run()`. Actions that a GUI declares later are ignored.
+            // After a manual start, `run()` returns. Actions that a GUI declares after `run()` are ignored.
             BackgroundLaunch.run()
             BackgroundLaunch.handle(.appRefresh("a")) { await heard.add("again") }
             try BGTaskScheduler.shared.submit(BGAppRefreshTaskRequest(identifier: "a"))

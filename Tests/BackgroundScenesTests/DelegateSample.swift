@@ -1,5 +1,5 @@
-// The delegate of an iOS app after the changes of the page "From UIApplicationDelegate". The page shows the first class of this
-// file.
+// The delegate of an iOS app, after the changes that the page "From UIApplicationDelegate" describes. The page shows the first
+// class of this file.
 import BackgroundScenes
 import Synchronization
 
@@ -39,7 +39,7 @@ extension AppDelegate {
 final class Downloader: NSObject, URLSessionDownloadDelegate {
     nonisolated static let kept = Mutex<[String]>([])
 
-    /// A session with an open identifier is the same session.
+    /// Creates the session. If a session with this identifier is open, the result is the same session.
     private var session: URLSession {
         URLSession(configuration: .background(withIdentifier: "episodes"), delegate: self, delegateQueue: nil)
     }

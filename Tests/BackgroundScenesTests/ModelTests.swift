@@ -3,7 +3,7 @@ import Testing
 @testable import BackgroundScenes
 
 extension OneEnvironment {
-    /// The state that an iOS app declares around its scenes.
+    /// The state that an iOS app declares for its scenes.
     @MainActor
     @Suite struct ModelTests {
         @Observable final class Library {

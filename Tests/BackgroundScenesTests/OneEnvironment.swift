@@ -1,5 +1,5 @@
 import Testing
 
-/// The tests that read or change the environment values, which exist once in a process. The tests of all these suites run one at
-/// a time, because a serialized suite alone still runs in parallel with other suites.
+/// The suites that read or change the environment values. These values exist once in a process, so all these tests run one at a
+/// time. Separate serialized suites would run in parallel with each other.
 @Suite(.serialized) enum OneEnvironment {}

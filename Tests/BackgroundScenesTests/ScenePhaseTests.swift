@@ -8,8 +8,8 @@ private final class ReceivedEvents {
 }
 
 extension OneEnvironment {
-    /// `@Environment(\.scenePhase)` and `.onChange(of:)` in the form in which iOS apps use them to schedule work in the
-    /// background phase.
+    /// Tests of `@Environment(\.scenePhase)` and `.onChange(of:)`, which iOS apps use to schedule work when the background phase
+    /// begins.
     @MainActor
     @Suite struct ScenePhaseTests {
         private struct Observing: App {

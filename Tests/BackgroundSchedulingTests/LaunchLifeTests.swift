@@ -2,7 +2,7 @@ import BackgroundScheduling
 import Foundation
 import Testing
 
-/// The effect of each event on a launch, and generated sequences of events.
+/// Tests of the effect of each event on a launch, and of generated sequences of events.
 @Suite struct LaunchLifeTests {
     private let start = Date(timeIntervalSince1970: 1_750_000_000)
     private let limits = LaunchLife.Limits(budget: 30, grace: 5, continuation: 10)
@@ -125,7 +125,7 @@ import Testing
 
     // MARK: Generated sequences
 
-    /// Runs a hundred thousand sequences with clock changes, agents that die and processes that end at any time.
+    /// Runs a hundred thousand sequences. In each sequence the clock changes, agents die and processes end at any time.
     @Test(arguments: 0..<20) func `a launch ends once and runs no longer than it may`(_ part: UInt64) {
         for seed in part * 5_000..<(part + 1) * 5_000 {
             var world = LaunchWorld(seed: seed + 1)
@@ -139,24 +139,24 @@ import Testing
     }
 }
 
-/// A launch, a clock that is set at any time, and agents that die.
+/// A launch, a clock that is set at any time, and agents that die at any time.
 private struct LaunchWorld {
     private static let limits = LaunchLife.Limits(budget: 30, grace: 5, continuation: 10)
 
     private var dice: SeededGenerator
     private(set) var broken: [String] = []
-    /// The events so far. They are recorded only if the run reports them.
+    /// The events so far. They are recorded only if the run has to report them.
     private(set) var story: [String] = []
     private let isTold: Bool
     private var life: LaunchLife
     private var now = Date(timeIntervalSince1970: 1_750_000_000)
-    /// Seconds that passed, independent of the clock.
+    /// The number of seconds that passed, independent of the clock.
     private var passed = 0.0
-    /// The times of this agent's first check, warning and kill, in seconds that passed.
+    /// The times of this agent's first check, warning and kill, in passed seconds.
     private var firstCheck: Double?
     private var warnedAt: Double?
     private var killedAt: Double?
-    /// Seconds beyond the budget that a choice, progress or the continuation may take.
+    /// The seconds beyond the time limit that a choice of the user, progress or the continuation may take.
     private var allowance = 0.0
     private var firstReason: StopReason?
     private var firstResult: LaunchOutcome?
@@ -204,7 +204,7 @@ private struct LaunchWorld {
     private mutating func setClock() {
         let shift = Double.random(in: -40_000_000...40_000_000, using: &dice)
         now += shift
-        // A real agent shifts its timer. In this test, the life is created again from the stored state.
+        // A real agent shifts its timer. In this test, the `LaunchLife` is created again from the stored state.
         guard var timer = life.timer else { return }
         timer.shift(by: shift)
         life = LaunchLife(

@@ -2,7 +2,7 @@ import BackgroundScheduling
 import Foundation
 import Testing
 
-/// Generated sequences of events of a request: launches, crashes, clock changes, zone changes, and submits at any time.
+/// Tests of generated sequences of events of a request: launches, crashes, clock changes, zone changes, and submits at any time.
 @Suite struct RequestLifeSequenceTests {
     /// Runs a hundred thousand sequences.
     @Test(arguments: 0..<20) func `a request is served once whatever happens`(_ part: UInt64) {
@@ -18,8 +18,8 @@ import Testing
     }
 }
 
-/// A request, its launches and a clock, without a ledger and without an agent. The life receives the changes that the agent and
-/// the ledger would make.
+/// A request, its launches and a clock, without a ledger and without an agent. The test makes the changes to the `RequestLife`
+/// that the agent and the ledger would make.
 private struct RequestWorld {
     private struct Launch {
         let token: String
@@ -29,7 +29,8 @@ private struct RequestWorld {
         var outcome: LaunchOutcome?
     }
 
-    /// The earliest time that the clock showed since an occurrence was served, and how far the clock was ahead.
+    /// The earliest time that the clock has shown since an occurrence was served (its launch had a result), and how far the clock
+    /// was ahead.
     private struct Served {
         var earliest: Date
         let lead: Double
@@ -42,20 +43,20 @@ private struct RequestWorld {
 
     private var dice: SeededGenerator
     private(set) var broken: [String] = []
-    /// The events so far. They are recorded only if the run reports them.
+    /// The events so far. They are recorded only if the run has to report them.
     private(set) var story: [String] = []
     private let isTold: Bool
     private let terms: RequestLife.Terms
     private var life: RequestLife
     private var now = Date(timeIntervalSince1970: 1_749_542_400)
-    /// Seconds that passed, independent of the clock.
+    /// The number of seconds that passed, independent of the clock.
     private var passed = 0.0
     private var zone = Self.zones[0]
     private var hasAgent = true
     private var live: Launch?
     private var history: [Launch] = []
     private var served: [Date: Served] = [:]
-    /// Requests that were accepted and have no launch with a result yet. The first of these requests is served next.
+    /// The number of accepted requests that have no launch with a result yet. The oldest of these requests is launched next.
     private var owed = 0
     private var tokens = 0
 
@@ -103,7 +104,7 @@ private struct RequestWorld {
     }
 
     private mutating func pass(_ seconds: Double) {
-        // An agent is woken when the request is due.
+        // The agent is woken when the request becomes due.
         if hasAgent, life.phase == .pending, life.dueAt > now, life.dueAt < now + seconds {
             let rest = seconds - life.dueAt.timeIntervalSince(now)
             passed += seconds - rest
@@ -152,7 +153,7 @@ private struct RequestWorld {
             terms: terms, submittedAt: now, phase: live.map { .serving(generation: $0.generation) } ?? .pending,
             token: "t\(tokens)",
             earliestBegin: terms.recurrence == nil && chance(0.7) ? now + .random(in: -60..<200_000, using: &dice) : nil)
-        // The request is submitted by the handler of the running launch or by a user.
+        // The handler of the running launch or a user submits the request.
         let isHandler = live != nil && chance(0.7)
         let isDue = life.phase == .pending && life.occurrence ?? .distantFuture <= now
         let due = life.occurrence
@@ -165,9 +166,9 @@ private struct RequestWorld {
         if isTold { story.append("\(now): submitted, for \(String(describing: life.occurrence)), by handler: \(isHandler)") }
         carryOut(commands)
         if isDue, let due, lastServed ?? .distantPast < due, life.occurrence != due { found("a due occurrence was dropped") }
-        // A submit by a user ignores the occurrences that a wrong clock served.
+        // If a user submits the request, the occurrences that a wrong clock served are ignored.
         if own == nil { served = [:] }
-        // If a launch runs, two requests are owed: the request that the launch serves, and the new request.
+        // If a launch is running, two requests are owed: the request of this launch, and the new request.
         owed = live == nil ? 1 : 2
     }
 
@@ -196,7 +197,7 @@ private struct RequestWorld {
     private mutating func checkLaunchResult(_ launch: Launch, _ stopReason: StopReason?, _ before: RequestLife) {
         if let occurrence = launch.served { recordServed(occurrence) }
         guard terms.recurrence == nil else { return }
-        // The condition was lost, and the handler did not submit the request again.
+        // The launch was stopped because its condition was lost, and the handler has not submitted the request again.
         if stopReason == .conditionLost, launch.token == before.token { return }
         owed -= 1
         if (owed == 0) != (life.phase == .removed) { found("\(owed) requests are owed, and the life is \(life.phase)") }
@@ -255,7 +256,7 @@ private struct RequestWorld {
             .filter { $0.outcome?.isBlamedOnApp == true }.count
     }
 
-    /// Corrects dates that were written by a clock that was ahead.
+    /// Corrects dates that were written while the clock was ahead.
     private mutating func mend(beyond limit: Date) {
         func mended(_ launch: Launch) -> Launch {
             var launch = launch
@@ -270,7 +271,7 @@ private struct RequestWorld {
 
     // MARK: The end
 
-    /// Runs three days without disturbances, in which each noon of the clock is served once and within a minute.
+    /// Runs three days without disturbances. Each noon of the clock must be served once, within a minute.
     private mutating func calmDown() {
         if !hasAgent {
             hasAgent = true
@@ -292,7 +293,8 @@ private struct RequestWorld {
             if life.phase != .removed || owed != 0 { found("\(owed) accepted requests have no launch with a result") }
             return
         }
-        // The delay after failures is six hours at most. A noon in that time is served together with the noon before it.
+        // The delay after failures is at most six hours. If a noon falls into this delay, one launch serves this noon together
+        // with the noon before.
         var noon = rule.next(after: since + RelaunchBackoff.longest, in: zone)
         while noon < since + 3 * 86_400 - 3_600 {
             let results = history[first...].filter { $0.served == noon && $0.outcome == .completed }

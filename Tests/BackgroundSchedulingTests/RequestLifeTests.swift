@@ -2,7 +2,7 @@ import BackgroundScheduling
 import Foundation
 import Testing
 
-/// The effect of each event on a request.
+/// Tests of the effect of each event on a request.
 @Suite struct RequestLifeTests {
     private let now = Date(timeIntervalSince1970: 1_749_542_400)
     private let noon = Date(timeIntervalSince1970: 1_749_556_800)
@@ -18,7 +18,7 @@ import Testing
             submittedAt: now, token: "first", earliestBegin: begin, delay: delay, failures: failures)
     }
 
-    /// A daily request that was submitted in the morning.
+    /// Returns a daily request that was submitted in the morning.
     private func daily(_ missed: MissedPolicy = .once) -> RequestLife {
         var life = request(daily: true, missed: missed)
         _ = life.handle(.submitted(), now: now, in: zone)
@@ -41,7 +41,7 @@ import Testing
         return life
     }
 
-    /// Returns the request after its handler submitted it again for `begin`.
+    /// Returns the request after its handler has submitted it again for `begin`.
     private func resubmitted(_ life: RequestLife, begin: Date?) -> RequestLife {
         var next = RequestLife(
             terms: life.terms, submittedAt: now, phase: life.phase, token: "second", earliestBegin: begin)
@@ -196,7 +196,7 @@ import Testing
     }
 
     @Test func `a clock that is set back does not hold back a launch that is repeated`() {
-        // The handler submitted the next request. The launch failed while the clock was two days ahead.
+        // The handler has submitted the next request. The launch failed while the clock was two days ahead.
         let later = now + 2 * 86_400
         var dated = resubmitted(launched(request()), begin: later + 86_400)
         _ = dated.handle(ending(.crashed), now: later, in: zone)

@@ -2,7 +2,7 @@ import BackgroundScheduling
 import Foundation
 import Testing
 
-/// Classes of requests, turns, and the moment after a sleep.
+/// Tests of classes of requests, of their turns, and of the time directly after a sleep.
 @Suite struct RequestNeedsTests {
     private let now = Date(timeIntervalSince1970: 1_750_000_000)
 
@@ -24,8 +24,8 @@ import Testing
         request.verdicts(in: world, now: now).allSatisfy(\.met)
     }
 
-    /// A class of requests is open if and only if time alone can delay the requests of the class. The two forms of the rule must
-    /// agree.
+    /// A class of requests is open if and only if its conditions are met, so that time alone can delay its requests. The two
+    /// forms of the rule must have equal results.
     @Test func `a class is open if and only if its verdicts are met`() {
         let bits = [false, true]
         for network in bits {
@@ -53,7 +53,7 @@ import Testing
         #expect(!isDue(request(), saving))
         #expect(!isDue(request(.processing), saving))
         #expect(isDue(request(low: true), saving), "it asked to run all the same")
-        // A machine on external power does not save power.
+        // A machine on external power is not in power saver mode.
         let plugged = PlanningWorld(conditions: conditions(low: true))
         #expect(isDue(request(), plugged))
     }

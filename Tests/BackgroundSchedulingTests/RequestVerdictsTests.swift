@@ -2,7 +2,7 @@ import BackgroundScheduling
 import Foundation
 import Testing
 
-/// Conditions that delay a request, and the date at which time alone ends the delay.
+/// Tests of conditions that delay a request, and of the date at which time alone ends the delay.
 @Suite struct RequestVerdictsTests {
     private let now = Date(timeIntervalSince1970: 1_750_000_000)
     private let fine = DesktopConditions(isNetworkAvailable: true, isNetworkMetered: false, isOnExternalPower: true)
@@ -48,8 +48,8 @@ import Testing
         #expect(nextAttempt(request(power: true), nothing) == nil)
     }
 
-    /// The request waits for a network and for the end of the delay after a sleep. A network would end both, so only one condition
-    /// is shown.
+    /// The request waits for a network and for the end of the delay after a sleep. A network would end both waits, so only one
+    /// condition is shown.
     @Test func `a request has one unmet network condition after a sleep`() {
         let world = PlanningWorld(conditions: nothing, resumedAt: now)
         func unmet(_ request: RequestLife) -> [ConditionVerdict.Name] {
@@ -73,7 +73,7 @@ import Testing
         #expect(request().verdicts(in: PlanningWorld(conditions: nothing), now: now).isEmpty)
     }
 
-    /// A request is not due before its next attempt and is due at that date, for any conditions.
+    /// For any conditions, a request is not due before its next attempt, and is due at the date of this attempt.
     @Test func `the next attempt is the first date at which a request is due`() {
         var random = SeededGenerator(seed: 7)
         for _ in 0..<10_000 {

@@ -2,7 +2,8 @@ import BackgroundScheduling
 import Foundation
 import Testing
 
-/// The wake of a machine, its work and its next sleep: single cases and thousands of generated sequences.
+/// Tests of the wake of a machine, its work and its next sleep. They consist of single cases and thousands of generated
+/// sequences.
 @Suite struct SystemWakeTests {
     private typealias ClockReading = SystemWake.ClockReading
 
@@ -10,7 +11,7 @@ import Testing
 
     // MARK: Signs of a user
 
-    /// Each row has the state before, the state now, and whether a user is present.
+    /// Each row of the table has the state before, the state now, and whether a user is present.
     @Test func `the lid, the idle state and the lock show whether a user is present`() {
         let open = MachineState()
         let closed = MachineState(isLidClosed: true)
@@ -71,7 +72,7 @@ import Testing
         #expect(wake.plan(next, isWorkDone: true, at: Self.at(500, awake: 4)) == [.look])
     }
 
-    /// The user closes the lid again while the state of the machine is read.
+    /// While the agent reads the state of the machine, the user closes the lid again.
     @Test func `a sleep that begins during the last look is allowed and keeps the next alarm`() {
         let closed = MachineState(isLidClosed: true)
         var wake = sleeping(closed)
@@ -84,7 +85,7 @@ import Testing
         #expect(wake.handle(.falling, at: Self.at(2, awake: 2)) == [])
         #expect(wake.handle(.machineState(MachineState()), at: Self.at(2, awake: 2)) == [.allowSleep])
         #expect(wake.alarm == next)
-        // The next alarm wakes the machine in the same way as the first alarm.
+        // The next alarm has the same effect as the first alarm.
         #expect(wake.tick(at: Self.at(86_400, awake: 3)) == [.delaySleep, .look])
     }
 
@@ -97,7 +98,7 @@ import Testing
         #expect(wake.plan(Self.noon, isWorkDone: true, at: Self.at(-20)) == [.delaySleep])
     }
 
-    /// No alarm woke the machine, for example because its clock cannot wake it.
+    /// No alarm woke the machine, for example because the machine's clock cannot wake it.
     @Test func `a wake long after the alarm does not count as a wake by the alarm`() {
         var wake = sleeping(MachineState(isLidClosed: true))
         #expect(wake.wake(at: Self.at(3_600)) == [])
@@ -125,8 +126,8 @@ import Testing
 
     // MARK: Generated sequences
 
-    /// Checks any order of events. No date is served twice, and a wake requests sleep at most once. Work is not delayed for long.
-    /// No alarm is set if the battery is low.
+    /// Checks events in any order. No date is served twice, and sleep is requested at most once after a wake. Work is not delayed
+    /// for long. No alarm is set if the battery is low.
     @Test func `a random sequence of events breaks no rule of a wake`() {
         for seed in 1...3_000 as ClosedRange<UInt64> {
             var trial = Trial(seed: seed)
@@ -138,7 +139,7 @@ import Testing
     }
 }
 
-/// A machine, its logind and an agent whose events are random.
+/// A machine, a logind and an agent with random events.
 private struct Trial {
     private var random: SplitMix
     private var wake = SystemWake()
@@ -187,7 +188,7 @@ private struct Trial {
         case 3: if let alarm { pass(max(alarm.timeIntervalSince(now), 0)) }
         case 4: follow(wake.handle(.falling, at: moment), "falling")
         case 5:
-            // The machine slept until its alarm or until the user woke it.
+            // The machine slept until its alarm, or until the user woke it.
             let end = chance(0.7) ? alarm ?? now + 30 : now + Double(pick(100))
             now = max(now, end)
             follow(wake.wake(at: moment), "woke")
@@ -205,7 +206,7 @@ private struct Trial {
     }
 
     private mutating func pass(_ seconds: Double) {
-        // An agent is called at its deadline.
+        // The agent runs at each of its deadlines.
         var left = seconds
         while let deadline = wake.deadline, deadline - awake <= left {
             let part = max(deadline - awake, 0)

@@ -1,7 +1,7 @@
 import BackgroundScheduling
 import Testing
 
-/// The transfers that the desktop allows at present.
+/// Tests of the transfers that the conditions of the desktop allow.
 @Suite struct TransferNeedsTests {
     private func met(_ change: (inout DesktopConditions) -> Void) -> TransferNeeds {
         var conditions = DesktopConditions(isNetworkAvailable: true, isNetworkMetered: false, isOnExternalPower: true)
@@ -23,7 +23,7 @@ import Testing
         #expect(met { $0.isNetworkMetered = true }.openClasses.count == 8)
     }
 
-    /// A host of the local network can be reached although GIO reports no network.
+    /// GIO reports no network, but a host of the local network can be reached.
     @Test func `a missing network closes no class of transfers`() {
         #expect(met { $0.isNetworkAvailable = false }.openClasses.count == 16)
     }

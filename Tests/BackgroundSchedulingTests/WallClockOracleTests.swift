@@ -3,13 +3,14 @@ import Foundation
 import TestSamples
 import Testing
 
-/// Compares ``WallClockRule`` with Python's zoneinfo for every zone and every clock change between 1970 and 2040.
+/// Tests that compare ``WallClockRule`` with Python's zoneinfo for every zone and every clock change between 1970 and 2040.
 @Suite struct WallClockOracleTests {
-    /// The years in which both tables must agree. Foundation has its own tables (of ICU). If these tables and the system's tables
-    /// disagree about a change, the change is left out and listed.
+    /// The years in which both tables must agree. Foundation uses the tables of ICU. If ICU's tables and the system's tables
+    /// disagree about a change, the test skips and lists the change.
     ///
-    /// Changes before 1997 may be left out, because the tz project keeps that history in `backzone` and Debian includes it.
-    /// Changes may also be left out if a law is newer than one of the tables. Any other difference fails the test.
+    /// Changes before 1997 may be skipped, because only the system's tables contain the old history: the tz project keeps it in
+    /// `backzone`, which Debian includes. Changes may also be skipped if a law is newer than one of the tables. Any other
+    /// difference fails the test.
     private static let yearsOnWhichTablesMustAgree = 1997..<2025
 
     @Test(arguments: ["12:00", "00:00", "02:30", "23:30"])
@@ -47,8 +48,8 @@ import Testing
         if text == "12:00" { print("\(compared) changes compared; left out, as the tables differ: \(differences)") }
     }
 
-    /// Returns dates to start from, each with the expected next occurrence: each occurrence, the second before one, and the
-    /// change itself.
+    /// Returns start dates, each with the expected next occurrence. The start dates are each occurrence, the second before each
+    /// occurrence, and the change itself.
     private static func questions(_ change: ZoneOracle.Change) -> [(asked: Double, expected: Double)] {
         let all = change.occurrences
         var questions: [(Double, Double)] = []

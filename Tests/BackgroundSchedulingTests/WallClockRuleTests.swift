@@ -2,7 +2,7 @@ import BackgroundScheduling
 import Foundation
 import Testing
 
-/// Unusual days in named zones.
+/// Tests of unusual days in certain zones.
 @Suite struct WallClockRuleTests {
     private func zone(_ name: String) throws -> TimeZone { try #require(TimeZone(identifier: name)) }
 
@@ -10,7 +10,7 @@ import Testing
         try Date(text, strategy: Date.ISO8601FormatStyle(includingFractionalSeconds: false))
     }
 
-    /// Returns the occurrences after `start` as the clocks of the zone show them.
+    /// Returns the occurrences after `start`, in the local time of the zone.
     private func local(_ rule: WallClockRule, after start: String, in name: String, count: Int) throws -> [String] {
         let zone = try zone(name)
         var at = try instant(start)
@@ -70,11 +70,11 @@ import Testing
         #expect(
             try local(daily(2, 30), after: "2025-03-29T12:00:00Z", in: "Europe/Berlin", count: 2)
                 == ["03-30 03:00", "03-31 02:30"])
-        // The gap is half an hour. `Calendar.nextDate` skips this day.
+        // The skipped time is half an hour. `Calendar.nextDate` skips this day.
         #expect(
             try local(daily(2, 15), after: "2025-10-04T12:00:00Z", in: "Australia/Lord_Howe", count: 2)
                 == ["10-05 02:30", "10-06 02:15"])
-        // The gap is two hours.
+        // The skipped time is two hours.
         #expect(
             try local(daily(2, 30), after: "2025-03-29T12:00:00Z", in: "Antarctica/Troll", count: 2)
                 == ["03-30 03:00", "03-31 02:30"])
@@ -106,7 +106,7 @@ import Testing
                 == ["10-06 01:00", "10-07 00:30"])
     }
 
-    /// Nuuk's clocks change from 23:00 to midnight, so the first time after the gap is on the next day.
+    /// In Nuuk, clocks change from 23:00 to midnight. The first time after the skipped hour is therefore on the next day.
     @Test func `a time in a gap that ends at midnight is served on the next day`() throws {
         #expect(
             try local(daily(23, 30), after: "2024-03-30T12:00:00Z", in: "America/Nuuk", count: 3)
@@ -135,7 +135,8 @@ import Testing
         }
     }
 
-    /// The clock was ahead by about a day to a year, and the occurrences of that time do not count as served.
+    /// The clock was ahead by a day or more, at most by a year. Occurrences that were served in this time do not count as served
+    /// after the correction.
     @Test(arguments: ["2025-06-09T12:00:00Z", "2025-06-01T00:00:00Z", "2024-06-10T09:59:59Z"])
     func `a noon that was served by a clock far ahead does not count`(_ now: String) throws {
         let berlin = try zone("Europe/Berlin")
@@ -153,7 +154,7 @@ import Testing
                 == (try instant("2025-06-15T10:00:00Z")))
     }
 
-    /// A user travels west after noon. The new clocks show noon again, later than the noon that was served. The second noon is
+    /// A user travels west after noon. The local clock shows 12:00 again, later than the noon that was served. The second noon is
     /// also served, because the user's clock shows 12:00.
     @Test func `another zone may have another noon on the same day`() throws {
         let served = try instant("2025-06-10T10:00:00Z")

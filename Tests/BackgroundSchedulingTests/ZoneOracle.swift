@@ -1,8 +1,9 @@
 import Foundation
 
-/// Python's zoneinfo with the tables of the system, as an independent implementation of wall clocks.
+/// Python's zoneinfo with the tables of the system. It is an independent implementation of time zones.
 ///
-/// For every zone and every clock change from 1970 to 2040, the oracle returns when a daily time occurs around that day.
+/// For every zone and every clock change from 1970 to 2040, the oracle returns when a daily time occurs around the day of the
+/// change.
 struct ZoneOracle {
     /// A change of a zone's clocks.
     struct Change {
@@ -10,8 +11,8 @@ struct ZoneOracle {
         var instant: Double
         var offsetBefore: Int
         var offsetAfter: Int
-        /// The occurrences of the requested time from two days before the change to three days after, in order. A day without an
-        /// occurrence is left out.
+        /// The occurrences of the requested time, from two days before the change to three days after the change, in order. If a
+        /// day has no occurrence, the list has no entry for this day.
         var occurrences: [Double]
     }
 
@@ -19,7 +20,7 @@ struct ZoneOracle {
         let description: String
     }
 
-    /// Returns the changes of every zone with distinct content under /usr/share/zoneinfo.
+    /// Returns the changes of all zones under /usr/share/zoneinfo. If several zones have equal files, only one of them is used.
     static func changes(at time: String, zones: [String] = []) throws -> [Change] {
         let process = Process()
         process.executableURL = URL(fileURLWithPath: "/usr/bin/env")

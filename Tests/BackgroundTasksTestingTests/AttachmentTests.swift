@@ -4,7 +4,7 @@ import Foundation
 import Testing
 import UserNotifications
 
-/// Attachment files of notifications: accepted files, refused files, and the copy that is shown.
+/// Tests of attachment files of notifications: accepted files, refused files, and the copy that is shown.
 @Suite final class AttachmentTests: Sendable {
     private let folder = FileManager.default.temporaryDirectory.appendingPathComponent("attachments-\(UUID().uuidString)")
 
@@ -28,7 +28,7 @@ import UserNotifications
             UNNotificationRequest(identifier: "storm", content: content, trigger: nil))
     }
 
-    /// The app reads the sound that it set, even if another sound is played.
+    /// The app reads the sound that it set, even if the desktop plays another sound.
     @Test func `a sound is a theme sound or a file, and the default sound if the file is missing`() async throws {
         let ping = try file("ping.oga", Data("OggS".utf8)).path
         for (name, shown) in [
@@ -53,7 +53,7 @@ import UserNotifications
             let attachment = try UNNotificationAttachment(identifier: "hours", url: original)
             #expect(attachment.type == "public.png")
             try await self.add(attachment)
-            // The original is not changed, and the copy is shown after the original was removed.
+            // The original is not changed. The copy is shown even after the original was removed.
             #expect(try Data(contentsOf: original) == Self.pixel)
             try FileManager.default.removeItem(at: original)
             try await driver.advance(by: .seconds(1))
@@ -94,7 +94,7 @@ import UserNotifications
         let pipe = folder.appendingPathComponent("pipe.png")
         mkfifo(pipe.path, 0o600)
         #expect(code(pipe) == .attachmentInvalidURL)
-        // The type follows from the content, not from the name.
+        // The type of a file follows from its content, and not from its name.
         #expect(try code(file("photo.jpg", Self.pixel)) == nil)
         #expect(try UNNotificationAttachment(identifier: "", url: file("photo", Self.pixel)).type == "public.png")
         #expect(

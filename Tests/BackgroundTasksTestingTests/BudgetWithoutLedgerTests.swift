@@ -6,7 +6,7 @@ import Testing
 @testable import BackgroundLedger
 @testable import BackgroundTasksTesting
 
-/// A launch whose time runs out while the ledger cannot be written.
+/// Tests of a launch whose time runs out while the ledger cannot be written.
 @Suite struct BudgetWithoutLedgerTests {
     private let program = Stubborn()
     private let machine: SimulatedHost
@@ -27,7 +27,7 @@ import Testing
     @Test func `a launch is warned and killed while the ledger cannot be written`() throws {
         try machine.pass(28)
         #expect(program.warnings.withLock { $0 } == [])
-        // The agent checks the budget first, and then after each try to write.
+        // The agent first checks the time limit, and then checks it again after each attempt to write.
         try machine.pass(30)
         #expect(program.warnings.withLock { $0 } == [1])
         #expect(machine.livingProcesses == [])
@@ -44,7 +44,7 @@ import Testing
         try machine.pass(32)
         #expect(machine.livingProcesses == [])
         machine.troubleLedger(nil)
-        // The process writes its result before the agent writes.
+        // The process writes its result before the agent can write.
         try machine.ledger.write { try $0.setResult(.expired, detail: nil, ofLaunch: 1) }
         try machine.pass(60)
         #expect(try launch()?.outcome == .expired)

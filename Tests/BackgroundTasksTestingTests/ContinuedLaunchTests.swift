@@ -6,11 +6,11 @@ import Synchronization
 import Testing
 import UserNotifications
 
-/// Launches whose handlers return while transfers of these launches are running.
+/// Tests of launches whose handlers return while transfers of these launches are running.
 @Suite(.timeLimit(.minutes(30))) struct ContinuedLaunchTests {
     private final class ReceivedEvents: NSObject, URLSessionDownloadDelegate, Sendable {
         let files = Mutex<[String]>([])
-        /// Called when a task has ended, with the number of files so far.
+        /// The closure that is called when a task has ended, with the number of files so far.
         let next: @Sendable (URLSession, Int) -> Void
 
         init(next: @escaping @Sendable (URLSession, Int) -> Void = { _, _ in }) { self.next = next }
@@ -52,7 +52,7 @@ import UserNotifications
         try #require(launch.endedAt).timeIntervalSince(launch.startedAt)
     }
 
-    /// The behaviour is the same on iOS. A repeated launch would begin its transfers again.
+    /// iOS behaves in the same way. If the launch were repeated, it would begin its transfers again.
     @Test(arguments: [true, false])
     func `a launch that began transfers and used up its time is not repeated`(_ begins: Bool) async throws {
         try await TestDriver.run(permitting: ["refresh"]) { driver in
@@ -101,7 +101,7 @@ import UserNotifications
         }
     }
 
-    /// The handlers of a refresh have thirty seconds.
+    /// The handlers of a refresh have thirty seconds. The continuation after this has a separate limit.
     @Test func `the time of the handlers does not count as continuation`() async throws {
         try await TestDriver.run(permitting: ["work"]) { driver in
             driver.network.server(Self.origin).route(nil, "/1", .status(200, body: "one").after(.delay(20)))
@@ -135,7 +135,7 @@ import UserNotifications
         }
     }
 
-    /// The transfer waits for its next try, or for a condition.
+    /// The transfer waits for its next attempt, or for a condition.
     @Test(arguments: ["server", "condition"])
     func `a transfer without a running attempt does not extend a launch`(_ what: String) async throws {
         try await TestDriver.run(permitting: ["work"]) { driver in
@@ -204,7 +204,7 @@ import UserNotifications
         }
     }
 
-    /// The handler still has work when its delegate has received the end.
+    /// When the delegate has received the end of the transfer, the handler still has work.
     @Test(arguments: [LaunchOutcome.failed, .expired, .crashed])
     func `an end that a delegate received is delivered once for every outcome of the launch`(
         _ outcome: LaunchOutcome
@@ -234,7 +234,7 @@ import UserNotifications
         }
     }
 
-    /// Begins two uploads. The first process of the launch stops after the first upload.
+    /// Begins two uploads. In the first launch, the process stops after it has begun the first upload.
     private final class TwoUploads: NSObject, UNUserNotificationCenterDelegate, Sendable {
         let file: URL
         let hasKeys: Bool
@@ -261,7 +261,7 @@ import UserNotifications
         }
     }
 
-    /// The user chose several photos, and the process is killed or its time ends while it queues them.
+    /// The user chose several photos. While the process queues the photos, it is killed or its time ends.
     @Test(arguments: [true, false], [true, false])
     func `a press is delivered again until all uploads with a submission key are begun`(
         hasKeys: Bool, isKilled: Bool

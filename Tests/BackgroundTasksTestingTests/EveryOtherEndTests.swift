@@ -10,9 +10,10 @@ import Synchronization
 import Testing
 import UserNotifications
 
-/// The rows of the table in the tutorial, which lists the events that a test can cause.
+/// Tests of the rows of the tutorial's table, which lists the events that a test can cause.
 @Suite(.timeLimit(.minutes(30))) struct EveryOtherEndTests {
-    /// Runs a driver with the handlers "work" and "refresh". Each handler takes two virtual minutes and stops when it expires.
+    /// Runs a driver with the handlers "work" and "refresh". Each handler takes two virtual minutes, and stops when its task
+    /// expires.
     private func run(_ body: @escaping @Sendable (TestDriver) async throws -> Void) async throws {
         try await TestDriver.run(permitting: ["work", "refresh", "job.*"]) { driver in
             for identifier in ["work", "refresh"] {
@@ -87,7 +88,7 @@ import UserNotifications
             _ = try await driver.advanceToNextLaunch()
             let ended = try await driver.stop(reason: .conditionLost)
             #expect(ended.outcome == .expired && ended.stopReason == .conditionLost)
-            // The condition stays lost until the test restores it.
+            // The condition is lost until the test restores it.
             try submitWork { $0.requiresNetworkConnectivity = true }
             await #expect(throws: NothingIsLaunched.self) { try await driver.advanceToNextLaunch() }
             try await driver.setConditions { ($0.isNetworkAvailable, $0.isOnExternalPower) = (true, true) }
@@ -95,7 +96,7 @@ import UserNotifications
         }
     }
 
-    /// `stop` throws an error if the launch did not end for the given reason.
+    /// If the launch did not end for the given reason, `stop` throws an error.
     @Test func `a launch without requirements is not stopped by a lost condition`() async throws {
         try await run { driver in
             try submitWork()
@@ -127,7 +128,8 @@ import UserNotifications
             }
             try BGTaskScheduler.shared.submit(BGContinuedProcessingTaskRequest(identifier: "job.1", title: "T", subtitle: "S"))
             _ = try await driver.advanceToNextLaunch()
-            // The handler runs in this process on another queue. It sets its expiration handler before it finishes the stream.
+            // The handler runs on another queue of this process. The handler sets its expiration handler before it finishes the
+            // stream.
             for await _ in begun {}
             await #expect(throws: TestDriver.Refused.self) { try await driver.killApp() }
             let ended = try await driver.stop(reason: reason)
@@ -244,7 +246,7 @@ import UserNotifications
         }
     }
 
-    /// An ordinary session of a handler reaches the same virtual servers in virtual time.
+    /// An ordinary session of a handler also uses the virtual servers, in virtual time.
     @Test func `an ordinary request is answered in virtual time`() async throws {
         let seen = Seen()
         try await TestDriver.run(permitting: ["ask"]) { driver in
@@ -260,7 +262,7 @@ import UserNotifications
             let launch = try await driver.finish(driver.advanceToNextLaunch())
             #expect(launch.outcome == .completed)
             #expect(try #require(launch.endedAt).timeIntervalSince(launch.startedAt) >= 15)
-            // An ordinary request of the test itself.
+            // The test itself sends an ordinary request.
             async let own = URLSession.shared.data(from: URL(string: "https://api.test/slow")!).0
             while driver.network.server("https://api.test").requests().count < 2 { try await driver.advance(by: .seconds(1)) }
             try await driver.advance(by: .seconds(30))
@@ -281,7 +283,7 @@ import UserNotifications
                 }
                 try BGTaskScheduler.shared.submit(BGAppRefreshTaskRequest(identifier: "ask"))
                 _ = try await driver.finish(driver.advanceToNextLaunch())
-                // A failed `#require` in the test has the same effect as this error.
+                // If `#require` fails in the test, it has the same effect as this error.
                 throw Own()
             }
         }
@@ -289,7 +291,7 @@ import UserNotifications
         #expect(error?.underlying is Own)
     }
 
-    /// Another test of this process, with a server on loopback, is not affected by the driver.
+    /// Another test of this process uses a server on loopback. The driver does not affect this test.
     @Test func `work outside the test reaches loopback`() async throws {
         let server = try await FaultyServer.start()
         server.route("GET", "/own", .status(200, body: "own"))
@@ -337,7 +339,8 @@ import UserNotifications
         }
     }
 
-    /// For example, a wrapper forks and exits. The remaining process begins after its launch has ended and was perhaps repeated.
+    /// For example, a wrapper script forks and exits. The remaining process begins to run after the launch has ended, and perhaps
+    /// after the launch was repeated.
     @Test func `a process of a launch that has ended runs no handler`() async throws {
         let seen = Seen()
         try await TestDriver.run(permitting: ["refresh"]) { driver in

@@ -6,14 +6,14 @@ import Synchronization
 import Testing
 import UserNotifications
 
-/// Values that an app reads back, with the same results as on iOS.
+/// Tests of values that an app reads back. The results are the same as on iOS.
 @Suite struct HandlerPendingTests {
     private final class Seen: Sendable {
         let counts = Mutex<[Int]>([])
         func note(_ count: Int) { counts.withLock { $0.append(count) } }
     }
 
-    /// A handler that submits a request unless one is pending continues its chain.
+    /// A handler that submits a request if none is pending continues its chain of requests.
     @Test func `the request that a launch serves is not pending`() async throws {
         let seen = Seen()
         try await TestDriver.run(permitting: ["work"]) { driver in
@@ -37,7 +37,7 @@ import UserNotifications
         #expect(seen.counts.withLock { $0 } == [0, 1, 0, 1])
     }
 
-    /// The user info can be any property list. JSON has no dates and no bytes.
+    /// The user info can be any property list. A property list can contain dates and bytes, which JSON cannot contain.
     @Test func `the user info of a notification is read as it was written`() async throws {
         try await TestDriver.run(permitting: []) { _ in
             let content = UNMutableNotificationContent()

@@ -6,7 +6,7 @@ import Testing
 @testable import BackgroundTasksTesting
 @testable import Simulation
 
-/// Tests of the checks of the simulation. Each check must find a ledger in which the test broke a promise.
+/// Tests of the checks that the simulation makes. Each check must find a ledger in which the test broke a promise.
 @Suite struct InvariantTests {
     private func machine() throws -> SimulatedHost {
         try SimulatedHost(
@@ -90,7 +90,7 @@ import Testing
     }
 
     @Test func `a process that the agent does not stop is found`() throws {
-        // The agent is running. The test starts a process that the agent does not know of.
+        // The agent is running. The test starts a process that the agent has no record of.
         let broken = try found { machine, watch in
             try machine.ledger.write { transaction in
                 let far = RequestRecord(
@@ -112,7 +112,7 @@ import Testing
 
     // MARK: Invariants at the end
 
-    /// Simulates a quiet day, applies a change of the test, and returns the broken invariants.
+    /// Simulates a quiet day, applies the test's change, and returns the broken invariants.
     private func inTheEnd(_ before: (Simulation) throws -> Void = { _ in }, _ after: (Simulation) throws -> Void) throws
         -> [String]
     {

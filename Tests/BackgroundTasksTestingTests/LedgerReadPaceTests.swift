@@ -2,11 +2,11 @@ import Testing
 
 import BackgroundRuntime
 
-/// The pace at which a session reads the ledger.
+/// Tests of how often a session reads the ledger.
 @Suite struct LedgerReadPaceTests {
     private let start = ContinuousClock.now
 
-    /// Returns the times of all reads within `seconds`. Each read begins as soon as the pace allows.
+    /// Returns the times of all reads within `seconds`. Each read begins as soon as `LedgerReadPace` allows.
     private func looks(within seconds: Double) -> [Double] {
         var (pace, time, looks) = (LedgerReadPace(), 0.0, [Double]())
         while time < seconds {
@@ -24,7 +24,7 @@ import BackgroundRuntime
         #expect(count > 300 && count < 360, "\(count)")
     }
 
-    /// After a pause, the next read may begin immediately.
+    /// If some time has passed since the last reads, the next read may begin immediately.
     @Test func `reads after a pause are not delayed`() {
         var pace = LedgerReadPace()
         for _ in 0..<100 { pace.add(start) }

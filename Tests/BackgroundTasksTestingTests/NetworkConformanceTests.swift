@@ -8,13 +8,13 @@ import TransferMachines
 @testable import BackgroundTasksTesting
 @testable import BackgroundTransfer
 
-/// One suite for both networks: libcurl over sockets to a `FaultyServer`, and the virtual network. The outcome of an attempt
+/// Tests that both networks pass: libcurl over sockets to a `FaultyServer`, and the virtual network. The outcome of an attempt
 /// must not depend on the network.
 @Suite(.timeLimit(.minutes(30))) struct NetworkConformanceTests {
     struct Case: Sendable, CustomTestStringConvertible {
         let name: String
         let scripts: [ResponseScript]
-        /// On a busy machine a response may take seconds.
+        /// The timeout is long, because a response may take seconds on a busy machine.
         var request = WireRequest(method: "GET", url: "/f", idleTimeout: 60)
         var body: Data?
         var testDescription: String { name }
@@ -139,7 +139,7 @@ import TransferMachines
         let head = end.head
         let told = ["ETag", "Content-Length", "Content-Range", "Content-Type", "Retry-After", "Location"]
         var failure = end.failure
-        // The texts of the two networks differ.
+        // The error texts of the two networks differ, so they are not compared.
         if case .badAnswer = failure { failure = .badAnswer("") }
         return Outcome(
             status: head?.status, headers: told.compactMap { name in head?[name].map { "\(name): \($0)" } },

@@ -7,7 +7,7 @@ import Synchronization
 import Testing
 import UserNotifications
 
-/// `UNUserNotificationCenter` in the forms that iOS code uses.
+/// Tests of `UNUserNotificationCenter` in the forms that iOS code uses.
 @Suite struct NotificationAPITests {
     private func center() -> UNUserNotificationCenter { .current() }
 
@@ -63,7 +63,7 @@ import UserNotifications
         }
     }
 
-    /// The launch ends when the delegate has finished.
+    /// The launch ends only when the delegate has finished.
     @Test func `every form of didReceive is called`() async throws {
         let (one, two, three) = (WithHandler(), WithSendableHandler(), WithAsync())
         let four = await OnMainActor()
@@ -196,7 +196,7 @@ import UserNotifications
         }
     }
 
-    /// An agent sent the notification to a server and died. After its removal the notification must not be shown.
+    /// An agent sent the notification to a server and died. After the app has removed the notification, it must not be shown.
     @Test func `a notification that was sent to a server can be removed before it is shown`() async throws {
         try await TestDriver.run(permitting: []) { driver in
             try AppRuntime.shared.ledger().write { transaction in
@@ -314,7 +314,7 @@ import UserNotifications
         #expect(action.textInputButtonTitle == "Send" && action.textInputPlaceholder.isEmpty)
     }
 
-    /// Tests may override properties in a subclass. A copy would lose the overrides.
+    /// Tests may override properties of a content in a subclass. A copy of the content would lose these overrides.
     @Test func `a request keeps a content of a subclass`() {
         final class Odd: UNNotificationContent, @unchecked Sendable {
             override var title: String { "odd" }

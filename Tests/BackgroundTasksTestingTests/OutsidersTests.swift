@@ -5,9 +5,9 @@ import Foundation
 import Synchronization
 import Testing
 
-/// The tests that app developers write first.
+/// The tests that app developers usually write first.
 @Suite(.timeLimit(.minutes(30))) struct OutsidersTests {
-    /// A podcast app whose session and delegate live as long as the app.
+    /// A podcast app. Its session and its delegate live as long as the app.
     private final class Episodes: NSObject, URLSessionDownloadDelegate, Sendable {
         let kept = Mutex<[String]>([])
         let written = Mutex<Int64>(0)
@@ -23,7 +23,7 @@ import Testing
         ) { written.withLock { $0 = max($0, totalBytesWritten) } }
     }
 
-    /// A refresh begins downloads and ends. The delegate is called at the virtual time at which a download ends.
+    /// A refresh begins downloads and ends. When a download ends in virtual time, the delegate is called at this time.
     @Test func `a podcast app receives its episodes in virtual time`() async throws {
         try await TestDriver.run(permitting: ["feed"]) { driver in
             let server = driver.network.server("https://podcast.test")

@@ -7,7 +7,7 @@ import Foundation
 import Synchronization
 import Testing
 
-/// An agent must not remove the copy of a file before a row names the copy.
+/// Tests that an agent does not remove the copy of a file before a row of the ledger names the copy.
 @Suite(.timeLimit(.minutes(30))) struct QueuedCopyTests {
     /// Creates a task of a background session that uploads a small file. The task is not resumed.
     private func upload(in folder: URL, of session: URLSession? = nil) throws -> URLSessionUploadTask {
@@ -33,7 +33,8 @@ import Testing
         }
     }
 
-    /// A child that another test starts at the same time has a copy of the lock between fork and exec.
+    /// Returns whether the lock is free. If another test starts a child at the same time, the child has a copy of the lock
+    /// between fork and exec.
     private func isFree(_ directories: AppDirectories) -> Bool {
         (0..<10_000).contains { _ in
             sched_yield()
@@ -49,7 +50,7 @@ import Testing
         try await run { driver, directories in
             let task = try upload(in: directories.state)
             let copy = try task.takeSnapshot().file
-            // By the clock, the copy is older than any wait.
+            // According to the clock, the copy is older than any time that the agent waits.
             try await driver.stepClock(by: .seconds(400 * 86_400))
             await driver.killAgent()
             try await driver.startAgent()
@@ -105,7 +106,7 @@ import Testing
             var told = ends.ended.stream.makeAsyncIterator()
             #expect(await told.next() == first.taskIdentifier)
             #expect(first.state == .completed)
-            // The end is recorded as delivered, and the ledger keeps only a part of the response.
+            // The end of the upload is recorded as delivered. The ledger then keeps only a part of the response.
             try await driver.advance(by: .seconds(60))
             let second = try upload(in: directories.state, of: session)
             second.submissionKey = "the same"

@@ -7,7 +7,7 @@ import ProcessSupport
 import Synchronization
 import Testing
 
-/// Session objects of one identifier in one process.
+/// Tests of several session objects with one identifier in one process.
 @Suite(.timeLimit(.minutes(30))) struct SessionObjectsTests {
     private final class ReceivedEvents: NSObject, URLSessionDownloadDelegate, Sendable {
         let ends = Mutex<[String]>([])
@@ -62,7 +62,7 @@ import Testing
         }
     }
 
-    /// Lists the tasks of its session during the callback for an end.
+    /// A delegate that lists the tasks of its session when it is called for the end of a task.
     private final class Listing: NSObject, URLSessionTaskDelegate, Sendable {
         let ended = Mutex<[URLSessionTask]>([])
         let listed = Mutex<[[URLSessionTask.State]]>([])
@@ -89,7 +89,7 @@ import Testing
         }
     }
 
-    /// Decides about the headers of a response later.
+    /// A delegate that decides about response headers later.
     private final class Deciding: NSObject, URLSessionDataDelegate, Sendable {
         typealias Decision = @Sendable (URLSession.ResponseDisposition) -> Void
         let decisions = AsyncStream.makeStream(of: Decision.self)
@@ -111,7 +111,8 @@ import Testing
         }
     }
 
-    /// Another process began the upload, so that the session reports that it delivered all events.
+    /// Another process began the upload. The session can therefore report that it delivered all events before the delegate has
+    /// received this end.
     @Test func `an end is delivered when the delegate has received it, even after a late decision`() async throws {
         try await TestDriver.run(permitting: []) { driver in
             driver.network.server("https://api.test").route("PUT", "/photo", .status(201, body: "stored"))
@@ -136,7 +137,7 @@ import Testing
         }
     }
 
-    /// The agent launches no app for the ends of this session.
+    /// A configuration of sessions for whose ends the agent does not launch the app.
     private static var quietConfiguration: URLSessionConfiguration {
         let configuration = URLSessionConfiguration.background(withIdentifier: "files")
         configuration.sessionSendsLaunchEvents = false
@@ -153,7 +154,8 @@ import Testing
         try await driver.advance(by: .seconds(60))
     }
 
-    /// Another process began the task and exited before the end. A failed upload keeps its copy for another try.
+    /// Another process began the task, and exited before the task ended. A failed upload keeps its copy, so that the upload can
+    /// be retried.
     @Test(arguments: [(201, TransferReport.State.completed), (403, .failed)])
     func `a task whose end was not delivered stays in the list`(_ status: Int, _ end: TransferReport.State) async throws {
         try await TestDriver.run(permitting: []) { driver in
@@ -183,7 +185,7 @@ import Testing
         }
     }
 
-    /// The ledger could not be read when the app requested the list.
+    /// When the app requested the list of tasks, the ledger could not be read.
     @Test func `a new task is refused if the list that the app received may be incomplete`() async throws {
         try await TestDriver.run(permitting: []) { driver in
             driver.network.server("https://api.test").route("PUT", "/photo", .status(201).after(.delay(10)))
@@ -276,7 +278,7 @@ import Testing
         }
     }
 
-    /// The agent does not decode compressed responses, so the app would receive compressed bytes.
+    /// The agent does not decode compressed responses, so a compressed response would reach the app undecoded.
     @Test func `a background session requests responses without compression`() async throws {
         try await TestDriver.run(permitting: []) { driver in
             let server = driver.network.server("https://api.test")
@@ -297,7 +299,8 @@ import Testing
         (try? FileManager.default.contentsOfDirectory(atPath: AppRuntime.shared.directories.spool.path)) ?? []
     }
 
-    /// The app may die before the delivery is recorded. In this case the end is delivered again, and the file is needed again.
+    /// The app may die before the delivery is recorded. In this case the end is delivered again, and the app needs the file
+    /// again.
     @Test func `a file that the app moves stays in the spool until its delivery is recorded`() async throws {
         try await TestDriver.run(permitting: []) { driver in
             driver.network.server("https://api.test").route(nil, "/file", .status(200, body: .text("all of it")))
@@ -312,9 +315,9 @@ import Testing
             try begin("file", of: session)
             try await driver.advance(by: .seconds(60))
             #expect(try String(contentsOf: place, encoding: .utf8) == "all of it")
-            // The partial file may also exist at this time.
+            // The partial file may still exist at this time.
             #expect(left.withLock { !$0.isEmpty })
-            // After the delivery was recorded, no file is left.
+            // After the delivery was recorded, the spool contains no file.
             #expect(Self.spool() == [])
         }
     }
@@ -332,12 +335,12 @@ import Testing
         }
     }
 
-    /// A ledger from a backup may name a file that was removed after its first delivery.
+    /// If the ledger was restored from a backup, it may name a file that was removed after its first delivery.
     @Test func `a missing file ends its task with an error`() async throws {
         try await TestDriver.run(permitting: []) { driver in
             driver.network.server("https://api.test").route(nil, "/file", .status(200, body: .text("all of it")))
             let configuration = URLSessionConfiguration.background(withIdentifier: "files")
-            // A session without a delegate delivers no end.
+            // If a session has no delegate, no end is delivered.
             let silent = URLSession(configuration: configuration)
             try begin("file", of: silent)
             try await driver.advance(by: .seconds(60))

@@ -7,10 +7,10 @@ import Spool
 import Synchronization
 import Testing
 
-/// Calls of other threads to a task of a background session while `resume()` copies the task's file.
+/// Tests in which other threads call a background task while `resume()` copies the file of this task.
 @Suite(.timeLimit(.minutes(30))) struct TaskBeginningTests {
     /// An upload task that calls a closure while its body is copied.
-    private final class Upload: URLSessionUploadTask, @unchecked Sendable {  // because its base is
+    private final class Upload: URLSessionUploadTask, @unchecked Sendable {  // because its base class is
         let whileCopying = Mutex<(@Sendable (URLSessionUploadTask) -> Void)?>(nil)
 
         override func currentSnapshot(
@@ -36,7 +36,7 @@ import Testing
         func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?) { invalid.continuation.yield() }
     }
 
-    /// A session with an upload that was not resumed.
+    /// A session with one upload that was not resumed.
     private struct Scene {
         let driver: TestDriver
         let server: VirtualServer
@@ -144,7 +144,7 @@ import Testing
                     let resume = work.block {
                         begun.signal()
                         task.resume()
-                        // The task is in the ledger for every thread that resumed it.
+                        // When `resume()` returns in a thread, the task is in the ledger.
                         #expect(task.transferNumber != nil)
                         threads.leave()
                     }

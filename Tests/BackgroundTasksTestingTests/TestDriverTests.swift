@@ -9,7 +9,7 @@ import Synchronization
 import Testing
 import UserNotifications
 
-/// Tests of an app in the form that the tutorial shows.
+/// Tests of an app. They have the form that the tutorial shows.
 @Suite struct TestDriverTests {
     /// The error message contains the reason.
     @Test func `a web socket does not reach the real network during a test`() async throws {
@@ -51,7 +51,7 @@ import UserNotifications
         }
     }
 
-    /// An app that uses `Date()` requests a launch far beyond the virtual clock.
+    /// An app that uses `Date()` requests a launch long after the time of the virtual clock.
     @Test func `the error for a missing launch shows the date of the request and the clock`() async throws {
         try await TestDriver.run(permitting: ["refresh"]) { driver in
             let request = BGAppRefreshTaskRequest(identifier: "refresh")
@@ -67,7 +67,7 @@ import UserNotifications
         }
     }
 
-    /// In the most common chain, the handler computes the date of the next refresh with `Date()`.
+    /// In most chains, the handler computes the date of the next refresh with `Date()`.
     @Test func `each step of a chain with dates of the real clock takes six hours`() async throws {
         try await TestDriver.run(permitting: ["refresh"], dates: .realClock) { driver in
             let times = Mutex<[Date]>([])
@@ -87,7 +87,7 @@ import UserNotifications
             let moments = [begin] + times.withLock { $0 }
             let pauses = zip(moments.dropFirst(), moments).map { $0.timeIntervalSince($1) }
             #expect(pauses.count == 4 && pauses.allSatisfy { abs($0 - 6 * 3_600) < 60 }, "\(pauses)")
-            // The app reads the date that it set, in the time of the real clock.
+            // The app reads the date that it set, as a date of the real clock.
             let pending = await BGTaskScheduler.shared.pendingTaskRequests()
             let own = try #require(pending.first?.earliestBeginDate)
             #expect(abs(own.timeIntervalSinceNow - 6 * 3_600) < 60)
@@ -98,8 +98,8 @@ import UserNotifications
 
     private final class NoInterest: NSObject, URLSessionTaskDelegate, Sendable {}
 
-    /// The app computes the dates of a transfer and of a notification with `Date()`, hours after the virtual clock left the real
-    /// clock.
+    /// The app computes the dates of a transfer and of a notification with `Date()`. At this time, the virtual clock differs from
+    /// the real clock by hours.
     @Test func `transfers and notifications with dates of the real clock keep their hours`() async throws {
         try await TestDriver.run(permitting: [], dates: .realClock) { driver in
             try await driver.advance(by: .seconds(10 * 3_600))
@@ -154,7 +154,7 @@ import UserNotifications
     @Test func `an app sees the power saver while an agent is running`() async throws {
         try await TestDriver.run(permitting: ["refresh"]) { driver in
             #expect(!ProcessInfo.processInfo.isLowPowerModeEnabled, "nobody watches")
-            // An agent is running while a request is pending.
+            // While a request is pending, an agent is running.
             let request = BGAppRefreshTaskRequest(identifier: "refresh")
             request.earliestBeginDate = driver.clock.date.addingTimeInterval(7_200)
             try BGTaskScheduler.shared.submit(request)
@@ -165,7 +165,7 @@ import UserNotifications
         }
     }
 
-    /// In seven files of a corpus of real apps, the handler submits the next refresh without a date.
+    /// In seven files of a collection of real apps, the handler submits the next refresh without a date.
     @Test func `a refresh that submits itself without a date is launched with growing pauses`() async throws {
         try await TestDriver.run(permitting: ["refresh"]) { driver in
             let times = Mutex<[Date]>([])
@@ -255,7 +255,7 @@ import UserNotifications
                 #expect(delivery.kind == .urlSession)
                 #expect(delivery.outcome == .completed)
             }
-            // The server receives one request for the check and the delivery.
+            // The server receives one request for the check and the delivery together.
             #expect(driver.network.server("https://weather.test").requests().count == 1)
             #expect(driver.notifications.shown.map(\.title) == ["Storm"])
         }

@@ -1,7 +1,7 @@
 import BackgroundRuntime
 import Testing
 
-/// An agent that exited is started again. If the agent always exits, the starts end.
+/// Tests that an agent that exited is started again. If the agent always exits, no further agents are started.
 @Suite struct AgentKeeperTests {
     @Test func `a running agent is not started again`() {
         var keeper = AgentKeeper()

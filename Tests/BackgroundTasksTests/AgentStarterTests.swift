@@ -4,7 +4,7 @@ import Testing
 
 @testable import BackgroundRuntime
 
-/// One process at a time starts an agent. The agent is a script that never takes the lock of the agent.
+/// Tests that only one process at a time starts an agent. The agent of these tests is a script that never takes the agent's lock.
 @Suite final class AgentStarterTests {
     private let folder: URL
     private var record: URL { folder.appendingPathComponent("record") }
@@ -54,10 +54,10 @@ import Testing
         withExtendedLifetime((turn, agent)) {}
     }
 
-    /// The wait for a stopped process has a limit.
+    /// A starter waits only for a limited time for a stopped process.
     @Test(.timeLimit(.minutes(30))) func `a starter does not wait for an agent that is stopped while it starts`() throws {
         #expect(mkfifo(record.path, 0o600) == 0)
-        // The pipe is open for reading and writing, so that neither side waits for the other.
+        // The pipe is open for reading and writing, so that opening it does not wait for the other side.
         let pipe = open(record.path, O_RDWR | O_CLOEXEC)
         defer { close(pipe) }
         let starter = try starter("echo $$ > '\(record.path)'; kill -STOP $$")
@@ -73,12 +73,12 @@ import Testing
         try reap(agents)
     }
 
-    /// Waits for the agents. The test runner waits in a loop while the test process has a child that ended.
+    /// Waits for the end of the agents. If an ended child is not reaped, the test runner waits in a loop.
     private func reap(_ pids: String) throws {
         for pid in pids.split(separator: "\n") { waitpid(try #require(Int32(pid)), nil, 0) }
     }
 
-    /// Lets a reference hold a lock.
+    /// A class that holds a lock, so that the lock can be stored by reference.
     private final class Held: Sendable {
         private let lock: FileLock
 

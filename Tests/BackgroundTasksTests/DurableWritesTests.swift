@@ -5,9 +5,9 @@ import ProcessSupport
 import Synchronization
 import Testing
 
-/// Writes of functions that cannot throw, for example `cancel()`.
+/// Tests of writes in functions that cannot throw, for example `cancel()`.
 @Suite struct DurableWritesTests {
-    /// A store that refuses some writes and records the reports.
+    /// A store that refuses some writes, and records the reports about failed writes.
     private final class Store: Sendable {
         private struct State {
             var refusals: [StoreError]
@@ -34,7 +34,7 @@ import Testing
         var written: [String] { state.withLock { $0.written } }
         var said: [String] { state.withLock { $0.said } }
 
-        /// In this test, names represent the writes, because the writes do not read the ledger.
+        /// In this test, a write is only a name, because the writes do not use the ledger.
         func writes(pause: Double = 0.001) -> DurableWrites {
             DurableWrites(
                 firstPause: pause, calls: { self.calls }, report: { line in self.state.withLock { $0.said.append(line) } }
@@ -64,7 +64,7 @@ import Testing
     }
 
     @Test func `a full disk delays writes and loses none`() async {
-        // The store refuses more writes than the test can try before the disk has space again.
+        // The store refuses so many writes that the test cannot try them all before the disk has space again.
         let store = Store(refusing: Array(repeating: full, count: 10_000))
         let writes = store.writes()
         store.add("a cancel", to: writes)
@@ -77,8 +77,8 @@ import Testing
         #expect(store.said.first?.hasPrefix("a cancel could not be recorded yet: no space left") == true)
     }
 
-    /// A caller flushes the delayed writes before a write that must come later. For example, an older cancel must not remove a
-    /// newer submit.
+    /// The caller flushes the delayed writes before it makes a later write. Otherwise, for example, an older cancel could remove
+    /// a newer submit.
     @Test func `delayed writes are flushed before later writes`() async {
         let store = Store(refusing: [full])
         let writes = store.writes(pause: 3_600)

@@ -5,7 +5,7 @@ import Foundation
 import ProcessSupport
 import Testing
 
-/// The guarantees that follow from the facts of a desktop, for a table of desktops.
+/// Tests of the guarantees that follow from the facts of a desktop. A table lists desktops.
 @Suite struct GuaranteesTests {
     typealias Name = BackgroundGuarantees.Guarantee.Name
     typealias Verdict = BackgroundGuarantees.Guarantee.Verdict
@@ -107,7 +107,7 @@ import Testing
         }
     }
 
-    /// If a guarantee has the same verdict in every row, the table does not test this guarantee.
+    /// If a guarantee had the same verdict in every row, the table would not test this guarantee.
     @Test func `the table has a kept row and a broken row for each guarantee`() {
         for name in Name.allCases {
             #expect(Self.rows.contains { $0.verdicts[name] == .notKept }, "\(name)")

@@ -2,7 +2,7 @@ import Testing
 
 @testable import BackgroundRuntime
 
-/// The time at which deliveries to the app count.
+/// Tests of the time at which deliveries to the app are acknowledged.
 @Suite struct LaunchAcknowledgementsTests {
     private let acknowledgements = LaunchAcknowledgements()
 
@@ -22,7 +22,7 @@ import Testing
         #expect(!acknowledgements.add { _ in })
     }
 
-    /// If such an event were delivered again, the app would begin the transfer again.
+    /// If the event were delivered again, the app would begin the new transfer a second time.
     @Test func `deliveries count immediately after the app began a transfer`() {
         #expect(!acknowledgements.add { _ in })
         #expect(acknowledgements.stopDeferring().count == 1)

@@ -3,14 +3,14 @@ import ProcessSupport
 import Synchronization
 import Testing
 
-/// Reads of the ledger that fail temporarily.
+/// Tests of reads of the ledger that fail temporarily.
 @Suite final class LedgerRetryTests: Sendable {
     private let now = Mutex(SuspendingClock.now)
     private let uses = Mutex(0)
 
     private func pass(_ time: Duration) { now.withLock { $0 = $0.advanced(by: time) } }
 
-    /// The pauses of the returned value take virtual time.
+    /// Returns a `LedgerRetry` whose pauses take virtual time.
     private func makePatience() -> LedgerRetry {
         let time: @Sendable () -> SuspendingClock.Instant = { [self] in now.withLock { $0 } }
         return LedgerRetry(now: time) {

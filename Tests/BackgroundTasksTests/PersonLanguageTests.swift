@@ -11,7 +11,7 @@ import Testing
         #expect(UserLocale.acceptLanguage(in: environment) == expected)
     }
 
-    /// The value must stay a header of one line for every environment.
+    /// For every environment, the value must be a valid header of one line.
     @Test func `an invalid environment adds no line break, colon or null byte to the header`() {
         let text = UserLocale.acceptLanguage(in: ["LANG": "de\r\nX-Evil: 1", "LANGUAGE": "en;q=9,\u{0}:de"])
         #expect(!text.contains { $0.isNewline || $0 == "\0" || $0 == ":" })

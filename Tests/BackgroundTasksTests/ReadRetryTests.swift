@@ -3,7 +3,7 @@ import Synchronization
 import Testing
 
 @Suite struct ReadRetryTests {
-    /// A virtual clock and the repetitions that wait for the clock.
+    /// A virtual clock, and the repetitions that wait for a time of this clock.
     private final class VirtualTime: Sendable {
         private struct State {
             var now = SuspendingClock.now
@@ -22,7 +22,7 @@ import Testing
             }
         }
 
-        /// Reads as a change notification does. The first `failures` reads fail.
+        /// Makes a read like a change notification. The first `failures` reads fail.
         func read(_ retry: ReadRetry, failures: Int) {
             let count = state.withLock { state in
                 state.reads += 1

@@ -3,8 +3,8 @@ import Testing
 
 @testable import BackgroundTasks
 
-/// Invalid registrations. Apple's library raises an exception that Swift cannot catch. This library ends the process with a
-/// message, so each test uses a separate process.
+/// Tests of invalid registrations. Apple's library raises an exception that Swift cannot catch. This library ends the process
+/// with a message, so each test uses a separate process.
 @Suite struct RegistrationTests {
     private static func permit(_ identifiers: String...) throws {
         let manifest: [String: Any] = [
@@ -42,8 +42,8 @@ import Testing
         #expect(said.contains("all launch handlers must be registered before run()"))
     }
 
-    /// The trap is needed even if the main function of a GUI continues. A background launch ends inside `run()` and would not
-    /// find the later handler.
+    /// The registration must end the process even if the main function of a GUI continues. A background launch ends inside
+    /// `run()`, so a handler that is registered later would never be found.
     @Test func `a registration after BackgroundLaunch run traps`() async {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             try Self.permit("a", "b.*")
@@ -57,7 +57,7 @@ import Testing
         #expect(said.contains("all launch handlers must be registered before run()"))
     }
 
-    /// A GUI evaluates its scenes at any time, so their actions may be declared repeatedly.
+    /// A GUI evaluates its scenes again at any time, so the actions of scenes may be declared repeatedly.
     @Test func `an action that is declared again after run is ignored`() async {
         await #expect(processExitsWith: .success) {
             try Self.permit("a")
@@ -71,7 +71,7 @@ import Testing
         }
     }
 
-    /// Apps register continued processing when they use it.
+    /// Apps register the handlers of continued processing when they need them.
     @Test func `an identifier that a wildcard permits can be registered after run`() async {
         await #expect(processExitsWith: .success) {
             try Self.permit("a.*")
@@ -113,7 +113,7 @@ import Testing
             BGTaskScheduler.shared.cancel(taskRequestWithIdentifier: "a")
             BGTaskScheduler.shared.cancelAllTaskRequests()
             #expect(await BGTaskScheduler.shared.pendingTaskRequests().isEmpty)
-            // An invalid request is refused with the error code of Apple.
+            // An invalid request is refused with Apple's error code.
             let odd = BGAppRefreshTaskRequest(identifier: "b")
             odd.recurrence = .daily(.noon)
             odd.recurrenceDelay = .infinity

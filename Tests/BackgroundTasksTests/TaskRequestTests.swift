@@ -38,7 +38,7 @@ import Testing
     }
 }
 
-/// A handler may use its task in any order.
+/// Tests that a handler may call the methods of its task in any order.
 @Suite struct TaskTests {
     /// Records the results that the scheduler receives.
     private final class Results: @unchecked Sendable {  // because a test calls from one thread

@@ -2,7 +2,7 @@ import BackgroundRuntime
 import Synchronization
 import Testing
 
-/// A process waits for this work before it exits.
+/// Tests of the work for which a process waits before it exits.
 @Suite final class WorkCounterTests: Sendable {
     private let work = WorkCounter()
     private let calls = Mutex(0)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import BackgroundTransfer
 
-/// Deliveries that wait for a delegate or for a reader.
+/// Tests of deliveries that wait for a delegate or for a reader.
 @Suite struct DeferredDeliveriesTests {
     private func bytes(_ deliveries: [Delivery]) -> [String] {
         deliveries.map { delivery in
@@ -24,7 +24,7 @@ import Testing
         #expect(deferred.answer().isEmpty && deferred.release().isEmpty)
     }
 
-    /// A few pieces are not merged.
+    /// If only a few pieces wait, they are not merged.
     @Test func `adjacent pieces are merged if many pieces wait`() {
         var deferred = DeferredDeliveries()
         deferred.waitForDecision()
@@ -36,7 +36,7 @@ import Testing
         #expect(!deferred.keep(bytes("e")).isKept)
     }
 
-    /// The call with the response headers waits only while the app has suspended the task.
+    /// The call with the response headers waits only if the app has suspended the task.
     @Test func `the response headers are delivered before the body that waits for a decision`() {
         var deferred = DeferredDeliveries()
         deferred.hold()
@@ -50,7 +50,7 @@ import Testing
         #expect(bytes(deferred.release()).joined() == "body and more")
     }
 
-    /// A server may send any number of pieces. The work must not grow with the square of this number.
+    /// A server may send any number of pieces. The amount of work must not grow with the square of this number.
     @Test func `a reader receives all waiting bytes at once`() async throws {
         let feed = ByteFeed()
         let wentOn = Mutex(0)

@@ -4,14 +4,14 @@ import Foundation
 import Synchronization
 import Testing
 
-/// Ordinary sessions, against a real server on loopback.
+/// Tests of ordinary sessions, against a real server on loopback.
 @Suite(.timeLimit(.minutes(30))) struct OrdinarySessionTests {
     let server: FaultyServer
     static let file = Payload.pattern(2_000_000)
 
     init() async throws { server = try await FaultyServer.start() }
 
-    /// Compares data outside of `#expect`, because for different values `#expect` would search for the shortest edit for hours.
+    /// Compares data outside of `#expect`. If the values differ, `#expect` would search hours for the shortest edit.
     private static func isFile(_ data: Data?) -> Bool { data == file.data }
 
     private func url(_ path: String) throws -> URL { try #require(URL(string: server.url + path)) }
@@ -131,7 +131,7 @@ import Testing
 
         var lines: [String] { heard.withLock { $0.lines } }
 
-        /// The lines without the end of the session, which may follow the end of the task at any time.
+        /// The recorded lines without the end of the session, because this end may follow the end of the task at any time.
         var told: [String] { lines.filter { $0 != "invalid" } }
     }
 
@@ -173,7 +173,7 @@ import Testing
         try await server.waitUntil { $0.connectionsOpen == 0 }
     }
 
-    /// The first tasks are cancelled before they begin. The last task is cancelled after its end.
+    /// The first tasks are cancelled before they begin, and the last task is cancelled after its end.
     @Test func `a cancellation after the end of a task has no effect`() async throws {
         server.route("GET", "/f", .status(200, body: "x"))
         let place = try url("/f")
@@ -303,7 +303,7 @@ import Testing
         }
     }
 
-    /// The methods may belong to protocols that the delegate of the task does not conform to.
+    /// The missing methods may belong to protocols that the delegate of the task does not conform to.
     @Test func `methods that the delegate of a task lacks are called on the delegate of the session`() async throws {
         server.route("GET", "/a", .redirect(302, to: "/b"))
         protect("Basic realm=\"home\"") { $0 == "Basic " + Data("tom:right".utf8).base64EncodedString() }
@@ -336,9 +336,9 @@ import Testing
         request.setValue("de", forHTTPHeaderField: "Accept-Language")
         _ = try await URLSession(configuration: .default).data(for: request)
         let headers = try #require(other.requests(matching: "/b").first?.headers)
-        // Any header of the app may contain a secret.
+        // Any header that the app sets may contain a secret.
         #expect(headers["Authorization"] == nil && headers["X-Photo-Token"] == nil && headers["Accept-Language"] == "de")
-        // The secret headers of the session are not sent either.
+        // The secret headers of the session's configuration are also not sent.
         let configuration = URLSessionConfiguration.default
         configuration.httpAdditionalHeaders = ["Authorization": "Bearer secret"]
         _ = try await URLSession(configuration: configuration).data(from: url("/a"))
@@ -427,7 +427,7 @@ import Testing
 
     // MARK: Downloads
 
-    /// Serves half of the file first, and the rest for the next request.
+    /// Serves half of the file for the first request, and the other half for the next request.
     private func serveHalf() throws -> URL {
         server.route(
             "GET", "/half", .cutAfter(1_000_000, of: Self.file, etag: "\"v1\"", by: .stall), .file(Self.file, etag: "\"v1\""))
@@ -449,7 +449,7 @@ import Testing
         #expect(Self.isFile(again.heard.withLock { $0.file }))
         #expect(again.lines.contains("resumed of 2000000"))
         #expect(server.requests(matching: "/half").last?.headers["If-Range"] == "\"v1\"")
-        // The resume data was already used and the partial file is removed, so the complete file is loaded again.
+        // The resume data was already used, and the partial file is removed. The complete file is therefore loaded again.
         let third = Listener()
         _ = try await run(third) { $0.downloadTask(withResumeData: data) }
         #expect(Self.isFile(third.heard.withLock { $0.file }))
@@ -464,7 +464,7 @@ import Testing
         #expect(error?.code == .networkConnectionLost)
         let data = try #require(error?.downloadTaskResumeData)
         server.route("GET", "/cut", .file(Self.file, etag: "\"v2\""))
-        // The file has another version now, so the complete file is loaded.
+        // The server has another version of the file now, so the complete file is loaded.
         let (file, _) = try await URLSession(configuration: .default).download(resumeFrom: data)
         #expect(try Self.isFile(Data(contentsOf: file)))
         try FileManager.default.removeItem(at: file)
@@ -529,7 +529,7 @@ import Testing
         #expect(server.requests(matching: "/gz").first?.headers["Accept-Encoding"]?.contains("gzip") == true)
     }
 
-    /// The test uses the headers of Alamofire 5 and 4, of other libraries, and of an app that requests no compression.
+    /// The test uses the headers of Alamofire 5 and 4, of other libraries, and of an app that accepts no compression.
     @Test(arguments: ["br;q=1.0, gzip;q=0.9, deflate;q=0.8", "gzip;q=1.0, compress;q=0.5", "gzip, deflate", "identity"])
     func `an app that sets Accept-Encoding receives decoded bytes`(_ codings: String) async throws {
         let coded = try Self.gzip("printf 'hello hello hello' | gzip -9n")

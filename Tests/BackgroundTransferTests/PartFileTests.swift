@@ -3,7 +3,7 @@ import Testing
 
 @testable import BackgroundTransfer
 
-/// The file that collects the bytes of an ordinary download.
+/// Tests of the partial file that collects the bytes of an ordinary download.
 @Suite struct PartFileTests {
     private func part(of bytes: [UInt8]) throws -> PartFile {
         let part = try PartFile()
@@ -20,7 +20,8 @@ import Testing
         #expect(try Data(contentsOf: kept.url) == Data([1, 2, 3, 9]))
     }
 
-    /// The file can be too short after a power failure or a cleanup. A continued file would have a hole.
+    /// After a power failure or a cleanup, the file can be too short. If the download continued with this file, the file would
+    /// have a hole.
     @Test func `a part file that is too short is not continued`() throws {
         let kept = try part(of: [1, 2, 3, 4])
         defer { kept.remove() }
@@ -29,7 +30,7 @@ import Testing
         #expect(PartFile(token: kept.token, holding: 2) != nil)
     }
 
-    /// Newer part files and other files are not removed.
+    /// Newer partial files, and files of other kinds, are not removed.
     @Test func `an unused part file is removed after a week`() throws {
         let (old, new) = (try part(of: [1]), try part(of: [2]))
         let other = old.url.deletingLastPathComponent().appendingPathComponent("download-mine.part")

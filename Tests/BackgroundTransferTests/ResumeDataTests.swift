@@ -5,7 +5,7 @@ import TransferMachines
 
 @testable import BackgroundTransfer
 
-/// Resume data has a version, contains no path, and detects changes.
+/// Tests that resume data has a version, contains no path, and detects changes.
 @Suite struct ResumeDataTests {
     private func resume(_ change: (inout TransferRecord) -> Void = { _ in }) -> ResumeData? {
         var record = TransferRecord(
@@ -65,7 +65,7 @@ import TransferMachines
     }
 }
 
-/// Equal requests have equal keys, and different requests have different keys.
+/// Tests that equal requests have equal keys, and that different requests have different keys.
 @Suite struct OrderTests {
     private func key(_ change: (inout URLRequest) -> Void = { _ in }, session: String = "s") throws -> String {
         var request = URLRequest(url: URL(string: "https://example.org/file")!)

@@ -4,7 +4,7 @@ import Foundation
 import Synchronization
 import Testing
 
-/// Behaviour that the documentation of `URLSession` describes: requests, redirects, errors and metrics.
+/// Tests of behaviour that the documentation of `URLSession` describes: requests, redirects, errors and metrics.
 @Suite(.timeLimit(.minutes(30))) struct SessionBehaviourTests {
     let server: FaultyServer
 
@@ -160,7 +160,7 @@ import Testing
         #expect(task.originalRequest?.url?.path == "/a" && task.currentRequest?.url?.path == "/b")
     }
 
-    /// The server receives one request.
+    /// The server receives only one request.
     @Test func `a challenge without a credential returns the 401 response`() async throws {
         server.route(nil, "/secret", .status(401, headers: ["WWW-Authenticate": "Basic realm=\"r\""], body: "who?"))
         let (data, response) = try await session.data(from: url("/secret"))
@@ -273,7 +273,8 @@ import Testing
             #expect((second.response as? HTTPURLResponse)?.statusCode == 200 && second.request.url?.path == "/b")
             #expect(second.networkProtocolName == "http/1.1" && second.resourceFetchType == .networkLoad)
             #expect(second.remoteAddress == "127.0.0.1" && second.remotePort == server.port)
-            // Other tests of this process may use the place in the connection pool.
+            // Other tests of this process may take the place of this connection in the connection pool. The second request then
+            // opens another connection.
             #expect(second.isReusedConnection == (server.connectionCount == 1))
             #expect((second.connectStartDate == nil) == second.isReusedConnection)
             #expect(second.countOfResponseBodyBytesReceived == 5)

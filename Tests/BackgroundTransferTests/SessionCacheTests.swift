@@ -4,7 +4,8 @@ import Foundation
 import Synchronization
 import Testing
 
-/// The cache of ordinary sessions. Each test has a separate cache. `CacheRuleTests` tests the cache rule without a socket.
+/// Tests of the cache of ordinary sessions. Each test has a separate cache. `CacheRuleTests` tests the cache rule without a
+/// socket.
 @Suite(.timeLimit(.minutes(30))) struct SessionCacheTests {
     let server: FaultyServer
     private let configuration = URLSessionConfiguration.ephemeral
@@ -44,7 +45,7 @@ import Testing
         #expect(try await get("/f") == "answer 1")
         #expect(try await get("/f") == "answer 1")
         #expect(server.requests(matching: "/f").count == 1)
-        // A request that ignores the cache reaches the server.
+        // A request that ignores the cache is sent to the server.
         #expect(try await get("/f", .reloadIgnoringLocalCacheData) == "answer 2")
         #expect(try await get("/f", .reloadIgnoringLocalAndRemoteCacheData) == "answer 3")
         #expect(server.requests(matching: "/f").last?.headers["Cache-Control"] == "no-cache")
@@ -67,7 +68,7 @@ import Testing
         #expect(error?.code == .resourceUnavailable)
     }
 
-    /// Every app that uses Alamofire sets Accept-Encoding in each request.
+    /// Apps that use Alamofire set Accept-Encoding in each request.
     @Test(arguments: [("br;q=1.0, gzip;q=0.9, deflate;q=0.8", 1), ("x-own", 2)])
     func `a response is cached only if the session can decode it`(_ codings: String, _ count: Int) async throws {
         serve("/f", ["Date": Self.date(Date()), "Cache-Control": "max-age=600", "Vary": "Accept-Encoding"])

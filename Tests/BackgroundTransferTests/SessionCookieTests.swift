@@ -6,7 +6,7 @@ import TransferMachines
 
 @testable import BackgroundTransfer
 
-/// Cookies of ordinary sessions. Each test has the separate store of an ephemeral configuration.
+/// Tests of the cookies of ordinary sessions. Each test uses the store of a separate ephemeral configuration.
 @Suite(.timeLimit(.minutes(30))) struct SessionCookieTests {
     let server: FaultyServer
     let configuration = URLSessionConfiguration.ephemeral
@@ -19,7 +19,7 @@ import TransferMachines
 
     private func url(_ path: String) throws -> URL { try #require(URL(string: server.url + path)) }
 
-    /// Returns the Cookie header of the last request to the path.
+    /// Returns the Cookie header of the last request to a path.
     private func cookie(_ path: String = "/see") -> String? { server.requests(matching: path).last?.headers["Cookie"] }
 
     @Test func `default configurations use the shared cookie store`() {
@@ -37,7 +37,8 @@ import TransferMachines
         #expect(configuration.httpCookieStorage?.cookies?.map(\.name) == ["fruit"])
         _ = try await session.data(from: url("/see"))
         #expect(cookie() == "fruit=apple")
-        // Another session with the same configuration uses the same store. Another configuration has another store.
+        // Another session with the same configuration uses the same store. A session with another configuration uses another
+        // store.
         _ = try await URLSession(configuration: configuration).data(from: url("/see"))
         #expect(cookie() == "fruit=apple")
         _ = try await URLSession(configuration: .ephemeral).data(from: url("/see"))
@@ -91,7 +92,7 @@ import TransferMachines
         #expect(cookie() == nil)
     }
 
-    /// The store of Foundation returns every cookie of a host, so the session must select the cookies.
+    /// Foundation's store returns every cookie of a host, so the session must select the cookies for a request.
     @Test(arguments: [
         "a=1; Path=/other", "a=1; Expires=Wed, 21 Oct 2015 07:28:00 GMT", "a=1; Secure", "a=1; Domain=com", "a=1; Max-Age=0",
         "a=1; Domain=example.org",
@@ -117,7 +118,7 @@ import TransferMachines
         #expect(self.cookie("/away") == "fruit=apple")
     }
 
-    /// A cookie without a path belongs to the folder of the address that sent the cookie.
+    /// A cookie without a path belongs to the folder of the URL that sent the cookie.
     @Test func `a cookie without a path is sent only to its folder`() async throws {
         server.route("GET", "/deep/in/set", .status(200, headers: ["Set-Cookie": "a=1"]))
         server.route(nil, "/deep/*", .status(200))
@@ -167,7 +168,7 @@ import TransferMachines
         }
         let held = try (0..<SessionCookies.mostInAll).map { try cookie($0, "\($0 % 30).test") }
         let new = try [cookie(1, "new.test"), cookie(2, "new.test"), cookie(3, "3.test")]
-        // The third cookie replaces the stored cookie with the same name and domain.
+        // The third cookie replaces the stored cookie that has the same name and domain.
         let displaced = SessionCookies.displaced(by: new, of: held.shuffled(), now: Date())
         #expect(displaced.map(\.name).sorted() == ["0", "1"])
     }
@@ -189,7 +190,7 @@ import TransferMachines
 
     // MARK: Order
 
-    /// Requests of other sessions continue. Requests of this session and the end of its first task wait for the store.
+    /// Requests of other sessions continue. Requests of this session, and the end of its first task, wait for the store.
     @Test(arguments: ["/set", "/login"]) func `a slow cookie store delays only its session`(_ path: String) async throws {
         server.route(
             "GET", "/set",
@@ -216,7 +217,7 @@ import TransferMachines
         let disk = DispatchSemaphore(value: 0)
         engine.cookies.store { disk.wait() }
         server.openGate("go")
-        // Requests of another session continue until the response has arrived with its cookie, and afterwards.
+        // The requests of another session continue before and after the response with the cookie has arrived.
         repeat {
             _ = try await URLSession(configuration: .ephemeral).data(from: url("/ping"))
         } while engine.cookies.pendingCount < 2

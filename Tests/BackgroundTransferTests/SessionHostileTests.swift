@@ -4,7 +4,7 @@ import Foundation
 import Synchronization
 import Testing
 
-/// Faults of servers, unusual delegates, and cancellations at unusual times.
+/// Tests of faults of servers, of unusual delegates, and of cancellations at unusual times.
 @Suite(.timeLimit(.minutes(30))) struct SessionHostileTests {
     let server: FaultyServer
 
@@ -22,7 +22,8 @@ import Testing
 
     // MARK: The cache
 
-    /// Foundation stores cached responses on the disk, and finds them by host and path only.
+    /// Foundation stores cached responses on the disk, and finds them only by host and path. The session must therefore compare
+    /// the complete URL.
     @Test func `a cache on the disk is used only for the same URL`() async throws {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("cache-\(UUID().uuidString)")
         defer { try? FileManager.default.removeItem(at: folder) }
@@ -30,7 +31,7 @@ import Testing
         server.handle("GET", "/search") { .status(200, headers: fresh, body: .text($0.query ?? "none")) }
         func configuration() -> URLSessionConfiguration {
             let configuration = URLSessionConfiguration.ephemeral
-            // The cache has no memory, so a cached response comes from the disk.
+            // The cache uses no memory, so a cached response is read from the disk.
             configuration.urlCache = URLCache(memoryCapacity: 0, diskCapacity: 20 << 20, directory: folder)
             return configuration
         }
@@ -95,7 +96,7 @@ import Testing
         #expect(!names.contains { $0.hasPrefix("url") }, "\(names)")
     }
 
-    /// The headers of the configuration are for the server of the app, even if a redirect leads the download to another server.
+    /// The headers of the configuration belong to the app's server, even if a redirect leads the download to another server.
     @Test func `a resumed download sends no secret headers to another host`() async throws {
         let other = try await FaultyServer.start()
         let file = Payload.pattern(4_000_000)
@@ -141,7 +142,7 @@ import Testing
 
     // MARK: Cancellations
 
-    /// The delegate provides no stream before the cancellation.
+    /// The delegate has provided no stream before the cancellation.
     @Test func `a task that waits for its body stream can be cancelled`() async throws {
         final class Silent: NSObject, URLSessionTaskDelegate, Sendable {
             let (asks, asked) = AsyncStream.makeStream(of: Void.self)
@@ -169,7 +170,7 @@ import Testing
         for await _ in silent.asks {}
         task.cancel()
         for await error in silent.ends { #expect(error?.code == .cancelled) }
-        // A stream after the end is not sent.
+        // If a stream is provided after the end of the task, it is not sent.
         silent.answer.withLock { $0 }?(InputStream(data: Data("late".utf8)))
         server.route("GET", "/ping", .status(200))
         _ = try await URLSession(configuration: .ephemeral).data(from: url("/ping"))
@@ -194,7 +195,7 @@ import Testing
         try await server.waitUntil { $0.connectionsOpen == 0 }
     }
 
-    /// The response is so small that all of it can arrive before the delegate decides.
+    /// The response is so small that it can arrive completely before the delegate decides.
     @Test(arguments: [true, false])
     func `a delegate that cancels the task at the response headers receives one end`(_ answersToo: Bool) async throws {
         final class Cancelling: NSObject, URLSessionDataDelegate, Sendable {
@@ -284,7 +285,7 @@ import Testing
         try FileManager.default.removeItem(at: place)
     }
 
-    /// The delegate receives one challenge.
+    /// The delegate receives only one challenge.
     @Test func `a credential is also used for redirects on the same server`() async throws {
         server.handle(nil, "/in*") { request in
             guard request.headers["Authorization"] != nil else {
@@ -330,7 +331,7 @@ import Testing
         for try await _ in other { Issue.record("a byte of nothing") }
     }
 
-    /// A delegate that records the calls, and responds when the test requires it.
+    /// A delegate that records the calls, and that responds only when the test requires it.
     private final class Slow: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, Sendable {
         let heard = Mutex<[String]>([])
         let answer = Mutex<(@Sendable () -> Void)?>(nil)

@@ -4,7 +4,8 @@ import Foundation
 import Synchronization
 import Testing
 
-/// Behaviour that iOS developers expect: the last progress, one decision for each call, and an end for every async call.
+/// Tests of behaviour that iOS developers expect: a report of the last progress, one decision for each call, and an end of every
+/// async call.
 @Suite(.timeLimit(.minutes(30))) struct SessionPromiseTests {
     let server: FaultyServer
 
@@ -15,7 +16,7 @@ import Testing
     private final class Recorder: NSObject, URLSessionDownloadDelegate, Sendable {
         let lines = Mutex<[String]>([])
         let counts = Mutex<[Int64]>([])
-        /// Called for a redirect, before the redirect is accepted.
+        /// The closure that is called for a redirect, before the redirect is accepted.
         let onRedirect: @Sendable (URLSessionTask) -> Void
         private let ends = AsyncStream.makeStream(of: Void.self)
 
@@ -82,7 +83,7 @@ import Testing
 
     // MARK: Decisions of delegates
 
-    /// The download sends no second request to the first location.
+    /// The download sends only one request to the first URL.
     @Test func `a download that is suspended at a redirect continues at the new location`() async throws {
         server.route("GET", "/a", .status(302, headers: ["Location": "/b"]))
         server.route("GET", "/b", .file("there", etag: "\"1\""))
@@ -95,7 +96,7 @@ import Testing
         #expect(server.requests().map(\.path) == ["/a", "/b"])
     }
 
-    /// The delegate of the session is also called if the delegate of the task lacks the method.
+    /// If the delegate of the task does not have the method, the delegate of the session is called.
     @Test func `only the first decision of a delegate is used`() async throws {
         server.route("GET", "/a", .status(302, headers: ["Location": "/b"]))
         server.route("GET", "/b", .status(200, body: "there"))
@@ -116,7 +117,7 @@ import Testing
         }
     }
 
-    /// The body of a redirect is needed only if a delegate can refuse the redirect.
+    /// The body of a redirect response is needed only if a delegate can refuse the redirect.
     @Test func `a redirect does not wait for its body`() async throws {
         server.route(
             "GET", "/a",
@@ -130,7 +131,7 @@ import Testing
 
     // MARK: Invalidation
 
-    /// A task is outstanding from its creation.
+    /// A task counts as outstanding as soon as it is created.
     @Test func `a session that finishes waits for tasks that are not resumed yet`() async throws {
         server.route("GET", "/f", .file("whole", etag: "\"1\""))
         let recorder = Recorder()
@@ -159,7 +160,7 @@ import Testing
         #expect(error?.code == .resourceUnavailable && server.requests().isEmpty)
     }
 
-    /// An app that sets a proxy does not want direct connections.
+    /// If an app sets a proxy, the session must not connect directly.
     @Test(arguments: ["HTTPSEnable", "SOCKSEnable"])
     func `a request with an unsupported proxy fails and is not sent directly`(_ key: String) async throws {
         server.route("GET", "/a", .status(200, body: "direct"))
@@ -169,7 +170,7 @@ import Testing
             _ = try await URLSession(configuration: configuration).data(from: url("/a"))
         }
         #expect(error?.code == .unsupportedURL && server.requests().isEmpty)
-        // These values turn the proxy off.
+        // These values switch the proxy off.
         for none: [AnyHashable: Any] in [[:], [key: 0], [key: false]] {
             configuration.connectionProxyDictionary = none
             let (data, _) = try await URLSession(configuration: configuration).data(from: url("/a"))
@@ -191,7 +192,7 @@ import Testing
         #expect(error?.code == .cancelled && error?.failingURL == address)
     }
 
-    /// Opening a pipe would wait for its other end, on the thread that resumed the task.
+    /// If the session opened the pipe, the thread that resumed the task would wait for a process at the other end.
     @Test func `a named pipe cannot be uploaded`() async throws {
         let pipe = FileManager.default.temporaryDirectory.appendingPathComponent("pipe-\(UUID().uuidString)")
         defer { unlink(pipe.path) }

@@ -4,7 +4,7 @@ import Foundation
 import Synchronization
 import Testing
 
-/// Bodies that are sent or received in pieces: bytes, streams, back-pressure, and data tasks that become downloads.
+/// Tests of bodies that are sent or received in pieces: bytes, streams, back-pressure, and data tasks that become downloads.
 @Suite(.timeLimit(.minutes(30))) struct SessionStreamTests {
     let server: FaultyServer
     private let session = URLSession(configuration: .ephemeral)
@@ -27,7 +27,7 @@ import Testing
         var lines: [String] = []
         for try await line in bytes.lines {
             lines.append(line)
-            // The rest is sent after the first two lines were read.
+            // The server sends the other lines after the app has read the first two lines.
             if lines.count == 2 { server.openGate("read") }
         }
         #expect(lines == ["one", "two", "three"])
@@ -60,7 +60,7 @@ import Testing
         try await server.waitUntil { $0.connectionsOpen == 0 }
     }
 
-    /// While the app reads nothing, the server waits. No bytes are lost.
+    /// While the app does not read, the server has to wait. No bytes are lost.
     @Test func `a slow reader of bytes makes the server wait`() async throws {
         let file = Payload.pattern(32 << 20)
         server.route("GET", "/large", .status(200, body: file))
@@ -68,7 +68,7 @@ import Testing
         let (bytes, _) = try await session.bytes(from: url("/large"))
         var iterator = bytes.makeAsyncIterator()
         _ = try await iterator.next()
-        // Without a reader, the server can send only as much as the sockets and the session hold.
+        // If the app does not read, the server can send only as many bytes as the sockets and the session buffer.
         let (before, during) = try await stableCount("/large")
         #expect(before == during && during < 24 << 20, "\(during) bytes were sent to nobody")
         var count = 1
@@ -76,11 +76,12 @@ import Testing
         #expect(count == 32 << 20)
     }
 
-    /// Returns the last two counts of bytes that the server has written to its socket, when the count does not grow any more.
+    /// Returns two counts of the bytes that the server has written to its socket. The counts are taken when the number does not
+    /// grow any more.
     private func stableCount(_ path: String) async throws -> (Int, Int) {
         var last = -1
         while true {
-            // The server has one thread, so every request gives the thread time to send more.
+            // The server has one thread. Each of these requests gives this thread time to send more bytes.
             for _ in 0..<20 { _ = try await URLSession(configuration: .ephemeral).data(from: url("/ping")) }
             let now = server.requests(matching: path).last?.bodyBytesSent ?? 0
             if now == last { return (last, now) }
@@ -117,7 +118,8 @@ import Testing
         #expect(slow.count.withLock { $0 } == 32 << 20)
     }
 
-    /// The server sends single bytes while the delegate decides about the response or the app suspends the task.
+    /// The server sends single bytes. At this time the delegate has not yet decided about the response, or the app has suspended
+    /// the task.
     @Test(arguments: [true, false]) func `waiting pieces are delivered together`(_ isHeld: Bool) async throws {
         final class Late: NSObject, URLSessionDataDelegate, Sendable {
             let isHeld: Bool

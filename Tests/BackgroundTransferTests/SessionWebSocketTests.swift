@@ -3,14 +3,14 @@ import Foundation
 import Synchronization
 import Testing
 
-/// Web sockets of ordinary sessions, tested against another implementation of web sockets.
+/// Tests of web sockets of ordinary sessions. The server uses another implementation of web sockets.
 @Suite(.timeLimit(.minutes(30))) struct SessionWebSocketTests {
     let server: SocketServer
     let configuration = URLSessionConfiguration.ephemeral
 
     init() async throws { server = try await SocketServer.start() }
 
-    /// Records the calls of a delegate in order, until the end of a task.
+    /// A delegate that records its calls in order, until the end of a task.
     private final class Recorder: NSObject, URLSessionWebSocketDelegate, Sendable {
         let lines = Mutex<[String]>([])
         let (ends, ended) = AsyncStream.makeStream(of: Void.self)
@@ -84,7 +84,7 @@ import Testing
         queue.maxConcurrentOperationCount = 1
         let session = URLSession(configuration: configuration, delegate: nil, delegateQueue: queue)
         let task = session.webSocketTask(with: server.url("/echo"))
-        // Calls before the start of the task wait for the start.
+        // Calls that are made before the start of the task wait for the start.
         let (lines, note) = AsyncStream.makeStream(of: String.self)
         task.receive { result in
             if case .success(.string(let text)) = result { note.yield("\(text) \(OperationQueue.current === queue)") }
@@ -127,7 +127,7 @@ import Testing
         task.cancel()
     }
 
-    /// Both sides send more than their sockets hold.
+    /// Both sides send more bytes than their sockets buffer.
     @Test func `many messages keep their order`() async throws {
         let (task, _) = begin("/echo")
         let count = 3000
@@ -153,15 +153,15 @@ import Testing
         whole.cancel()
     }
 
-    /// While the app reads nothing, the server waits. No messages are lost.
+    /// While the app does not read, the server has to wait. No messages are lost.
     @Test func `a slow reader of messages makes the server wait`() async throws {
         let (task, _) = begin("/flood/32")
         let (other, _) = begin("/echo")
         var last = -1
-        // The server can send only as much as the sockets and the session hold.
+        // The server can send only as many bytes as the sockets and the session buffer.
         while server.now.flooded != last || last == 0 {
             last = server.now.flooded
-            // The server has one thread, so every ping gives the thread time to send more.
+            // The server has one thread. Each ping gives this thread time to send more bytes.
             for _ in 0..<20 { try await other.sendPing() }
         }
         #expect(last < 24, "\(last) megabytes were sent to nobody")
@@ -254,7 +254,7 @@ import Testing
         #expect(await recorder.untilItEnds() == ["end -1002"])
     }
 
-    /// A line break in the value would begin another header.
+    /// A line break in the protocol name would begin another header.
     @Test func `a line break in a protocol name adds no header`() async throws {
         let session = URLSession(configuration: configuration)
         let task = session.webSocketTask(with: server.url("/bye/1000"), protocols: ["a\r\nX-Evil: 1"])
@@ -284,7 +284,7 @@ import Testing
         #expect(await recorder.untilItEnds() == ["open -", "close \(code) \(text.isEmpty ? "-" : text)", "end 0"])
         #expect(task.closeCode.rawValue == code)
         await server.wait { !$0.closes.isEmpty }
-        // The task sends the same code and reason back.
+        // The task sends the received code and reason back.
         let said = server.now.closes.map { "\($0.code ?? 0) \($0.reason)" }
         #expect(said == ["\(number) \(text)"])
     }

@@ -5,22 +5,23 @@ import NIOPosix
 import NIOWebSocket
 import Synchronization
 
-/// A web socket server on loopback, with another implementation than the tested client. The path selects the behaviour:
+/// A web socket server on loopback. Its implementation of web sockets is not the implementation of the tested client. The path
+/// selects the behaviour:
 ///
 /// - `/echo` sends each message back. `/protocol` selects the second protocol of the request. `/cookie` sets a cookie.
 /// - `/ping` sends a ping, and the message "answered" after the pong. `/fragments` sends "Hello" in fragments around a ping.
 /// - `/large/N` sends a message of N bytes. `/flood/N` sends N messages of 1 MiB as fast as the client accepts them.
 /// - `/bye/CODE/REASON` sends a close frame. `/drop-at-close` closes the connection without a close frame when the client sends
 ///   one.
-/// - `/lost` closes the connection immediately, in order. `/reset` resets the connection when a message arrives.
-/// - `/masked` sends a masked frame, which servers must not do.
+/// - `/lost` closes the connection immediately and without a reset. `/reset` resets the connection when a message arrives.
+/// - `/masked` sends a masked frame, which a server must not send.
 /// - `/refuse` responds with status 403, `/hang-up` closes the connection without a response, and `/wait` never responds.
 final class SocketServer: Sendable {
     struct Seen: Sendable {
         var requests: [HTTPRequestHead] = []
-        /// The codes and reasons that clients sent; a code is `nil` if a close frame has no code.
+        /// The codes and reasons that clients sent. A code is `nil` if the close frame has no code.
         var closes: [(code: Int?, reason: String)] = []
-        /// The number of messages of a flood that the system accepted.
+        /// The number of messages of `/flood` that the system accepted.
         var flooded = 0
     }
 
@@ -29,7 +30,7 @@ final class SocketServer: Sendable {
     let port: Int
     private let listener: any Channel
     private let log: Log
-    /// Yields after each recorded event and after the end of each connection.
+    /// A stream that yields after each recorded event, and after the end of each connection.
     let changes: AsyncStream<Void>
 
     static func start() async throws -> SocketServer {
@@ -196,7 +197,7 @@ private final class Talker: ChannelInboundHandler {
         case .text, .binary:
             if words.first == "reset" {
                 let channel = context.channel
-                // A connection that is closed with a linger time of 0 is reset.
+                // If a connection is closed with a linger time of 0, it is reset.
                 (channel as? any SocketOptionProvider)?.setSoLinger(linger(l_onoff: 1, l_linger: 0)).whenComplete { _ in
                     channel.close(promise: nil)
                 }

@@ -4,10 +4,10 @@ import Foundation
 import Synchronization
 import Testing
 
-/// A test double that responds instead of the network. The path selects the response.
+/// A test double that responds to requests instead of the network. The path selects the response.
 private class Stub: BackgroundTransfer.URLProtocol {
     static let stops = Mutex(0)
-    /// The number of loads without a response.
+    /// The number of loads that never received a response.
     static let silences = Mutex(0)
 
     override class func canInit(with request: URLRequest) -> Bool { request.url?.host == "stub.test" }
@@ -63,7 +63,7 @@ private class Stub: BackgroundTransfer.URLProtocol {
     override func stopLoading() { Self.stops.withLock { $0 += 1 } }
 }
 
-/// The class that an app gets if it imports FoundationNetworking in the file with its test double.
+/// A class with the type that an app uses by mistake if it imports FoundationNetworking in the file with its test double.
 private final class Foreign: FoundationNetworking.URLProtocol {}
 
 @Suite(.timeLimit(.minutes(30)), .serialized) struct URLProtocolTests {
@@ -90,7 +90,7 @@ private final class Foreign: FoundationNetworking.URLProtocol {}
         #expect(String(decoding: answer, as: UTF8.self) == "stubbed")
     }
 
-    /// The class is inserted into the default list of the configuration, as in most apps.
+    /// The class is inserted into the configuration's default list, as in most apps.
     @Test func `a URL protocol class that is inserted into the list is used`() async throws {
         for configuration in [URLSessionConfiguration.default, .ephemeral] {
             configuration.protocolClasses?.insert(Stub.self, at: 0)
@@ -99,7 +99,7 @@ private final class Foreign: FoundationNetworking.URLProtocol {}
         }
     }
 
-    /// The behaviour is the same on iOS: the request has the headers of the configuration, and the body is always a stream.
+    /// iOS behaves in the same way: the request has the headers of the configuration, and the body is always a stream.
     @Test(arguments: ["request", "data", "file"])
     func `a URL protocol class receives all headers, and the body as a stream`(_ body: String) async throws {
         stubbed.httpAdditionalHeaders = ["X-Token": "secret"]
@@ -199,14 +199,14 @@ private final class Foreign: FoundationNetworking.URLProtocol {}
             ended.finish()
         }
         waiting.resume()
-        // A load that is cancelled before it begins is not stopped.
+        // If a load is cancelled before it begins, it is not stopped.
         while Stub.silences.withLock({ $0 }) == silences { await Task.yield() }
         waiting.cancel()
         for await error in ends { #expect(error?.code == .cancelled) }
         while Stub.stops.withLock({ $0 }) == stops { await Task.yield() }
     }
 
-    /// The request must not reach the real network without an error.
+    /// The request fails with an error, because it must not reach the real network unnoticed.
     @Test func `a subclass of the URL protocol of FoundationNetworking is an error`() async throws {
         let server = try await FaultyServer.start()
         server.route(nil, "/x", .status(200))

@@ -6,7 +6,7 @@ import TransferMachines
 
 @testable import CurlTransport
 
-/// Requests with a file of the certificate authorities that may sign the server's certificate.
+/// Tests of requests with a file of certificate authorities. Only these authorities may sign the server's certificate.
 @Suite(.timeLimit(.minutes(30)))
 struct AuthorityFileTests {
     private static func request(_ server: FaultyServer, _ file: String, method: String = "GET") -> WireRequest {
@@ -40,7 +40,7 @@ struct AuthorityFileTests {
         await other.server.stop()
     }
 
-    /// Connections are kept open for later requests.
+    /// libcurl keeps connections open for later requests. A request with other authorities must not use such a connection.
     @Test func `a request is not sent over the connection of other authorities`() async throws {
         let (secure, other) = (try await Self.secureServer(), try await TLSServer())
         let bench = Bench()
@@ -89,7 +89,7 @@ struct AuthorityFileTests {
             #expect(end.failure == .authoritiesUnreadable(path: file), "\(file): \(String(describing: end.failure))")
         }
         #expect(secure.server.requests().isEmpty)
-        // The attempt also ends if a connection is open.
+        // The attempt also fails if a connection to the server is already open.
         #expect(await bench.run(Self.request(secure.server, secure.authority)).failure == nil)
         let aside = secure.authority + ".aside"
         #expect(rename(secure.authority, aside) == 0)

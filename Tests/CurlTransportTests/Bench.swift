@@ -35,7 +35,7 @@ final class Memory: BodySink {
     }
 }
 
-/// A source of the given bytes, which can announce another number of bytes or fail.
+/// A source of given bytes. The source can announce a wrong number of bytes, or fail.
 final class Bytes: BodySource {
     let byteCount: Int64
     private let bytes: [UInt8]
@@ -64,7 +64,7 @@ final class Bytes: BodySource {
     }
 }
 
-/// A transport whose events can be awaited.
+/// A transport, with methods that wait for its events.
 final class Bench: Sendable {
     let transport: CurlTransport
     private let events: AsyncStream<TransportEvent>
@@ -76,7 +76,7 @@ final class Bench: Sendable {
             handler: { continuation.yield($0) }, userAgent: "Bench/1", certificateAuthorities: certificateAuthorities)
     }
 
-    /// Waits for `count` ends of attempts. Returns them and the progress that was reported before the last end.
+    /// Waits for the ends of `count` attempts. Returns the ends, and the progress that was reported before the last end.
     func ends(_ count: Int) async -> (ends: [AttemptID: [WireEnd]], progress: [(AttemptID, Int64, Int64)]) {
         var ends: [AttemptID: [WireEnd]] = [:]
         var progress: [(AttemptID, Int64, Int64)] = []

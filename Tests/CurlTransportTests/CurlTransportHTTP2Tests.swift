@@ -4,7 +4,7 @@ import TransferMachines
 
 @testable import CurlTransport
 
-/// nginx with TLS, HTTP/2 and a self-signed certificate.
+/// A server with nginx, TLS, HTTP/2 and a self-signed certificate.
 private final class SecureServer {
     let folder: URL
     let port: UInt16
@@ -46,7 +46,7 @@ private final class SecureServer {
 
     deinit {
         if let process {
-            // nginx is one process without workers. SIGKILL is needed because a child of a dispatch thread blocks SIGTERM.
+            // nginx is one process without workers. SIGTERM would have no effect, because a child of a dispatch thread blocks it.
             kill(process.processIdentifier, SIGKILL)
             process.waitUntilExit()
         }

@@ -25,7 +25,7 @@ import TransferMachines
             client.send("HTTP/1.1 200 OK\r\nContent-Length: 10001\r\n\r\n")
             client.waitUntilGone()
         }
-        // No single piece is too large, but all pieces together are.
+        // Each piece is small enough, but all pieces together are too large.
         let pieces = ScriptedServer { client in
             _ = client.readHead()
             client.send("HTTP/1.1 200 OK\r\n\r\n")
@@ -142,7 +142,8 @@ import TransferMachines
         let request = WireRequest(method: "GET", url: server.url)
         transport.start(AttemptID(transfer: 1, number: 1), request, source: nil, sink: Memory())
         for await _ in ends { break }
-        // A stall of another transport takes 1.5 s. In this time the idle transport may only have gone to sleep.
+        // The stall of the other transport takes 1.5 s. In this time the idle transport must not wake up, except that its thread
+        // may just have begun to wait.
         func switches() throws -> Int {
             let status = try String(contentsOfFile: "/proc/\(thread.withLock { $0 })/status", encoding: .utf8)
             let line = status.split(separator: "\n").first { $0.hasPrefix("voluntary") }
@@ -167,7 +168,7 @@ import TransferMachines
         #expect(end.failure == nil && end.bytesReceived == 30_000)
     }
 
-    /// With the limit, the uploads take at least 1.75 s: of 200,000 bytes, only 25,000 are sent at once.
+    /// With the limit, the uploads take at least 1.75 s, because only 25,000 of 200,000 bytes are sent at once.
     @Test(arguments: [(4, 50_000), (40, 5_000)]) func `uploads of one group share a limit`(_ count: Int, _ size: Int) async {
         let server = ScriptedServer { client in
             while client.readHead() != nil {
@@ -189,7 +190,7 @@ import TransferMachines
         #expect(ends.values.allSatisfy { $0[0].bytesSent == Int64(size) })
     }
 
-    /// A response that arrives byte by byte is a stall only if the request has a least rate.
+    /// A response that arrives byte by byte counts as a stall only if the request has a minimum rate.
     @Test(arguments: [Int64(0), 30]) func `a trickle below the least rate is a stall`(_ leastRate: Int64) async {
         let server = ScriptedServer { client in
             _ = client.readHead()

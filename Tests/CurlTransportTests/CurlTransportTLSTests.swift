@@ -6,7 +6,7 @@ import TransferMachines
 
 @testable import CurlTransport
 
-/// A server with TLS, and the file of the certificate authority that signs its certificate.
+/// A server with TLS, and the file of the certificate authority that signs the server's certificate.
 final class TLSServer {
     let server: FaultyServer
     let authority: String
@@ -39,7 +39,7 @@ struct CurlTransportTLSTests {
     func `an untrusted certificate ends the attempt before a request`(_ certificate: ServerCertificate) async throws {
         let secure = try await TLSServer(certificate)
         secure.server.route("GET", "/f", [.status(200), .body("hello")])
-        // The system's authorities do not include the authority of the valid certificate.
+        // The authority that signed the valid certificate is not an authority of the system.
         let end = await secure.get("/f", trusting: certificate == .valid ? nil : secure.authority)
         guard case .tlsUntrusted(let why) = end.failure else {
             Issue.record("\(String(describing: end.failure))")
@@ -59,7 +59,7 @@ struct CurlTransportTLSTests {
         await secure.server.stop()
     }
 
-    /// Without a length, only the close_notify of TLS distinguishes the end of a body from a connection that was cut on the way.
+    /// If a body has no length, only TLS's close_notify shows whether the body is complete or the connection was cut.
     @Test func `a body without a length is incomplete if TLS is not closed properly`() async throws {
         let secure = try await TLSServer()
         secure.server.route("GET", "/cut", [.status(200), .body("hello"), .cut])
@@ -85,8 +85,8 @@ struct CurlTransportTLSTests {
         await secure.server.stop()
     }
 
-    /// Many servers never send a close_notify. The status shows whether the photo was stored, and a repeated request could store
-    /// it twice.
+    /// Many servers never send close_notify. The status shows whether the photo was stored. A repeated request could store the
+    /// photo twice.
     @Test(arguments: ["POST", "PUT"])
     func `the status of an upload counts if a body without a length is cut`(_ method: String) async throws {
         let secure = try await TLSServer()
@@ -114,8 +114,8 @@ struct CurlTransportTLSTests {
         await secure.server.stop()
     }
 
-    /// A handshake that fails is a fault of the network or of the server, and not an untrusted certificate. The attempt can be
-    /// repeated.
+    /// A failed handshake is a fault of the network or of the server. It does not mean that the certificate is not trusted, so
+    /// the attempt can be repeated.
     @Test(arguments: [Greeting.alert(40), .alert(70), .alert(80), .alert(112), .garbage, .hangUp])
     func `a failed TLS handshake is not an untrusted certificate`(_ greeting: Greeting) async throws {
         let server = try await FaultyServer.start()

@@ -62,7 +62,7 @@ private func ok(_ body: String, _ headers: String = "") -> String {
             client.waitUntilGone()
         }
         let begin = monotonicSeconds()
-        // The timeout is long enough for the server's thread to run on a busy machine.
+        // The timeout is long enough for the server's thread on a busy machine.
         let end = await Bench().run(WireRequest(method: "GET", url: server.url, idleTimeout: 2))
         #expect(end.failure == .stalled && end.bytesReceived == (answer.hasSuffix("hello") ? 5 : 0))
         #expect((1.9..<30).contains(monotonicSeconds() - begin))
@@ -115,7 +115,7 @@ private func ok(_ body: String, _ headers: String = "") -> String {
             _ = client.readHead()
             client.send("HTTP/1.1 302 F\r\nLocation: \(other.url)/\r\nContent-Length: 0\r\n\r\n")
         }
-        // libcurl does not know that some of these headers are secrets.
+        // libcurl does not treat all of these headers as secrets.
         let secrets = ["Authorization", "Cookie", "X-Api-Key", "Proxy-Authorization", "Private-Token"]
         let headers = secrets.map { HeaderField($0, "s") } + [HeaderField("Accept", "text/x-kept"), HeaderField("X-Empty", "")]
         let end = await Bench().run(WireRequest(method: "GET", url: server.url, headers: headers))

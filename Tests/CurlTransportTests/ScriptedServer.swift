@@ -1,8 +1,8 @@
 import Glibc
 import Synchronization
 
-/// A server of plain sockets, in which each connection is a thread that plays a script. A server that stalls reads until the
-/// client disconnects.
+/// A server with plain sockets. Each connection has a thread that plays a script. A server that stalls continues to read until
+/// the client disconnects.
 final class ScriptedServer: Sendable {
     let port: UInt16
     private let listener: Int32
@@ -39,7 +39,7 @@ final class ScriptedServer: Sendable {
         }
     }
 
-    /// Closes the listening socket. The port then refuses connections.
+    /// Closes the listening socket. The system then refuses connections to the port.
     func stop() {
         shutdown(listener, Int32(SHUT_RDWR))
         close(listener)
@@ -53,7 +53,7 @@ final class Connection {
 
     init(_ descriptor: Int32) { self.descriptor = descriptor }
 
-    /// Reads the request up to the blank line; `nil` if the client disconnected.
+    /// Reads the request up to the blank line. Returns `nil` if the client disconnected.
     func readHead() -> String? {
         while true {
             if let end = pending.indices.first(where: { pending[$0...].starts(with: Array("\r\n\r\n".utf8)) }) {

@@ -5,7 +5,7 @@ import TransferMachines
 @testable import CurlTransport
 
 @Suite(.timeLimit(.minutes(30))) struct WakerTests {
-    /// Returns a waker that gets a descriptor after the given number of failures.
+    /// Returns a waker that receives a descriptor only after the given number of failures.
     private static func waker(failures: Int) -> Waker {
         let left = Mutex(failures)
         return Waker {
@@ -29,7 +29,7 @@ import TransferMachines
             waker: Self.waker(failures: failures))
         defer { transport.stop() }
         var iterator = ends.makeAsyncIterator()
-        // The thread sleeps before the second start and must be woken.
+        // Before the second start, the thread sleeps and must be woken.
         for number in 1...2 {
             transport.start(
                 AttemptID(transfer: Int64(number), number: 1), WireRequest(method: "GET", url: server.url), source: nil,
@@ -43,7 +43,7 @@ import TransferMachines
         let waker = Self.waker(failures: 1)
         let queue = CommandQueue(waker: waker)
         let began = ContinuousClock.now
-        // The first call has no descriptor to write to.
+        // At the first call, the waker has no descriptor.
         waker.wake()
         _ = queue.wait(milliseconds: 600_000)
         waker.wake()

@@ -5,7 +5,7 @@ import TransferMachines
 
 @testable import CurlTransport
 
-/// TLS of a web socket's connection. The tests of web socket tasks cover the messages.
+/// Tests of TLS on the connection of a web socket. The tests of web socket tasks test the messages.
 @Suite(.timeLimit(.minutes(30)))
 struct WebSocketConnectionTests {
     private static let key = "dGhlIHNhbXBsZSBub25jZQ=="
@@ -65,7 +65,7 @@ struct WebSocketConnectionTests {
         let server = try await FaultyServer.start()
         server.greet(with: .https(certificate))
         try await withAuthority(server) { authority in
-            // The system's authorities do not include the authority of the valid certificate.
+            // The authority that signed the valid certificate is not an authority of the system.
             let heard = await events(server, "/s", trusting: certificate == .valid ? nil : authority)
             guard case .ended(.noConnection(.tlsUntrusted))? = heard.first, heard.count == 1 else {
                 Issue.record("\(heard)")

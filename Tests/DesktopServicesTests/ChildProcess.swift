@@ -9,11 +9,11 @@ struct FixtureFailure: Error, CustomStringConvertible {
     }
 }
 
-/// A child process of the test with a piped standard output. Foundation's `Process` needs a run loop to notice the end of a
-/// child, so this type uses posix_spawn and waitpid.
+/// A child process of the test, with its standard output in a pipe. Foundation's `Process` needs a run loop to detect the end of
+/// a child, so this type uses posix_spawn and waitpid.
 final class ChildProcess: Sendable {
-    /// Descriptors below this number are closed in the child. The tests have fewer descriptors open at once, and closing a
-    /// descriptor that is not open is not an error here.
+    /// All descriptors below this number are closed in the child. The tests have fewer descriptors open at a time. If a
+    /// descriptor is not open, closing it is not an error here.
     private static let descriptors: Int32 = 1_024
 
     let pid: pid_t
@@ -30,10 +30,11 @@ final class ChildProcess: Sendable {
         defer { posix_spawn_file_actions_destroy(&actions) }
         posix_spawn_file_actions_adddup2(&actions, ends[1], 1)
         posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0)
-        // Other tests also start children and wait for the end of their output. A frozen child must not keep those outputs open.
+        // Other tests also start children, and wait for the end of the output of these children. A frozen child must not keep
+        // such an output open.
         for descriptor in 3..<Self.descriptors { posix_spawn_file_actions_addclose(&actions, descriptor) }
 
-        // Threads of libdispatch block signals, and a child inherits the blocked signals. The child would not end on SIGTERM.
+        // Threads of libdispatch block signals. A child inherits the blocked signals, and would not end on SIGTERM.
         var attributes = posix_spawnattr_t()
         posix_spawnattr_init(&attributes)
         defer { posix_spawnattr_destroy(&attributes) }
@@ -43,7 +44,7 @@ final class ChildProcess: Sendable {
         posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK))
 
         var variables = ProcessInfo.processInfo.environment
-        // The tests must not use the desktop of the developer.
+        // The tests must not use the developer's desktop.
         for name in ["DISPLAY", "WAYLAND_DISPLAY", "XDG_SESSION_TYPE", "DBUS_SESSION_BUS_ADDRESS"] {
             variables[name] = nil
         }
@@ -73,7 +74,7 @@ final class ChildProcess: Sendable {
         throw FixtureFailure("a child ended before it said that it is ready")
     }
 
-    /// Ends the child and waits for its exit. A second call does nothing.
+    /// Ends the child, and waits for its exit. A second call has no effect.
     func stop() {
         let isFirst = isStopped.withLock { stopped in
             defer { stopped = true }

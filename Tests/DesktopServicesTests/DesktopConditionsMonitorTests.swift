@@ -101,7 +101,7 @@ extension RealDesktop {
             let services = try FakeSystemServices(on: bus, isOnBattery: true)
             let monitor = makeMonitor(systemBus: bus.address, folder: folder)
             defer { monitor.stop() }
-            // The kernel lists no power supply, so this value is from UPower. When this value arrives, the subscriptions exist.
+            // The kernel lists no power supply, so this value comes from UPower. When the value arrives, the subscriptions exist.
             _ = try await conditions.first { !$0.isOnExternalPower }
 
             services.setOnBattery(false)
@@ -114,7 +114,7 @@ extension RealDesktop {
             services.timeDateChanged("Timezone")
             #expect(try await signals.next() == .timeZoneChanged)
 
-            // By default, GLib would raise SIGTERM here, and later tests would not run.
+            // By default, GLib would raise SIGTERM here. Later tests would then not run.
             bus.stop()
         }
     }

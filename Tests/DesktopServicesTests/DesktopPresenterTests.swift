@@ -4,7 +4,7 @@ import Testing
 
 @testable import DesktopServices
 
-/// One loop for all tests, because GIO's network monitor stays with its first loop. The tests run one at a time, because
+/// One main loop for all tests, because GIO's network monitor always uses its first loop. The tests run one at a time, because
 /// libnotify and GLib share one connection per process.
 @Suite(.serialized, .timeLimit(.minutes(30)))
 enum RealDesktop {
@@ -25,7 +25,7 @@ extension RealDesktop {
         let events = EventFeed<PresenterEvent>()
         let server = KnownServer()
 
-        /// Runs `body` with a presenter on a bus with dunst, after dunst has started.
+        /// Starts dunst on a bus, and runs `body` with a presenter on this bus.
         func withDesktop(_ body: (DesktopPresenter, DunstDesktop) async throws -> Void) async throws {
             let bus = try PrivateBus()
             defer { bus.stop() }
@@ -67,7 +67,8 @@ extension RealDesktop {
                 let id = try await presentedID("a")
                 try desktop.control("close")
                 #expect(try await events.next() == .closed(identifier: "a", serverID: id, .dismissed))
-                // A closed object reports nothing more, so the next notification needs a new object.
+                // A notification object that was closed reports nothing any more. The next notification therefore needs a new
+                // object.
                 presenter.present(notice("a"))
                 let second = try await presentedID("a")
                 try desktop.control("close")
@@ -150,7 +151,7 @@ extension RealDesktop {
             }
         }
 
-        /// At a logout, no presenter sees the server exit, and the next server counts from one again.
+        /// At a logout, the server exits while no presenter is connected. The next server counts its ids from one again.
         @Test func `an id of an earlier server replaces and withdraws nothing`() async throws {
             try await withDesktop { presenter, desktop in
                 presenter.present(notice("a"))

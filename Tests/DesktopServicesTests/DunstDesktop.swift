@@ -1,6 +1,6 @@
 import Foundation
 
-/// A virtual screen with a real notification server on a bus of the test.
+/// A virtual screen, with a real notification server (dunst) on a bus of the test.
 final class DunstDesktop: Sendable {
     private let screen: ChildProcess
     private let dunst: ChildProcess
@@ -22,7 +22,7 @@ final class DunstDesktop: Sendable {
         try? FileManager.default.removeItem(at: folder)
     }
 
-    /// Kills the notification server without the screen.
+    /// Kills the notification server. The virtual screen keeps running.
     func crashServer() {
         kill(dunst.pid, SIGKILL)
     }
@@ -44,8 +44,8 @@ final class DunstDesktop: Sendable {
             .trimmingCharacters(in: .whitespacesAndNewlines)
     }
 
-    /// Notifications of low urgency expire after a second, and others stay. A click starts the action. The first notification is
-    /// in the corner.
+    /// The configuration of dunst. Notifications of low urgency expire after a second, and other notifications stay. A click
+    /// starts the action. The first notification is in the corner.
     private static let configuration = """
         [global]
         origin = top-left

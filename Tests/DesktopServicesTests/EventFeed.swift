@@ -1,7 +1,7 @@
 import BackgroundNotices
 import Synchronization
 
-/// Events of a callback that can be awaited one after the other.
+/// A queue of events from a callback. A test can wait for the events one after the other.
 final class EventFeed<Event: Sendable>: Sendable {
     let send: @Sendable (Event) -> Void
     private let stream: AsyncStream<Event>
@@ -12,7 +12,7 @@ final class EventFeed<Event: Sendable>: Sendable {
         send = { continuation.yield($0) }
     }
 
-    /// Waits for the next event. Throws if the test's time is over.
+    /// Waits for the next event. Throws an error if the test's time is over.
     func next() async throws -> Event {
         for await event in stream { return event }
         throw FixtureFailure("no further event came")
@@ -27,12 +27,12 @@ final class EventFeed<Event: Sendable>: Sendable {
     }
 }
 
-/// The server that assigned the identifiers, and other facts that a presenter reported last.
+/// The server that assigned the identifiers, and other facts in the latest reports of a presenter.
 final class KnownServer: Sendable {
     private let told = Mutex<String?>(nil)
     private let taken = Mutex<[UInt32]>([])
     private let buttons = Mutex<Bool?>(nil)
-    /// Withdrawals that can be awaited. A withdrawal is reported after the server's response.
+    /// A queue of withdrawals, for which a test can wait. A withdrawal is reported after the server's response.
     let withdrawals = EventFeed<UInt32>()
 
     /// The numbers of the withdrawn notifications.
@@ -43,7 +43,7 @@ final class KnownServer: Sendable {
 
     var identity: String? { told.withLock { $0 } }
 
-    /// Returns a handler that stores facts about servers and withdrawals, and passes other events on.
+    /// Returns a handler that stores facts about servers and withdrawals. The handler passes other events on.
     func ear(_ events: EventFeed<PresenterEvent>) -> @Sendable (PresenterEvent) -> Void {
         { event in
             switch event {

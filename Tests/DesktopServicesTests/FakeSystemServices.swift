@@ -2,7 +2,8 @@ import CLibnotify
 import Foundation
 import Synchronization
 
-/// UPower, logind and timedate1 as one connection on a private bus. The connection answers `OnBattery` and emits signals.
+/// A test double of UPower, logind and timedate1, with one connection to a private bus. The connection answers `OnBattery` and
+/// emits signals.
 final class FakeSystemServices: Sendable {
     nonisolated(unsafe) private let connection: OpaquePointer
     private let answer: Answer
@@ -43,7 +44,7 @@ final class FakeSystemServices: Sendable {
         g_object_unref(UnsafeMutableRawPointer(connection))
     }
 
-    /// Freezes the services. Requests are received, and answered after `thaw()`.
+    /// Freezes the services. They receive requests, and answer them after `thaw()`.
     func freeze() { answer.waiting.withLock { $0 = [] } }
 
     func thaw() { answer.answerAll(on: connection) }
@@ -74,10 +75,10 @@ final class FakeSystemServices: Sendable {
 
 private final class Answer: Sendable {
     let isOnBattery: Mutex<Bool>
-    /// Requests that wait while the services are frozen; `nil` if the services are not frozen.
+    /// The requests that wait for an answer while the services are frozen; `nil` if the services are not frozen.
     let waiting = Mutex<[Question]?>(nil)
 
-    struct Question: @unchecked Sendable {  // because GLib counts its references with atomics
+    struct Question: @unchecked Sendable {  // because GLib counts its references atomically
         let message: OpaquePointer
     }
 
@@ -85,7 +86,7 @@ private final class Answer: Sendable {
         self.isOnBattery = Mutex(isOnBattery)
     }
 
-    /// Answers `Get` on GLib's thread. Other messages pass.
+    /// Answers the method `Get` on GLib's thread. Other messages are passed on.
     func filter(_ message: OpaquePointer, on connection: OpaquePointer?) -> OpaquePointer? {
         guard g_dbus_message_get_member(message).map({ String(cString: $0) }) == "Get" else { return message }
         let question = Question(message: message)

@@ -1,7 +1,7 @@
 import Foundation
 
-/// A fake notification server in a separate process, with the name and the special behaviour of a real server. The test reads the
-/// calls that the server received.
+/// A fake notification server in a separate process. It has the name and the special behaviour of a real server. The test reads
+/// the calls that the server received.
 final class HabitServer: Sendable {
     /// The arguments of one call of `Notify`.
     struct Call: Decodable {
@@ -9,7 +9,7 @@ final class HabitServer: Sendable {
         let icon: String
         let title: String
         let body: String
-        /// Keys and labels, alternating.
+        /// The keys and labels of the buttons, alternating.
         let actions: [String]
         /// The hints, with their values as text.
         let hints: [String: String]
@@ -19,11 +19,11 @@ final class HabitServer: Sendable {
     /// The result of the first call of `Notify`.
     enum FirstCall: String, CaseIterable {
         case isAnswered
-        /// Refused, as Plasma refuses the same text twice within a short time.
+        /// The server refuses the call, as Plasma refuses a repeated text within a short time.
         case isRefused
         /// The server crashes.
         case kills
-        /// The call is received and never answered.
+        /// The server receives the call and never answers.
         case isLost
     }
 
@@ -45,7 +45,7 @@ final class HabitServer: Sendable {
     /// Waits for the next call.
     func nextCall() throws -> Call { try JSONDecoder().decode(Call.self, from: Data(process.firstLine().utf8)) }
 
-    /// Broadcasts that a button was pressed.
+    /// Broadcasts that the user pressed a button.
     func press(_ id: UInt32, _ key: String) throws { try ask("Press", "\(id)", "'\(key)'") }
 
     /// Starts a process that prints each signal of an interface on a line.
@@ -72,7 +72,8 @@ final class HabitServer: Sendable {
     /// Switches do-not-disturb on or off.
     func inhibit(_ isOn: Bool) throws { try ask("Inhibit", isOn ? "true" : "false") }
 
-    /// Before the server answers the next replacement, it sends a press, a reply and a closing of the old content.
+    /// Before the server answers the next replacement, it sends three signals about the old content: a press, a reply and a
+    /// closing.
     func closeBeforeReply() throws { try ask("LeaveBeforeAnswer") }
 
     /// Broadcasts that the user closed a notification.

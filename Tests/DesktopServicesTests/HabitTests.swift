@@ -5,7 +5,7 @@ import Testing
 @testable import DesktopServices
 
 extension RealDesktop {
-    /// Calls that differ between notification servers. The names are the names that real servers report.
+    /// Tests of calls that differ between notification servers. The test doubles report the names of real servers.
     @Suite struct Habits {
         let events = EventFeed<PresenterEvent>()
         let known = KnownServer()
@@ -97,7 +97,7 @@ extension RealDesktop {
                 #expect(call.icon == "", "a name that no theme has is drawn as a broken image")
                 #expect(call.hints["image-data"] == "pixels" || call.hints["image-data"]?.contains("dbus.Array") == true)
                 #expect((call.timeout, call.hints["sound-name"]) == (0, "message-new-instant"))
-                // The response has the number of the call that was changed on its way.
+                // The response has the number of this call, although the call was changed on the way.
                 guard case .presented("a", let id) = try await events.first(where: { $0 != .serverAppeared }) else {
                     throw FixtureFailure("not shown")
                 }
@@ -108,7 +108,7 @@ extension RealDesktop {
             }
         }
 
-        /// notify-osd shows a notification that never expires as a modal dialog.
+        /// If a notification never expires, notify-osd shows it as a modal dialog.
         @Test func `a notification does not stay on a server without buttons`() async throws {
             try await withServer("notify-osd", specification: "1.1", capabilities: ["body"]) { presenter, server in
                 presenter.present(notice())
@@ -128,8 +128,8 @@ extension RealDesktop {
             }
         }
 
-        /// A refusal concerns this notification. A server that crashes is a missing server. A server that does not respond may
-        /// still show the notification.
+        /// If the server refuses a notification, only this notification fails. If the server crashes, it counts as missing. If
+        /// the server does not respond, it may still show the notification.
         @Test(arguments: [HabitServer.FirstCall.isRefused, .kills, .isLost])
         func `a refusal, a crash and a missing response are distinct failures`(_ fate: HabitServer.FirstCall) async throws {
             let bus = try PrivateBus()
@@ -164,7 +164,8 @@ extension RealDesktop {
             }
         }
 
-        /// Plasma 6 sends no signal when a popup with buttons leaves the screen, and keeps its replacement in the history.
+        /// Plasma 6 sends no signal when a notification with buttons leaves the screen. If such a notification is replaced,
+        /// Plasma keeps the replacement in its history.
         @Test(arguments: [("Plasma", true), ("Plasma", false), ("another", true), ("another", false)])
         func `an alert is a new notification on Plasma, and a replacement elsewhere`(_ name: String, _ alerts: Bool) async throws
         {
@@ -210,7 +211,7 @@ extension RealDesktop {
             }
         }
 
-        /// Plasma has a text field. On other servers the button would send nothing, so it is left out.
+        /// Plasma has a text field for replies. On other servers the reply button would send no text, so the button is left out.
         @Test(arguments: [true, false])
         func `a text field is offered only to servers that send the text`(_ hasFields: Bool) async throws {
             try await withServer("another", capabilities: ["actions", "body"] + (hasFields ? ["inline-reply"] : [])) {
@@ -231,7 +232,7 @@ extension RealDesktop {
             }
         }
 
-        /// Docks read these signals.
+        /// Docks read these signals to show the badge number.
         @Test func `the badge number is broadcast to docks`() async throws {
             try await withServer("another") { presenter, server in
                 let watch = try server.watch("com.canonical.Unity.LauncherEntry")
@@ -245,7 +246,7 @@ extension RealDesktop {
             }
         }
 
-        /// Another process showed the notifications and was killed.
+        /// The process that showed the notifications was killed, and another process receives their buttons.
         @Test func `buttons of an earlier process are reported`() async throws {
             try await withServer("another") { presenter, server in
                 presenter.query()
@@ -263,7 +264,7 @@ extension RealDesktop {
                         == .activated(identifier: "a", serverID: 7, action: "photo", activationToken: "token-1"))
                 try server.dismiss(8)
                 #expect(try await events.next() == .closed(identifier: "b", serverID: 8, .dismissed))
-                // A notification that is shown again is reported once.
+                // If a notification is shown again, a press is reported only once.
                 presenter.present(notice(), replacing: 7, of: known.identity)
                 #expect(try server.nextCall().replaces == 7)
                 #expect(try await events.next() == .presented(identifier: "a", serverID: 7))
@@ -274,7 +275,8 @@ extension RealDesktop {
             }
         }
 
-        /// The reply to `Notify` overtakes the signals that arrived before it, because the call blocks the loop.
+        /// The call of `Notify` blocks the event loop. The reply to this call is therefore handled before signals that arrived
+        /// earlier.
         @Test(arguments: [true, false])
         func `signals that arrive before the response to a replacement belong to the old content`(_ isOfThisProcess: Bool)
             async throws
@@ -311,7 +313,7 @@ extension RealDesktop {
             }
         }
 
-        /// `connect` is called after `adoptNotification`.
+        /// The test calls `connect` after `adoptNotification`.
         @Test func `notifications that are taken over before the bus connects report their buttons`() async throws {
             let bus = try PrivateBus()
             defer { bus.stop() }
@@ -332,7 +334,7 @@ extension RealDesktop {
             }
         }
 
-        /// Runs two presenters one after the other with one server.
+        /// Runs two presenters with one server, one after the other.
         private func withServer(
             on bus: PrivateBus, _ first: @escaping (DesktopPresenter, HabitServer) async throws -> Void,
             after second: @escaping (DesktopPresenter, HabitServer) async throws -> Void

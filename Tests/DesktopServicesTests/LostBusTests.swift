@@ -64,7 +64,7 @@ extension RealDesktop {
             try await expectNoServer()
         }
 
-        /// The server shows the notification once when it continues, and its response counts.
+        /// The server was frozen. When it continues, it shows the notification once, and its response is used.
         @Test func `a server that was frozen shows the notification once, late`() async throws {
             let bus = try PrivateBus()
             defer { bus.stop() }
@@ -80,7 +80,7 @@ extension RealDesktop {
             second.identifier = "b"
             desktop.freezeServer()
             presenter.present(second)
-            // libnotify waits for 25 seconds.
+            // libnotify waits 25 seconds for the response.
             guard case .failed("b", .unanswered) = try await events.next() else { throw FixtureFailure("was answered") }
             desktop.thawServer()
             guard
@@ -118,7 +118,7 @@ extension RealDesktop {
                 presenter.present(notice)
                 guard case .presented = try await events.next() else { throw FixtureFailure("was not presented") }
                 bus.stop()
-                // The server also loses the bus, so its exit may be reported first.
+                // The server also loses its connection to the bus, so its exit may be reported first.
                 _ = try await events.first { $0 == .busLost }
                 presenter.present(notice)
                 guard case .failed("a", .busUnreachable) = try await events.next() else {
@@ -127,7 +127,8 @@ extension RealDesktop {
             }
         }
 
-        /// A command may connect the presenter to a temporary bus. When that bus ends, the presenter uses its first bus again.
+        /// A command may connect the presenter to a temporary bus. When the temporary bus ends, the presenter uses its first bus
+        /// again.
         @Test func `the presenter returns to the bus that it was started with`() async throws {
             let (own, passing) = (try PrivateBus(), try PrivateBus())
             defer { own.stop() }
@@ -144,13 +145,13 @@ extension RealDesktop {
             passing.stop()
             _ = try await events.first { $0 == .busLost }
             presenter.connect(busAddress: passing.address)
-            // The server may have just started.
+            // The server may have started just before.
             _ = try await events.first { $0 == .serverAppeared }
             presenter.present(notice)
             _ = try await events.first { if case .presented = $0 { true } else { false } }
         }
 
-        /// A bus that accepts the connection and does not respond must not hide other buses.
+        /// If a bus accepts the connection and does not respond, the presenter must try other buses.
         @Test func `a bus that does not respond is skipped for the next one`() async throws {
             let (own, mute) = (try PrivateBus(), try PrivateBus())
             defer { for bus in [own, mute] { bus.stop() } }

@@ -3,7 +3,7 @@ import Testing
 
 @testable import DesktopServices
 
-/// Pictures for a notification server, from any file.
+/// Tests of the pictures that a notification server receives, made from any file.
 @Suite final class NoticePixelsTests {
     private let folder = FileManager.default.temporaryDirectory.appendingPathComponent("pixels-\(UUID().uuidString)")
 
@@ -46,7 +46,7 @@ import Testing
         let cut = folder.appendingPathComponent("cut.png")
         try whole.prefix(whole.count / 2).write(to: cut)
         #expect(NoticePixels(file: cut.path) == nil)
-        // The header of this picture states a width of 100,000 pixels.
+        // The header of this picture contains a width of 100,000 pixels.
         var bomb = whole
         bomb.replaceSubrange(16..<20, with: [0x00, 0x01, 0x86, 0xA0])
         let large = folder.appendingPathComponent("bomb.png")

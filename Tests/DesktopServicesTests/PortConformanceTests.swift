@@ -6,16 +6,16 @@ import Testing
 @testable import BackgroundTasksTesting
 @testable import DesktopServices
 
-/// A desktop with the notifications of a presenter, as the user sees it.
+/// A desktop that shows a presenter's notifications, as the user sees them.
 private protocol PresentingDesktop {
     var presenter: any Presenter { get }
     /// The number of notifications on the screen.
     func count() throws -> Int
-    /// Closes the only notification as the user.
+    /// Closes the only notification, like a user.
     func dismiss() throws
-    /// Clicks the only notification as the user.
+    /// Clicks the only notification, like a user.
     func click() throws
-    /// Ends the notification server without a replacement.
+    /// Ends the notification server, and starts no other server.
     func loseServer()
     /// Completes all pending work.
     func settle()
@@ -46,8 +46,8 @@ private struct VirtualPresenting: PresentingDesktop {
 }
 
 extension RealDesktop {
-    /// One suite for each port, over every implementation. The agent's results must not depend on the implementation that it is
-    /// connected to.
+    /// Tests of the ports. Every implementation of a port must pass the tests. The agent's results must not depend on the
+    /// implementation that the agent uses.
     @Suite struct PortConformance {
         private let server = KnownServer()
 
@@ -116,7 +116,7 @@ extension RealDesktop {
                 desktop.settle()
                 #expect(try await events.next() == .closed(identifier: "a", serverID: id, .closedByCall))
                 #expect(try desktop.count() == 0)
-                // A withdrawal of a missing notification is ignored, so the next event belongs to the next notification.
+                // The withdrawal of a missing notification is ignored, so the next event belongs to the next notification.
                 desktop.presenter.withdraw(identifier: "a", serverID: id, of: server.identity)
                 _ = try await show(notice("b"), desktop, events)
                 #expect(server.withdrawn == [id, id], "whoever asked knows that it was asked")
@@ -138,7 +138,7 @@ extension RealDesktop {
                 try desktop.click()
                 let pressed = try await events.next()
                 guard case .activated("a", id, "default", _) = pressed else { throw FixtureFailure("unexpected: \(pressed)") }
-                // The server decides whether the notification then leaves the screen, so no further event is expected.
+                // The server decides whether a pressed notification leaves the screen, so the test expects no further event.
             }
         }
 
@@ -156,7 +156,7 @@ extension RealDesktop {
 
         // MARK: Conditions
 
-        /// - Parameter change: unplugs the machine, or plugs it in.
+        /// - Parameter change: A function that unplugs the machine, or plugs it in.
         private func holds(
             _ source: any ConditionsSource, _ events: EventFeed<DesktopConditions>, _ change: (Bool) throws -> Void
         ) async throws {
@@ -165,7 +165,7 @@ extension RealDesktop {
             let unplugged = try await events.next()
             #expect(!unplugged.isOnExternalPower)
             #expect(source.current == unplugged)
-            // An unchanged value is not reported, so the next report is about the real change.
+            // An unchanged value is not reported, so the next report belongs to the real change.
             try change(false)
             try change(true)
             let plugged = try await events.next()

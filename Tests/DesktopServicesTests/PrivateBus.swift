@@ -1,6 +1,6 @@
 import Foundation
 
-/// A bus of the test. A service starts on this bus only if a service file is given.
+/// A message bus of the test. The bus starts a service only if a service file is given.
 final class PrivateBus: Sendable {
     let address: String
     private let daemon: ChildProcess
@@ -33,7 +33,7 @@ final class PrivateBus: Sendable {
         address = try daemon.firstLine()
     }
 
-    /// Freezes the bus. The bus accepts connections and does not respond.
+    /// Freezes the bus. Clients can connect, but the bus does not respond.
     func freeze() { kill(daemon.pid, SIGSTOP) }
     func thaw() { kill(daemon.pid, SIGCONT) }
 

@@ -23,7 +23,7 @@ import Testing
         #expect(PowerSupply.isOnExternalPower([mains, full]))
         #expect(PowerSupply.isOnExternalPower([unplugged, typeC, draining]))
         #expect(!PowerSupply.isOnExternalPower([unplugged, draining]))
-        // The machine was unplugged a moment ago, so the battery may still report "Full".
+        // The machine was just unplugged, so the battery may still report "Full".
         #expect(!PowerSupply.isOnExternalPower([unplugged, full]))
     }
 
@@ -87,7 +87,7 @@ enum KernelSupplies {
         }
     }
 
-    /// A bridge for containers exists only while the containers run.
+    /// A network bridge for containers exists only while the containers are running. It must not identify a network.
     @Test func `the addresses of hardware interfaces distinguish networks`() throws {
         let folder = try TemporaryFolder.make()
         try FileManager.default.createDirectory(
@@ -153,7 +153,7 @@ enum KernelSupplies {
         #expect(cut.hasSuffix("…") && isWhole && cut.count > 2_000)
         #expect(NoticeText.body(String(repeating: "<", count: 1_000_000), isMarkup: true).utf8.count < 20_000)
         #expect(NoticeText.title(String(repeating: "a", count: 401), fallback: "") == String(repeating: "a", count: 400) + "…")
-        // One character of a million scalars.
+        // The text is one character that consists of a million scalars.
         let accents = "a" + String(repeating: "\u{301}", count: 1_000_000)
         #expect(NoticeText.body(accents, isMarkup: false).unicodeScalars.count <= 4 * NoticeText.bodyLimit + 1)
     }

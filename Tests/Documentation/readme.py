@@ -168,7 +168,7 @@ def quick_start(place: str, port: int) -> None:
     text = open(README).read()
     configuration = re.search(r"^```toml\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)[1]
     session = re.search(r"^```console\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)[1]
-    # The time in this zone is between 08:00 and 09:00.
+    # The local time in this zone is between 08:00 and 09:00.
     Server.offset = (8 - datetime.datetime.now(datetime.timezone.utc).hour + 12) % 24 - 12
     configuration = configuration.replace("https://dav.example.org", f"http://127.0.0.1:{port}")
     home = os.path.join(place, "home")
@@ -250,7 +250,7 @@ class Reader:
         found = files(text)
         if sorted(found) != sorted(expected):
             sys.exit(f"readme.py: the page shows {sorted(found)}")
-        # Files that the page shows after its first commands are not needed for these commands.
+        # The first commands of the page do not need files that the page shows later.
         found = files(steps(text)[0][0])
         # The build folder is kept, because another page uses the same checkout.
         for name in os.listdir(self.app) if os.path.isdir(self.app) else []:
@@ -278,7 +278,8 @@ class Reader:
         return printed
 
     def run(self, line: str) -> subprocess.CompletedProcess:
-        # The line is passed on standard input. A search for processes by their arguments would otherwise find the shell.
+        # The line is passed on standard input. If the line were an argument of the shell, a search for processes by their
+        # arguments would find the shell.
         return subprocess.run(["sh"], input=line, cwd=self.app, env=self.environment, capture_output=True, text=True)
 
     def quietly(self, line: str) -> str:

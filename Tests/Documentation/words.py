@@ -13,16 +13,16 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 LIMITS = ROOT / "Tests/Documentation/words.json"
 
 PHRASES = re.compile("|".join([
-    # Actors without a name.
+    # Actors that are not named.
     r"\b(?:nobody|no-one|somebody|anybody|whoever|whomever)\b", r"\b(?:a|the) person(?:'s)?\b",
-    # Programs that speak and listen.
+    # Verbs of speaking and listening, whose subject is a program.
     r"\b(?:is|are|was|were|be|been) (?:said|told|heard|spoken)\b", r"\b(?:says|tells|hears) (?:of|so|nobody|nothing|where|why|it)\b",
-    # Things that stand, lie, leave and return.
+    # Verbs of standing, lying, leaving and returning, whose subject is a thing.
     r"\b(?:stands|lies) (?:in|on|at|there|still|by|beside)\b", r"\b(?:goes|go|went) on\b", r"\b(?:comes|come|came) back\b",
     r"\blets? go\b", r"\b(?:made|makes|make) up for\b", r"\btakes back\b",
     # Old or rare words.
     r"\b(?:anew|in vain|for good|all the same|whereby|thereby|hence|thus)\b", r"\bmeanwhile\b",
-    # Pronouns in place of nouns, and negated nouns.
+    # Pronouns that replace nouns, and negated nouns.
     r"\b(?:that|those) of\b", r"\bof (?:its|their) own\b", r"\b(?:is|are|was|were) no (?!longer\b)[a-z]+\b", r"\b(?:to|of|for) whom\b",
     r", (?:say|too)(?=[.,;:]|$)",
 ]), re.I)
@@ -106,7 +106,7 @@ def main() -> None:
     marked = {area: [found for found in rows if is_marked(found[1])] for area, rows in areas.items()}
     shares = {area: 100 * len(marked[area]) / len(rows) for area, rows in areas.items()}
     if sys.argv[1:] == ["--write"]:
-        # This file quotes the phrases.
+        # This file quotes the phrases itself.
         LIMITS.write_text(json.dumps({area: math.ceil(share * 10) / 10 for area, share in sorted(shares.items())}, indent=2) + "\n")
         return
     if sys.argv[1:2] == ["--show"]:

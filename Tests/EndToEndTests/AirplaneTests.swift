@@ -3,8 +3,8 @@ import StormyFixtures
 import Testing
 
 extension EndToEnd {
-    /// An app is refreshed in the background, loses the network, and is then opened by the user. The test runs in a private network
-    /// namespace with a real server.
+    /// Tests of an app that is refreshed in the background, loses the network, and is then opened by the user. The tests run in a
+    /// private network namespace with a real server.
     @Suite struct Airplane {
         let home: Home
 
@@ -16,7 +16,7 @@ extension EndToEnd {
             try Data(text.utf8).write(to: file)
         }
 
-        /// Runs the script. Returns the output of its steps by their names.
+        /// Runs a script. Returns the output of each step by the step's name.
         private func play(_ script: String) throws -> [String: String] {
             let nginx = home.folder.appendingPathComponent("nginx")
             try write("", to: "nginx/www/photos/.keep")

@@ -4,7 +4,8 @@ import StormyFixtures
 import Testing
 
 extension EndToEnd {
-    /// Unusable responses that need a real connection. `CheckCommandTests` has all others.
+    /// Tests of invalid responses that need a real connection. `CheckCommandTests` contains the tests of all other invalid
+    /// responses.
     @Suite struct Answer {
         let server: FaultyServer
         let home: Home

@@ -5,7 +5,7 @@ import ServerScripts
 import Testing
 
 extension EndToEnd {
-    /// Uploads over TLS to a server with a private certificate authority.
+    /// Tests of uploads over TLS to a server with a private certificate authority.
     @Suite struct AuthorityUpload {
         private let server: FaultyServer
         private let home: Home
@@ -47,7 +47,7 @@ extension EndToEnd {
 
         private var line: String { "ca_file = \"\(authority.path)\"" }
 
-        /// The message of the transfer when it waits.
+        /// Returns the message of the transfer while it waits.
         private func waitingMessage(_ words: String) throws -> String {
             try home.wait("a transfer that waits: \(words)") { transaction in
                 let transfer = try transaction.transfers().first
@@ -65,7 +65,7 @@ extension EndToEnd {
             #expect(uploaded.status == 0, "\(uploaded)")
             #expect(UploadWay.photos(in: store) == [bytes])
             let verified = try home.stormy("upload", "--verify")
-            // The form server does not answer GET. The status proves that the connection was accepted.
+            // The form server does not support GET. Its error status proves that the connection was accepted.
             #expect(
                 verified.output.contains("could not be checked now") == (way == .multipart)
                     && (way != .multipart || verified.output.contains("status 400")), "\(verified)")
@@ -80,7 +80,7 @@ extension EndToEnd {
             #expect(message.contains("as ca_file in [upload.destinations.home] of config.toml."), "\(message)")
             #expect(try home.stormy("transfers").output.contains("as ca_file in [upload.destinations.home]"))
             #expect(server.requests().isEmpty)
-            // The corrected configuration holds for the queued photo.
+            // The corrected configuration also applies to the queued photo.
             try configure(.webdav, line: line)
             #expect(try home.stormy("transfers", "retry", "all").status == 0)
             try home.waitForQuiet()

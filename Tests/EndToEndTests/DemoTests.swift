@@ -4,7 +4,7 @@ import Foundation
 import Testing
 
 extension EndToEnd {
-    /// The claims that the demo prints, checked from outside.
+    /// Tests of the claims that the demo prints. The tests check these claims independently of the demo.
     @Suite struct Demo {
         @Test func `every claim of the demo holds`() throws {
             let desktop = try Desktop()
@@ -15,14 +15,14 @@ extension EndToEnd {
             #expect(result.output.contains("12 of 12 passed"))
             // One notification was sent over the bus.
             #expect(try desktop.receivedTitles() == ["Storm expected in Storm Bay"])
-            // The server answered one weather request completely.
+            // The server has answered one weather request completely.
             let log = try String(contentsOf: evidence.appendingPathComponent("server.jsonl"), encoding: .utf8)
             let weather = try log.split(separator: "\n").map {
                 try JSONSerialization.jsonObject(with: Data($0.utf8)) as? [String: Any] ?? [:]
             }.filter { ($0["path"] as? String)?.hasPrefix("/v1/forecast") == true }
             #expect(Set(weather.compactMap { $0["id"] as? Int }).count == 1)
             #expect(weather.last?["outcome"] as? String == "answered")
-            // The received photo is the sent photo.
+            // The received photo is equal to the sent photo.
             let photos = ["storm.jpg", "received/storm.jpg"].map { evidence.appendingPathComponent($0).path }
             func seen(_ tool: String, _ arguments: [String]) throws -> [String] {
                 try photos.map { try Child.run(tool, arguments + [$0], environment: home.environment).output }
@@ -56,7 +56,8 @@ extension EndToEnd {
             try home.waitForQuiet()
             let wanted = ProcessInfo.processInfo.environment["STORMY_SCREENSHOT"]
             let path = wanted ?? home.folder.appendingPathComponent("shot.png").path
-            // The notification server replies before it has drawn. The loop needs no pause because a screenshot takes some time.
+            // The notification server replies before it has drawn the notification. The loop needs no pause, because a screenshot
+            // takes some time.
             let deadline = Date().addingTimeInterval(20)
             var size = 0
             while size <= 1_000, Date() < deadline {

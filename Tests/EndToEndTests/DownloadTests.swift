@@ -5,7 +5,7 @@ import Foundation
 import Testing
 
 extension EndToEnd {
-    /// `stormy download` as the user runs it.
+    /// Tests of `stormy download`, as the user runs it.
     @Suite struct Download {
         let server: FaultyServer
         private(set) var home: Home
@@ -27,14 +27,14 @@ extension EndToEnd {
             return (home, folder)
         }
 
-        /// Adds a desktop, for tests that check notifications.
+        /// Adds a desktop for tests that check notifications.
         private mutating func useDesktop() throws -> Desktop {
             let desktop = try Desktop()
             (home, folder) = try Self.makeHome(desktop)
             return desktop
         }
 
-        /// Runs `stormy download` in the folder.
+        /// Runs `stormy download` in the folder of the test.
         @discardableResult
         private func download(_ arguments: String...) throws -> Child.Result { try download(arguments) }
 
@@ -47,7 +47,7 @@ extension EndToEnd {
             try FileManager.default.contentsOfDirectory(atPath: place.path).sorted()
         }
 
-        /// The download is queued, and the command reports that no agent can be started.
+        /// The download is queued. The command reports that no agent can be started.
         @Test func `a download whose agent cannot be started ends with 69 and begins with the next command`() throws {
             let program = home.folder.appendingPathComponent("broken-agent")
             try Data("no program".utf8).write(to: program)
@@ -69,15 +69,15 @@ extension EndToEnd {
             #expect(result.status == 0 && result.output.contains(FileDigest.sha256(of: Self.file.data)), "\(result)")
             #expect(try Data(contentsOf: folder.appendingPathComponent("disk.img")) == Self.file.data)
             #expect(try names(folder) == ["disk.img"])
-            // The end is printed here, so no app is launched for it.
+            // The command has printed the end of the download, so no app is launched for this end.
             try home.waitForQuiet()
             #expect(try home.history() == [])
-            // Without -o no file is replaced.
+            // Without -o, no existing file is replaced.
             #expect(try download(server.url + "/disk.img").status == 73)
             #expect(try download(server.url + "/disk.img", "-o", "disk.img", "--wait").status == 0)
         }
 
-        /// The file belongs to the user, although its name was free when the download was requested.
+        /// The file belongs to the user, although the name was free when the download was requested.
         @Test(arguments: [false, true])
         func `a file created during the download is replaced only with --force`(_ force: Bool) throws {
             server.route(
@@ -105,7 +105,7 @@ extension EndToEnd {
             }
         }
 
-        /// -o consents to replacing the existing file, but not a file that appears later in its place.
+        /// With -o the user agrees to replace the existing file, but not a file that appears later in its place.
         @Test(arguments: [false, true])
         func `a new file in place of the output file is replaced only with --force`(_ force: Bool) throws {
             held("late")
@@ -121,7 +121,7 @@ extension EndToEnd {
             #expect(try names(folder) == (force ? ["notes.txt"] : ["notes (1).txt", "notes.txt"]))
         }
 
-        /// The agent has the mounts of the first command.
+        /// The agent has the mounts of the first command, because this command started the agent.
         @Test(.enabled(if: Namespaces.areAllowed))
         func `a download of a command with other mounts never gets to another folder of the same path`() throws {
             #expect(try download(server.url + "/disk.img", "--wait").status == 0)
@@ -197,7 +197,7 @@ extension EndToEnd {
                 environment: home.environment)
         }
 
-        /// A command that follows one download receives only the end of that download.
+        /// A command that follows one download receives only the end of this download.
         @Test mutating func `following one download does not hide the end of another`() throws {
             let desktop = try useDesktop()
             held("slow")
@@ -227,7 +227,8 @@ extension EndToEnd {
             #expect(try home.history() == [])
         }
 
-        /// The follower is killed, as by a closed terminal. The user is notified as for any other download.
+        /// The following command is killed, for example because the user closed the terminal. The user then receives a
+        /// notification, as for any other download.
         @Test func `the end of a download is notified if its follower is killed`() throws {
             held("slow")
             let follower = try follow("slow")
@@ -251,7 +252,7 @@ extension EndToEnd {
             #expect(try desktop.receivedTitles() == ["Not downloaded", "Not downloaded"])
         }
 
-        /// The address never chooses a folder, hides a file, or writes control characters to the terminal.
+        /// The address must never choose a folder, hide a file, or write control characters to the terminal.
         @Test(arguments: [
             ("/x/%2e%2e%2fevil", "_evil"), ("/..%2F..%2Fevil", "_.._evil"), ("/%2Fetc%2Fevil", "evil"), ("/.bashrc", "bashrc"),
             ("/a%0ab", "a_b"), ("/a%1bb", "a_b"), ("/", "download"), ("/..", "download"), ("/%2e%2e", "download"),
@@ -284,7 +285,7 @@ extension EndToEnd {
             #expect(try download(server.url + "/none", "--wait").status == 69)
         }
 
-        /// The command starts the agent, which inherits the proxy of the environment.
+        /// The command starts the agent. The agent inherits the proxy variables of the command's environment.
         @Test func `the proxy of the environment is used`() throws {
             server.route("GET", "http*", .file(Self.file, etag: "\"v1\""))
             home.environment["http_proxy"] = server.url
@@ -295,7 +296,7 @@ extension EndToEnd {
             #expect(server.requests().map(\.path) == ["http://proxied.invalid/disk.img"])
             #expect(try download(server.url + "/direct", "--wait").status == 0)
             #expect(server.requests().last?.path == "/direct")
-            // A proxy that requires a login is a response, and the request is not repeated.
+            // If a proxy requires a login, its status 407 counts as a response, and the request is not repeated.
             server.route("GET", "http*", .status(407, headers: ["Proxy-Authenticate": "Basic realm=\"p\""]))
             let refused = try download("http://proxied.invalid/other", "--wait")
             #expect(refused.status == 69 && refused.errors.contains("407"), "\(refused)")
@@ -347,8 +348,8 @@ extension EndToEnd {
             #expect(result.output.contains("resumed at"), "\(result)")
         }
 
-        /// An endless response fills the disk up to the reserve for other programs, and its partial file is deleted. If another
-        /// program fills the disk completely, the commands still show everything, cancel and quit.
+        /// An endless response fills the disk, except for the reserve for other programs. The partial file is then deleted.
+        /// Another program fills the disk completely. The commands to show, to cancel and to quit still work.
         ///
         /// - Parameter size: The size of the disk in MiB.
         @Test(.enabled(if: Namespaces.areAllowed, "namespaces are not allowed here"), arguments: [96, 12])
@@ -385,7 +386,8 @@ extension EndToEnd {
             #expect(!lines.contains { $0.contains("ended with") }, "\(result)")
         }
 
-        /// If the reserve is not enough, the largest inactive partial file is deleted. Its bytes can be downloaded again.
+        /// If the released reserve is not enough, the largest inactive partial file is deleted, because its bytes can be
+        /// downloaded again.
         @Test(.enabled(if: Namespaces.areAllowed, "namespaces are not allowed here"))
         func `the largest partial file is deleted if the ledger needs its space`() throws {
             for name in ["small", "large"] {

@@ -2,13 +2,13 @@ import Foundation
 import Synchronization
 import Testing
 
-/// Tests with real programs, a real bus, a real notification server, and real servers on loopback. Several tests run at once
+/// Tests with real programs, a real bus, a real notification server, and real servers on loopback. Several tests run at once,
 /// because each test has a separate home, ports and buses, and mostly waits.
 @Suite(.besideOthers) enum EndToEnd {}
 
 /// Limits the number of concurrent tests of real processes and runs them on threads that may block. The tests wait in system
-/// calls for a process or a file. On the shared threads, of which there are as many as processors, two such waits would block all
-/// tests.
+/// calls for a process or a file. Swift's shared pool has only one thread per processor, so two such waits on two processors
+/// would block all tests.
 struct BesideOthers: SuiteTrait, TestTrait, TestScoping {
     let isRecursive = true
 
@@ -33,9 +33,9 @@ extension Trait where Self == BesideOthers {
     static var besideOthers: Self { Self() }
 }
 
-/// The turns of the concurrent tests.
+/// The permissions to run. Each running test has one permission.
 private final class Turns: Sendable {
-    /// The number of turns is `END_TO_END_WIDTH`, by default six.
+    /// The number of permissions is `END_TO_END_WIDTH`, by default six.
     static let shared = Turns(ProcessInfo.processInfo.environment["END_TO_END_WIDTH"].flatMap { Int($0) } ?? 6)
 
     private struct State {
@@ -61,7 +61,7 @@ private final class Turns: Sendable {
         }
     }
 
-    /// - Parameter duration: The duration, which is appended to the file `TEST_TIMES` for `Tests/slowest.py`.
+    /// - Parameter duration: The duration of the test, which is appended to the file `TEST_TIMES` for `Tests/slowest.py`.
     func give(back test: Test, after duration: Duration) {
         let next = state.withLock { state -> CheckedContinuation<Void, Never>? in
             if state.waiting.isEmpty {
@@ -79,11 +79,11 @@ private final class Turns: Sendable {
     }
 }
 
-/// A pool of threads that may block. The pool has more threads than concurrent tests.
+/// A pool of threads that may block. The number of threads is higher than the number of concurrent tests.
 private final class ThreadPool: TaskExecutor {
     static let shared = ThreadPool(threads: 32)
 
-    // Unchecked because the condition guards the jobs.
+    // The type is unchecked because the condition guards the jobs.
     private final class Queue: @unchecked Sendable {
         private let condition = NSCondition()
         private var jobs: [UnownedJob] = []

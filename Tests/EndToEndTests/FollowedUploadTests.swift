@@ -4,7 +4,7 @@ import Foundation
 import Testing
 
 extension EndToEnd {
-    /// The end of an upload is reported in the terminal that waits for the photo, or by a notification.
+    /// Tests that the end of an upload is reported either in the terminal that waits for the photo, or by a notification.
     @Suite struct FollowedUpload {
         let server: FaultyServer
         let desktop: Desktop
@@ -42,7 +42,8 @@ extension EndToEnd {
             return follower
         }
 
-        /// Stops the process when it does not write to the ledger, because a stopped writer would block all others.
+        /// Stops the process at a time when it does not write to the ledger, because a stopped writer would block all other
+        /// writers.
         private func stop(_ follower: Child) throws {
             let ledger = try Ledger(home.directories)
             for _ in 0..<20 {
@@ -63,7 +64,7 @@ extension EndToEnd {
             #expect(try home.rows("transfers").map { $0["state"] as? String } == ["failed"])
         }
 
-        /// The command is ended by SIGHUP, SIGINT or SIGKILL.
+        /// SIGHUP, SIGINT or SIGKILL ends the command.
         @Test(arguments: [SIGHUP, SIGINT, SIGKILL])
         func `a failure is notified if the waiting command was ended before`(_ signal: Int32) throws {
             let follower = try follow(photo("a.jpg"))
@@ -74,7 +75,7 @@ extension EndToEnd {
             #expect(try desktop.receivedTitles() == ["Photo not uploaded"])
         }
 
-        /// The command waits to the end, but its output cannot be read.
+        /// The command waits until the end of the upload, but its output cannot be read.
         @Test(arguments: ["2>/dev/full", "2>&-", "2>&1 | true"])
         func `failures are notified if the terminal output cannot be written`(_ redirection: String) throws {
             server.openGate("held")
@@ -100,14 +101,15 @@ extension EndToEnd {
             #expect(try desktop.receivedTitles().last == last, "once")
         }
 
-        /// Listens until the title arrives or the time is up. Returns the last title.
+        /// Reads the bus until a notification with the title arrives or the time is up. Returns the last title.
         private func lastReceivedTitle(_ title: String) throws -> String? {
             var count = 1
             while desktop.listen(for: count).count == count, desktop.listen(for: count).last != title { count += 1 }
             return desktop.listen(for: count).last
         }
 
-        /// The command blocks on a full pipe and is killed later. A success counts as reported only when the output was written.
+        /// The command waits because its output pipe is full, and is killed later. A success counts as reported only after the
+        /// output was written.
         @Test func `a success is notified if the output of a killed command was blocked`() throws {
             let pipe = Pipe()
             let output = pipe.fileHandleForWriting.fileDescriptor
@@ -136,7 +138,7 @@ extension EndToEnd {
             #expect(try desktop.receivedTitles().count == 1, "once")
         }
 
-        /// The first failure was printed before the terminal was closed.
+        /// The command printed the first failure before the terminal was closed.
         @Test func `a failure is printed while other photos are still uploading`() throws {
             server.route("PUT", "/held/1.jpg", .status(403))
             let pipe = home.folder.appendingPathComponent("said").path
@@ -152,13 +154,13 @@ extension EndToEnd {
             server.openGate("held")
             try home.waitForEnded("urlSession")
             try home.waitForNoticesRemembered()
-            // A failure that was being printed at that moment may also be notified.
+            // If the command was printing a failure at this moment, the failure may also appear in a notification.
             let heard = try desktop.receivedTitles()
             #expect(["Photo not uploaded", "2 photos not uploaded"].contains(heard.last), "\(heard)")
         }
 
-        /// Starts a command that follows an upload that the server temporarily rejects. Returns the command and the lines up to
-        /// the wait.
+        /// Starts a command that follows an upload. The server temporarily rejects this upload. Returns the command, and the
+        /// printed lines up to the wait.
         private func followWaitingUpload() throws -> (follower: Child, reader: LineReader, lines: [String]) {
             server.route("PUT", "/held/*", .status(503))
             let pipe = home.folder.appendingPathComponent("said").path
@@ -190,7 +192,8 @@ extension EndToEnd {
             #expect(follower.waitForEnd() == 75)
         }
 
-        /// One photo has two names, and two terminals wait for its end.
+        /// A photo has two file names, and each of two terminals uploads one of these files. Both terminals wait for the end of
+        /// the one upload.
         @Test func `two terminals can wait for one photo`() throws {
             let one = try photo("a.jpg")
             let other = home.folder.appendingPathComponent("b.jpg").path
@@ -201,7 +204,7 @@ extension EndToEnd {
             let second = try Child(
                 "sh", ["-c", "exec '\(Home.product("stormy"))' upload --wait '\(other)' 2> '\(pipe)'"],
                 environment: home.environment)
-            // If the upload failed before the second command joined it, the photo would be sent again.
+            // If the upload failed before the second command followed it, the second command would send the photo again.
             let reader = LineReader(open(pipe, O_RDONLY))
             let line = reader.next(within: 240)
             #expect(line?.contains("is already queued") == true, "\(line ?? "")")
@@ -211,7 +214,7 @@ extension EndToEnd {
             #expect(try home.rows("transfers").map { $0["state"] as? String } == ["failed"])
         }
 
-        /// The stopped terminal still reports the end, although the app was launched for another photo.
+        /// The app was launched for another photo. The stopped terminal still reports the end of its photo.
         @Test func `a stopped terminal reports the end when it is continued`() throws {
             let follower = try follow(photo("a.jpg"))
             try stop(follower)
@@ -225,7 +228,7 @@ extension EndToEnd {
             #expect(try desktop.receivedTitles().last == "Photo uploaded")
         }
 
-        /// The terminal was stopped at the end of the upload, and killed while no agent ran.
+        /// The terminal was stopped when the upload ended, and was killed while no agent was running.
         @Test func `the next agent notifies an end that a killed terminal did not report`() throws {
             let follower = try follow(photo("a.jpg"))
             try stop(follower)
@@ -240,7 +243,7 @@ extension EndToEnd {
             #expect(try desktop.receivedTitles() == ["Photo not uploaded"])
         }
 
-        /// The notification of a failure stays on the screen beside the notification of a later success.
+        /// The notification of a failure stays on the screen next to the notification of a later success.
         @Test func `a failure notification stays until its transfer is retried`() throws {
             server.route("POST", "/open", .status(403))
             #expect(try home.stormy("upload", photo("a.jpg"), "--to", "open").status == 0)
@@ -254,7 +257,7 @@ extension EndToEnd {
                     \.content.title)
             }
             #expect(try shown().sorted() == ["Photo not uploaded", "Photo uploaded"])
-            // A retry of another transfer does not remove this notification.
+            // If another transfer is retried, this notification is not removed.
             server.route("GET", "/gone.bin", .status(404))
             try home.stormy("download", server.url + "/gone.bin", "-o", home.folder.path + "/gone.bin")
             try home.waitForEnded("urlSession", count: 3)
@@ -267,7 +270,7 @@ extension EndToEnd {
             #expect(try shown().filter { $0.contains("hoto") } == ["Photo uploaded"])
         }
 
-        /// The photos of a waiting command belong to the batch, and their end can end the batch.
+        /// The photos of a waiting command belong to the batch. If their upload is the last to end, the batch ends.
         @Test func `a batch ends when the photo of a waiting terminal ends`() throws {
             let follower = try follow(photo("a.jpg"))
             #expect(try home.stormy("upload", photo("b.jpg"), "--to", "open").status == 0)
@@ -279,7 +282,8 @@ extension EndToEnd {
             #expect(try desktop.receivedTitles() == ["Uploading photos", "Photo uploaded"])
         }
 
-        /// The two photos end one after the other with the same title. A photo that is retried is notified again.
+        /// The two photos end one after the other, and their notifications have the same title. If a photo is retried, its end is
+        /// notified again.
         @Test func `two photos of one name are each notified, and so is a retry`() throws {
             server.openGate("held")
             for folder in ["1", "2"] {
@@ -299,7 +303,7 @@ extension EndToEnd {
             #expect(try desktop.receivedTitles().suffix(2) == ["Photo not uploaded", "Photo not uploaded"])
         }
 
-        /// The store is lost, or restored from a backup, while a photo waits.
+        /// While a photo waits, the store is lost or restored from a backup.
         @Test(arguments: [false, true])
         func `the end of an upload is notified if the store does not know the photo`(_ isFromBackup: Bool) throws {
             let store = home.folder.appendingPathComponent("data/stormy")
@@ -316,7 +320,7 @@ extension EndToEnd {
             #expect(try desktop.receivedTitles() == ["Photo not uploaded"])
         }
 
-        /// The batch does not wait for a paused photo.
+        /// If a photo of the batch is paused, the batch ends without this photo.
         @Test func `a paused photo does not keep its batch open`() throws {
             #expect(try home.stormy("upload", photo("a.jpg")).status == 0)
             try home.wait("its upload") { try $0.transfers().contains { $0.state == .running } ? true : nil }

@@ -5,7 +5,7 @@ import StormyFixtures
 import Testing
 
 extension EndToEnd {
-    /// The time of a launch ends while its request has no complete response. The received bytes are kept, and the user is notified
+    /// Tests of launches whose time ends before the response is complete. The received bytes are kept, and the user is notified
     /// once.
     @Suite struct HandOver {
         let desktop: Desktop
@@ -23,7 +23,7 @@ extension EndToEnd {
             return home
         }
 
-        /// Runs a further check after both paths have ended. No second notification is shown.
+        /// Runs another check after both requests have ended. No second notification is shown.
         private func expectReportedOnce(_ home: Home, history: [String]) async throws {
             try home.waitForQuiet()
             Weather.serve(.json(Weather.forecast()), on: server)
@@ -38,8 +38,8 @@ extension EndToEnd {
         }
 
         @Test func `a slow response keeps its connection through the hand-over`() async throws {
-            // Half of the body is sent at once, the rest only after the app has ended. The response is chunked without a
-            // validator, as from Open-Meteo.
+            // The server sends half of the body at once, and the other half only after the app has ended. Like Open-Meteo's
+            // responses, the response is chunked and has no validator.
             let forecast = Data(Weather.forecast().utf8)
             let half = forecast.prefix(forecast.count / 2)
             Weather.serve(
@@ -61,7 +61,7 @@ extension EndToEnd {
             try await expectReportedOnce(home, history: ["appRefresh expired", "urlSession completed"])
         }
 
-        /// No launch is left that could be retried. The request is sent again half an hour later.
+        /// No launch can be retried any more. The request is sent again half an hour later.
         @Test func `an unusable response after a hand-over is requested again after half an hour`() async throws {
             server.closeGate("rest")
             Weather.serve(
@@ -70,7 +70,7 @@ extension EndToEnd {
                     .body(.text("<html>Log in</html>".prefix(17).description)),
                 ]), on: server)
             let home = try stormyHome()
-            // Both places have the same address and share one request.
+            // Both places have the same coordinates, and share one request.
             #expect(try home.stormy("place", "add", "There", "1,1", "--no-sync").status == 0)
             try home.stormy("simulate", "launch", "StormyNoon")
             try home.endNoonWhileItAsks()
@@ -82,7 +82,8 @@ extension EndToEnd {
             #expect(try home.status("schedule", "enabled") as? Bool == true)
         }
 
-        /// Cancelling all transfers also cancels the request of the check. The check is not handed over but fails and runs again.
+        /// The user cancels all transfers, and so also the request of the check. The check is not handed over. It fails and runs
+        /// again.
         @Test func `a check whose request is cancelled fails and runs again`() async throws {
             Weather.serveHeld(on: server)
             let home = try Home(server: server, desktop: desktop)
@@ -100,7 +101,7 @@ extension EndToEnd {
                 try $0.history(limit: 9).contains { $0.kind == .appRefresh && $0.outcome == .completed } ? true : nil
             }
             try home.waitForQuiet()
-            // No forecast was known before.
+            // No forecast was stored before.
             #expect(try desktop.receivedTitles() == ["The weather is unknown", "Storm expected in Here"])
         }
 
@@ -121,7 +122,7 @@ extension EndToEnd {
         @Test func `a cut response is resumed after its durable bytes`() async throws {
             let forecast = Payload.text(Weather.forecast(padding: 400_000))
             let cut = 250_000
-            // The first connection hangs on a gate and is cut after the app's time is up.
+            // The first connection waits at a gate, and is cut after the app's time is up.
             server.route(
                 "GET", Weather.path,
                 ResponseScript([
@@ -165,8 +166,8 @@ extension EndToEnd {
             try await expectReportedOnce(home, history: ["appRefresh expired", "urlSession completed"])
         }
 
-        /// The user configures another service, because the first service does not respond. A late response is used. After a
-        /// failure, the other service is requested.
+        /// The first service does not respond, so the user configures another service. If the first service responds late, its
+        /// response is used. If its request fails, the other service is requested.
         @Test(arguments: [true, false])
         func `a service that is configured during a hand-over loses no check`(_ answers: Bool) async throws {
             let forecast = Weather.forecast()
@@ -206,7 +207,7 @@ extension EndToEnd {
             try home.stormy("schedule")
             try home.stormy("simulate", "launch", "StormyNoon")
             #expect(desktop.listen(for: 1) == ["Storm expected in Quick"])
-            // The notification is shown while the other request still hangs.
+            // The notification is shown while the other request still waits for its response.
             #expect(try home.history() == ["appRefresh running"])
             #expect(try home.stormy("simulate", "expire", "StormyNoon").status == 0)
             try home.waitForEnded("appRefresh")

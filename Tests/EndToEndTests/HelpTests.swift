@@ -5,7 +5,8 @@ import Testing
 
 extension EndToEnd {
     @Suite struct Help {
-        /// The commands of `stormy-rehearse` and one of `stormy`. `StormyCommandTests` tests the others without a process.
+        /// Tests the help of all commands of `stormy-rehearse`, and of one command of `stormy`. `StormyCommandTests` tests the
+        /// other commands without a process.
         @Test func `the help of a real process has an example`() throws {
             let home = try Home()
             var (open, seen) = ([["demo"], ["rehearse"], ["status"]], 0)
@@ -17,7 +18,7 @@ extension EndToEnd {
                 seen += 1
                 guard let list = result.output.range(of: "SUBCOMMANDS:\n") else { continue }
                 for line in result.output[list.upperBound...].split(separator: "\n", omittingEmptySubsequences: false) {
-                    // The names start at column two, and the continued lines start further right.
+                    // The names of commands begin at column two. Continued lines begin further to the right.
                     guard line.hasPrefix("  ") else { break }
                     guard !line.hasPrefix("   "), let word = line.split(separator: " ").first else { continue }
                     open.append(verb + [word.trimmingCharacters(in: .punctuationCharacters)])
@@ -37,7 +38,7 @@ extension EndToEnd {
             #expect(result.status == 74, "\(result)")
         }
 
-        /// A reader may close the pipe early.
+        /// The reader of a pipe may close the pipe early.
         @Test func `a list whose reader exits early is not an error`() throws {
             let home = try Home()
             let words = "set -o pipefail; '\(Home.product("stormy"))' rehearse --list | head -n 1"
@@ -53,12 +54,12 @@ extension EndToEnd {
             home.environment["LC_ALL"] = nil
             home.environment["LC_TIME"] = locale
             home.environment["LANG"] = locale
-            // The check is on the same day, so that the time is printed without a date.
+            // The check is on the same day, so its time is printed without a date.
             home.environment["TZ"] = "UTC"
             let said = try home.stormy("schedule").output
             let next = said.split(separator: "\n").first ?? ""
             #expect(next.contains("\(noon) (in ") && next.contains("PM") == noon.contains("PM"), "\(said)")
-            // The time has the format of notifications.
+            // The printed time has the format that notifications use.
             let night = try home.stormy("schedule", "--at", "02:00").output
             #expect(night.contains(noon.contains("PM") ? " 2:00 AM (in " : " 02:00 (in "), "\(night)")
         }
@@ -80,7 +81,8 @@ extension EndToEnd {
             #expect(try home.stormy("check", "--json").output.contains("with rain of 2.4 mm per hour"))
         }
 
-        /// The terminal has forty columns. No line wraps, and a dumb terminal gets no line that redraws itself.
+        /// The terminal has forty columns. No line is wrapped. A terminal without cursor control gets no line that is drawn
+        /// again.
         @Test func `progress fits the width of the terminal`() async throws {
             let server = try await FaultyServer.start()
             let file = Payload.pattern(3_000_000)

@@ -4,7 +4,7 @@ import StormyFixtures
 import Testing
 
 extension EndToEnd {
-    /// `stormy install`, checked with the tools that read the installed files.
+    /// Tests of `stormy install`. The tools that normally read the installed files check these files.
     @Suite struct Install {
         let home: Home
         let share: String
@@ -85,7 +85,7 @@ extension EndToEnd {
             #expect(!FileManager.default.fileExists(atPath: share + "/man"))
         }
 
-        /// A file that the user has changed belongs to the user.
+        /// If the user has changed an installed file, the file belongs to the user.
         @Test func `a changed file is neither replaced nor removed`() throws {
             #expect(try home.stormy("install").status == 0)
             let page = share + "/man/man1/stormy-check.1"
@@ -101,12 +101,12 @@ extension EndToEnd {
             try Data().write(to: URL(fileURLWithPath: share + "/applications"))
             let result = try home.stormy("install")
             #expect(result.status == 73 && result.errors.contains(share + "/applications"), "\(result)")
-            // The files that were written before the failure are removed.
+            // `stormy install` removes the files that it wrote before the failure.
             #expect(try home.stormy("uninstall").status == 0)
         }
 
-        /// A package has installed the files for all users. A second install by a user writes no copies, and removes older copies
-        /// of the user.
+        /// A package has installed the files for all users. If a user then runs the command, it writes no copies, and removes the
+        /// user's older copies.
         @Test func `files that are installed for all users are not installed again`() throws {
             let prefix = home.folder.path + "/everybody"
             try FileManager.default.createDirectory(atPath: prefix + "/bin", withIntermediateDirectories: true)
@@ -125,7 +125,7 @@ extension EndToEnd {
             #expect(taken.status == 0 && taken.output.contains("The files in \(prefix)/share belong to the package"), "\(taken)")
         }
 
-        /// Purge and uninstall know only Stormy's folders.
+        /// Purge and uninstall remove only Stormy's folders, so no other folders may be created.
         @Test func `requests to servers leave no folders beside Stormy's own`() async throws {
             let server = try await FaultyServer.start()
             Weather.serve(.json(Weather.calm), on: server)
@@ -154,7 +154,7 @@ extension EndToEnd {
         }
     }
 
-    /// Commands from a menu or a file manager have no terminal.
+    /// Tests of commands that a menu or a file manager starts. Such commands have no terminal.
     @Suite struct FromTheMenu {
         @Test func `check --tell notifies its result`() async throws {
             let (server, desktop) = (try await FaultyServer.start(), try Desktop())
@@ -187,15 +187,16 @@ extension EndToEnd {
             try JPEG.withoutPosition.write(to: home.folder.appendingPathComponent("a.jpg"))
             #expect(try home.stormy("upload", "--choose").status == 0)
             #expect(desktop.listen(for: 3).last == "Photo uploaded")
-            // The photo is chosen again and is already uploaded.
+            // The user chooses the photo again, after it was uploaded.
             #expect(try home.stormy("upload", "--choose").status == 0)
             #expect(desktop.listen(for: 4).last == "Already uploaded or queued")
-            // Cancelling the chooser is not an error.
+            // If the user cancels the chooser, this is not an error.
             try home.installChooser("exit 1")
             #expect(try home.stormy("upload", "--choose").status == 0)
         }
 
-        /// If the ledger cannot be written or no agent is installed, the command shows the notification without the agent.
+        /// The ledger cannot be written, or no agent is installed. In these cases the command shows the notification without the
+        /// agent.
         @Test(arguments: ["a file in the way", "somebody holds it", "no agent"])
         func `a chosen photo that cannot be queued is notified`(_ trouble: String) throws {
             let desktop = try Desktop()
@@ -216,7 +217,7 @@ extension EndToEnd {
                 holder = try home.stopAWriter(of: "state/stormy/agent.sqlite")
             default: home.environment["BACKGROUND_AGENT"] = nil
             }
-            // The folder of the program has no agent.
+            // The folder of the program contains no agent.
             let programs = home.folder.path + "/programs"
             try FileManager.default.createDirectory(atPath: programs, withIntermediateDirectories: true)
             for name in ["stormy", "photo-cleaner", "file-chooser"] {

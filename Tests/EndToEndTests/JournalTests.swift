@@ -3,25 +3,25 @@ import Foundation
 import Testing
 
 extension EndToEnd {
-    /// A real journal in a private namespace, which receives the standard error of an agent.
+    /// Tests with a real journal in a private namespace. The journal receives the standard error of an agent.
     @Suite struct TheJournal {
         private static let programs = ["/lib/systemd/systemd-journald", "/usr/bin/journalctl", "/usr/bin/systemd-cat"]
         static let isThere =
             Namespaces.areAllowed && getuid() == 0 && access("/etc/machine-id", R_OK) == 0
             && programs.allSatisfy { access($0, X_OK) == 0 }
 
-        /// A service manager does not start a service that is still running. The agent therefore reports when it is about to end.
+        /// A service manager does not start a service that is still running. The agent therefore reports its end before it exits.
         @Test func `the agent reports its start and end to the service manager`() throws {
             let home = try Home()
             let socket = try ReadySocket(home.folder.appendingPathComponent("notify").path)
             let agent = try home.startAgent(["NOTIFY_SOCKET": socket.path])
             #expect(socket.waitForReady(seconds: Home.patience))
-            // The agent has no work.
+            // The agent has no work, so it exits.
             #expect(socket.wait(for: "STOPPING=1", seconds: Home.patience))
             agent.waitForEnd()
         }
 
-        /// The messages can be found by their fields. They contain no secret, and the log file is empty.
+        /// The messages can be found by their fields. The messages contain no secret, and the log file is empty.
         @Test(.enabled(if: isThere)) func `the journal has the messages of the agent with fields`() async throws {
             let server = try await FaultyServer.start()
             server.route("GET", "/gone", .status(404))

@@ -5,7 +5,8 @@ import StormyFixtures
 import Testing
 
 extension EndToEnd {
-    /// kill -9 at every named point. No work is lost, one notification stays on the screen, and every relaunch has a reason.
+    /// Tests of kill -9 at every named kill point. No work is lost, one notification stays on the screen, and every relaunch has
+    /// a reason.
     @Suite struct Kill {
         let server: FaultyServer
 
@@ -13,7 +14,7 @@ extension EndToEnd {
 
         private func home(_ desktop: Desktop) throws -> Home {
             let home = try Home(server: server, desktop: desktop, budget: 3)
-            // The test starts all agents.
+            // Only the test starts agents.
             home.environment["STORMY_NO_AGENT"] = "1"
             try home.stormy("place", "add", "Here", "1,1", "--no-sync")
             try home.stormy("schedule")
@@ -26,7 +27,7 @@ extension EndToEnd {
             let titles = try desktop.receivedTitles()
             #expect(Set(titles) == ["Storm expected in Here"])
             #expect(showings.contains(titles.count))
-            // The screen shows one notification, even if several were sent over the bus.
+            // The screen shows one notification, even if several notifications were sent over the bus.
             #expect(try desktop.dunstctl("count", "displayed") == "1")
             #expect(try home.rows("transfers").filter { $0["state"] as? String == "awaitingPhoto" }.count == 1)
             let launches = try Ledger(home.directories).read { try $0.history(limit: 100) }
@@ -34,7 +35,7 @@ extension EndToEnd {
             #expect(refreshes.last?.outcome?.isResult == true)
             #expect(refreshes.map(\.generation) == Array(1...refreshes.count))
             #expect(refreshes.dropFirst().allSatisfy { $0.reason.hasPrefix("relaunch after") })
-            // The next check is planned.
+            // The check of the next day is planned.
             #expect(try home.wait("tomorrow") { try $0.request("StormyNoon")?.occurrence } > Date())
         }
 
@@ -49,8 +50,8 @@ extension EndToEnd {
             try home.startAgent(["BACKGROUND_CRASH_AT": point]).waitForEnd()
             let agent = try home.startAgent()
             defer { agent.end() }
-            // The app ends right after its notification request. An agent that is killed then may have shown the notification
-            // without storing that.
+            // The app ends directly after its notification request. An agent that is killed at this time may have shown the
+            // notification without recording this in the ledger.
             try expectServedOnce(home, desktop, showings: point == "agent.launchEnded" ? 1...2 : 1...1)
         }
 
@@ -61,7 +62,7 @@ extension EndToEnd {
             try home.startAgent(["BACKGROUND_CRASH_AT": "agent.noticePresented"]).waitForEnd()
             let agent = try home.startAgent()
             defer { agent.end() }
-            // The agent cannot know whether the notification was shown. The notification is shown again in place.
+            // The agent cannot determine whether the notification was shown. The next agent shows it again, as a replacement.
             try expectServedOnce(home, desktop, showings: 1...2)
         }
 
@@ -70,10 +71,10 @@ extension EndToEnd {
             let desktop = try Desktop()
             Weather.serve(.json(Weather.forecast()), on: server)
             let home = try home(desktop)
-            // Every app process of this agent is killed at the point. The processes of the next agent are not.
+            // Every app process of this agent is killed at the kill point. The app processes of the next agent are not killed.
             let cursed = try home.startAgent(["BACKGROUND_APP_CRASH_AT": point])
             try home.waitForEnded("appRefresh")
-            // Only the app must be killed, so the test waits until the agent has stored which notifications were shown.
+            // Only the app must be killed, so the test waits until the agent has recorded which notifications were shown.
             try home.waitForNoticesRemembered()
             cursed.end(SIGKILL)
             let agent = try home.startAgent()

@@ -6,7 +6,7 @@ import StormyFixtures
 import Testing
 
 extension EndToEnd {
-    /// kill -9 of the app when its result arrives late: after a hand-over, after an upload, or after a pressed button.
+    /// Tests of kill -9 of the app when its result arrives late: after a hand-over, after an upload, or after a pressed button.
     @Suite struct LateKill {
         let desktop: Desktop
         let server: FaultyServer
@@ -57,7 +57,7 @@ extension EndToEnd {
             let cursed = try home.startAgent(["BACKGROUND_APP_CRASH_AT": point])
             server.openGate("rest")
             try home.waitForEnded("urlSession")
-            // Only the app is to be killed.
+            // Only the app must be killed.
             try home.waitForNoticesRemembered()
             cursed.end(SIGKILL)
             let agent = try home.startAgent()
@@ -73,7 +73,7 @@ extension EndToEnd {
             }
         }
 
-        /// The second agent is also killed, at every step from the last byte to the notification.
+        /// The second agent is also killed, at each step between the last byte and the notification.
         @Test(arguments: [
             "agent.transferStarting", "agent.transferPrepared", "agent.transferEnded", "agent.transferCommitting",
             "agent.launchCommitted", "agent.spawned", "agent.launchStarted", "agent.launchEnded", "agent.noticePresented",
@@ -97,8 +97,8 @@ extension EndToEnd {
             try home.waitForQuiet()
             let titles = try desktop.receivedTitles()
             #expect(Set(titles) == ["Storm expected in Here"])
-            // The app ends right after its notification request. An agent that is killed then may have shown the notification
-            // without storing that.
+            // The app ends directly after its notification request. An agent that is killed at this time may have shown the
+            // notification without recording this in the ledger.
             let mayShowAgain = ["agent.noticePresented", "agent.launchEnded"].contains(point)
             #expect(titles.count == 1 || titles.count == 2 && mayShowAgain, "\(titles)")
             #expect(try desktop.dunstctl("count", "displayed") == "1")
@@ -132,8 +132,8 @@ extension EndToEnd {
             try (JPEG.withoutPosition + Payload.pattern(200_000).data).write(to: photo)
             try home.installChooser("echo '\(photo.path)'")
             try Noon.missDays(1, home)
-            // The check ends first, so that only the launch of the button is killed. The second agent shows the notification and
-            // receives the button press. Only its app processes have the variable that kills them.
+            // The check ends first, so that only the launch for the button is killed. The second agent shows the notification and
+            // receives the button press. Only the app processes of the second agent have the variable that kills them.
             let first = try home.startAgent()
             try home.waitForEnded("appRefresh")
             try home.waitForQuiet()
@@ -154,11 +154,11 @@ extension EndToEnd {
             try home.waitForQuiet()
             #expect(store.contents(of: "/a.jpg") == (try Data(contentsOf: photo)))
             #expect(try home.rows("transfers").filter { $0["state"] as? String == "awaitingPhoto" }.count == 1)
-            // The button press is delivered again, and the user chooses the same photo again. Both choices are one upload.
+            // The button press is delivered again, and the user chooses the same photo again. Both choices become one upload.
             #expect(store.files == ["/a.jpg"])
         }
 
-        /// The agent is killed during twenty uploads at an arbitrary step. The next command starts another agent.
+        /// While twenty photos are uploaded, the agent is killed at any step. The next command starts another agent.
         @Test func `twenty photos are stored once each if the agent is killed from outside`() throws {
             let nginx = try Nginx()
             let home = try Home(
@@ -183,14 +183,15 @@ extension EndToEnd {
             home.environment["STORMY_NO_AGENT"] = "1"
             #expect(try home.run("stormy", ["upload"] + files).status == 0)
             let first = try home.startAgent()
-            // The eighth body has just arrived completely.
+            // The server has just received the complete body of the eighth photo.
             let accessLog = nginx.folder.appendingPathComponent("access.log").path
             #expect(FileWatch.wait(accessLog) { $0.components(separatedBy: "\"PUT ").count > 8 } != nil, "\(home.log)")
             first.end(SIGKILL)
             let completed = try Ledger(home.directories).read { try $0.transfers() }.filter { $0.state == .completed }.count
             #expect(completed < 20, "the agent was killed too late")
             #expect(try home.status("agent", "running") as? Bool == false)
-            // The next command starts an agent. On a slow machine that agent runs before the command has printed its state.
+            // The next command starts an agent. On a slow machine, this agent already runs before the command has printed its
+            // state.
             home.environment["STORMY_NO_AGENT"] = nil
             try home.stormy("status")
             try home.waitForQuiet()
@@ -199,7 +200,7 @@ extension EndToEnd {
                 found[name] = try FileDigest.sha256(of: nginx.photos.appendingPathComponent(name)).digest
             }
             #expect(found == wanted)
-            // Each photo got its name by one successful MOVE.
+            // Each photo got its name by exactly one successful MOVE.
             let log = try String(contentsOfFile: accessLog, encoding: .utf8)
             let moves = log.split(separator: "\n").filter {
                 $0.contains("\"MOVE ") && ($0.contains(" 201 ") || $0.contains(" 204 "))

@@ -4,7 +4,8 @@ import Foundation
 import Testing
 
 extension EndToEnd {
-    /// A captive portal, as in a hotel, answers every http request. Transfers through the portal complete later.
+    /// Tests with a captive portal, for example in a hotel. The portal answers every http request. Transfers complete when the
+    /// portal is no longer active.
     @Suite struct LoginPage {
         let desktop: Desktop
         let server: FaultyServer
@@ -16,7 +17,7 @@ extension EndToEnd {
         private static let page = ResponseScript.status(
             200, headers: ["Content-Type": "text/html"], body: "<html>Welcome to our hotel</html>")
 
-        /// Answers all requests with the page, and uploads with this response.
+        /// Answers all requests with the portal's page, and all uploads with the given response.
         private func close(_ answer: ResponseScript) {
             server.route(nil, "*", Self.page)
             for method in ["POST", "PUT"] { server.route(method, "/d*", answer) }
@@ -43,7 +44,7 @@ extension EndToEnd {
             #expect(try home.stormy("upload", photo.path).status == 0)
             try home.wait("the doubt") { try $0.transfers().first { $0.state == .waiting && $0.errorCode == -1010 } }
             #expect(desktop.listen(for: 1) == ["This network wants you to log in"])
-            // The photo is still being uploaded and is not stored on the server.
+            // The photo is still waiting to be uploaded, and is not stored on the server.
             #expect(try home.stormy("upload", photo.path).errors.contains("is already queued"))
             open()
             try home.stormy("transfers", "retry", "all")
@@ -53,7 +54,7 @@ extension EndToEnd {
             #expect(sent.count == 2, "once into the page, and once to the server: \(sent.map(\.path))")
         }
 
-        /// The portal redirects to a page, which may not exist. Only the server itself can report that a photo is lost.
+        /// The portal redirects to a page that may not exist. Only a response of the real server can show that a photo is lost.
         @Test(arguments: ["another host", "another path"])
         func `a redirect of a captive portal does not mark a photo as lost`(_ place: String) throws {
             let home = try Home(

@@ -2,9 +2,9 @@ import Foundation
 import Testing
 
 extension EndToEnd {
-    /// A disk with free bytes but without free inodes, and a disk without free bytes.
+    /// Tests with two disks: a disk with free bytes but without free inodes, and a disk without free bytes.
     @Suite(.enabled(if: Namespaces.areAllowed)) struct NoFilesLeft {
-        /// The agent is killed because it would keep the ledger open. All needed files already exist.
+        /// The agent is killed, because it would keep the ledger open. All files that the commands need already exist.
         @Test func `commands work on a disk without free inodes`() throws {
             let home = try Home()
             let (tool, files) = (Home.product("stormy"), home.folder.path)
@@ -39,7 +39,7 @@ extension EndToEnd {
             #expect(lines.contains { $0.hasPrefix("✗ disk:") } && !lines.contains { $0.contains("damaged") }, "\(result)")
         }
 
-        /// Only one of the photos fits on the disk. The message contains the name of the other photo.
+        /// The disk has room for only one of the photos. The message contains the name of the other photo.
         @Test func `a photo that does not fit on the disk is named`() throws {
             let home = try Home()
             let (tool, files) = (Home.product("stormy"), home.folder.path)

@@ -30,8 +30,8 @@ extension EndToEnd {
         @Test func `an exact check notifies once and is planned again for the next day`() throws {
             let home = try Home(server: server, desktop: desktop)
             try home.stormy("place", "add", "Here", "1,1", "--no-sync")
-            // If a slow machine runs the command after the time, the check is planned for tomorrow. The command is repeated with
-            // more time.
+            // If the command runs after the time on a slow machine, the check is planned for tomorrow. In this case the command
+            // is repeated with a later time.
             var (due, lead) = (Date.distantPast, 2.0)
             while due <= Date(), lead < 60 {
                 due = Date(timeIntervalSince1970: (Date().timeIntervalSince1970 + lead).rounded(.up))
@@ -47,8 +47,8 @@ extension EndToEnd {
             #expect(try home.rows("why").first?["identifier"] as? String == "StormyNoon")
         }
 
-        /// The user makes an error in the configuration before the check. The check stays pending and runs when the file is
-        /// corrected.
+        /// The user makes an error in the configuration before the check. The check stays pending, and runs when the user has
+        /// corrected the file.
         @Test func `a configuration error is notified, and the check runs when it is corrected`() throws {
             let home = try Home(server: server, desktop: desktop)
             let file = home.directories.configuration.appendingPathComponent("config.toml")
@@ -57,7 +57,7 @@ extension EndToEnd {
             try home.stormy("schedule")
             try (right + Data("\n[storm]\ngusts_kmh = \"many\"\n".utf8)).write(to: file)
             try Self.missDays(1, home)
-            // The third pause is long enough to distinguish its end from the change of the file.
+            // The third pause is so long that the test can distinguish the end of the pause from a change of the file.
             try home.wait("three tries") {
                 try $0.history(limit: 9).filter { $0.outcome == .crashed }.count >= 3 ? true : nil
             }
@@ -71,7 +71,7 @@ extension EndToEnd {
             #expect(try desktop.receivedTitles() == ["Stormy cannot work", "Storm expected in Here"])
         }
 
-        /// The notification was not shown because of quiet hours. `quit` prints the title of the notification.
+        /// The notification was not shown because of quiet hours. The command `quit` prints its title.
         @Test func `a storm that was not shown before quit is notified by the next check`() throws {
             let home = try Home(server: server, desktop: desktop, extra: "[notifications]\nquiet_hours = \"00:00-23:59\"\n")
             try home.stormy("place", "add", "Here", "1,1", "--no-sync")
@@ -85,7 +85,7 @@ extension EndToEnd {
             #expect(desktop.listen(for: 1) == ["Storm expected in Here"])
         }
 
-        /// Other programs have used up inotify. The agent and the app poll.
+        /// Other programs use all inotify instances. The agent and the app poll instead.
         @Test(.enabled(if: Namespaces.areAllowed), arguments: ["max_inotify_instances", "max_inotify_watches"])
         func `the check runs if inotify is used up`(_ limit: String) async throws {
             let home = try Home(server: server, desktop: desktop)
@@ -97,7 +97,8 @@ extension EndToEnd {
                 """
             let result = try Child.run("unshare", Namespaces.asOwnUser(script), environment: home.environment)
             #expect(result.output.contains("completed") && !result.output.contains("crashed"), "\(result)")
-            // The agent continues inside the namespace. `quit` would withdraw the pending notification.
+            // The agent continues inside the namespace. The test does not use `quit`, because `quit` would withdraw the pending
+            // notification.
             try home.waitForQuiet()
             #expect(try desktop.receivedTitles() == ["Storm expected in Here"])
         }
@@ -125,7 +126,7 @@ extension EndToEnd {
             #expect(try desktop.receivedTitles() == ["Stormy cannot work", "Stormy cannot work"])
         }
 
-        /// Each next command, or the next login, plans the check again.
+        /// Each of these commands, and the next login, plans the check again.
         @Test(arguments: ["place list", "check --offline", "why", "status", "agent"])
         func `the daily check is planned again after the ledger is lost`(_ verb: String) throws {
             let home = try Home(server: server, desktop: desktop)
@@ -148,7 +149,7 @@ extension EndToEnd {
             }
         }
 
-        /// A login with a damaged ledger must not end all checks silently.
+        /// If the ledger is damaged, all checks stop. A login must not hide this.
         @Test func `a damaged ledger is notified at login`() throws {
             let home = try Home(server: server, desktop: desktop)
             try FileManager.default.createDirectory(at: home.directories.state, withIntermediateDirectories: true)
@@ -158,7 +159,7 @@ extension EndToEnd {
             #expect(try desktop.receivedTitles() == ["stormy cannot work"])
         }
 
-        /// A check whose result cannot be stored does not count as a check. The check runs again, and the user is notified.
+        /// If the result of a check cannot be stored, the check does not count. It runs again, and the user is notified.
         @Test func `a check whose result cannot be stored fails and runs again`() throws {
             let home = try Home(server: server, desktop: desktop)
             try home.stormy("place", "add", "Here", "1,1", "--no-sync")
@@ -177,7 +178,7 @@ extension EndToEnd {
             #expect(try desktop.receivedTitles() == ["Stormy cannot work", "Storm expected in Here"])
         }
 
-        /// Without places nothing was checked. This is not reported as calm.
+        /// Without places, nothing was checked. The check must not report that no storm is expected.
         @Test func `a lost data folder fails the check and is notified`() throws {
             let home = try Home(server: server, desktop: desktop)
             try home.stormy("place", "add", "Here", "1,1", "--no-sync")
@@ -188,7 +189,7 @@ extension EndToEnd {
             try home.waitForEnded("appRefresh")
             let ended = try home.wait("its end") { try $0.history(limit: 9).first }
             #expect(ended.outcome == .crashed && ended.detail?.hasPrefix("there are no places") == true, "\(ended)")
-            // The check of that day runs after the folder is restored.
+            // The check of this day runs after the folder was restored.
             try FileManager.default.removeItem(at: home.directories.data)
             try FileManager.default.moveItem(at: aside, to: home.directories.data)
             try home.wait("the check") { try $0.history(limit: 20).contains { $0.outcome == .completed } ? true : nil }
@@ -211,7 +212,7 @@ extension EndToEnd {
             let notifications = try #require(try home.status()["notifications"] as? [String: Any])
             #expect(notifications["pending"] as? Int == 1)
             #expect((notifications["trouble"] as? String)?.isEmpty == false)
-            // At login a command passes the address of the bus to the agent, and a server starts.
+            // At login, a notification server starts. A command passes the address of the session bus to the agent.
             home.environment.merge(bare.environment) { $1 }
             try home.stormy("status")
             try bare.startServer()
@@ -233,13 +234,13 @@ extension EndToEnd {
                     "launched TideMorning"))
             #expect(desktop.listen(for: 1) == ["High tide today"])
             #expect(FileLock.isHeld(other.agentLock) && FileLock.isHeld(home.directories.agentLock))
-            // The apps have separate agents. The history of the first app does not contain the launch of the second.
+            // The two apps have separate agents. The history of the first app does not contain the launch of the second app.
             #expect(try home.history().isEmpty)
             // A scene handles the pressed button.
             try desktop.press("Open")
             #expect(try Self.outcome(of: .notificationResponse, in: other) == .completed)
             try desktop.waitForEmptyScreen()
-            // Another scene handles a new day. The ledger is changed as if yesterday had been the last reported day.
+            // Another scene handles a new day. The test changes the ledger so that yesterday is the last reported day.
             try Ledger(other).write { transaction in
                 var told = try #require(try transaction.fact(.significantTime), "its scene asked for it")
                 told.day -= 1
@@ -274,7 +275,7 @@ extension EndToEnd {
         @Test func `a stopped agent is named by status and quit`() throws {
             let home = try Home(server: server, desktop: desktop)
             try home.stormy("schedule")
-            // The agent must not be stopped while it writes, because commands that write would then print another message.
+            // The agent must not be stopped while it writes. If it were, commands that write would print another message.
             try home.freezeAgent()
             let pid = try #require(home.agentPID)
             defer { kill(pid, SIGCONT) }

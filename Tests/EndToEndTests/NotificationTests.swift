@@ -5,7 +5,7 @@ import StormyFixtures
 import Testing
 
 extension EndToEnd {
-    /// Notifications on the screen when notification servers and agents are replaced.
+    /// Tests of notifications on the screen when notification servers and agents are replaced.
     @Suite final class Notifications {
         private let desktop: Desktop
         private let home: Home
@@ -24,7 +24,7 @@ extension EndToEnd {
 
         private func displayed() throws -> String { try desktop.dunstctl("count", "displayed") }
 
-        /// Presses "Snooze". The notification leaves the screen, also with a server that does not remove it.
+        /// Presses "Snooze". The notification leaves the screen, even if the server does not remove it at a press.
         private func snooze() throws {
             try desktop.press("Snooze")
             try home.waitForEnded("notificationResponse")
@@ -39,7 +39,8 @@ extension EndToEnd {
             #expect(desktop.titles.count == 1)
         }
 
-        /// The server is replaced, as after a crash or in another desktop. The buttons work, and the user is not alerted again.
+        /// The server is replaced, as after a crash or in another desktop. The buttons work, and the user is not alerted a second
+        /// time.
         @Test func `a new notification server shows the notification again`() throws {
             try desktop.restartServer()
             #expect(desktop.listen(for: 2).count == 2)
@@ -52,7 +53,7 @@ extension EndToEnd {
             #expect(try displayed() == "0")
         }
 
-        /// The buttons belonged to a process that was killed.
+        /// The process to which the buttons belonged was killed.
         @Test func `a new agent shows the notification again with working buttons`() throws {
             try home.killAgent()
             #expect(try displayed() == "1", "dunst keeps what a sender that is gone has shown")
@@ -64,7 +65,7 @@ extension EndToEnd {
             try snooze()
         }
 
-        /// The notification is updated without an alert. A notification that the user closed is not shown again.
+        /// The notification is updated without an alert. If the user closed a notification, it is not shown again.
         @Test func `new hours of a storm update its notification in place`() throws {
             let before = try home.wait("its words") { try $0.notification("storm-1")?.content.body }
             Weather.serve(.json(Weather.forecast(thunder: [4, 5, 6, 7, 8])), on: server)
@@ -83,8 +84,8 @@ extension EndToEnd {
             #expect(try displayed() == "0" && desktop.titles.count == 1 && desktop.shownAgain == 1)
         }
 
-        /// The app was killed before it stored that it had notified. The user has dismissed the notification, and the forecast
-        /// has other hours.
+        /// The app was killed before it recorded that it had notified the user. The user has closed the notification, and the
+        /// next forecast has different hours.
         @Test func `a notified storm is known by its notification if the app could not store it`() throws {
             try desktop.dunstctl("close")
             try home.wait("closed") { try $0.notification("storm-1").flatMap { $0.state == .closed ? $0 : nil } }
@@ -118,7 +119,8 @@ extension EndToEnd {
             #expect(desktop.titles.count == 1)
         }
 
-        /// The storm was snoozed or closed by the user. The new notification stays until the storm is over.
+        /// The user snoozed the storm or closed its notification. The new notification stays on the screen until the storm is
+        /// over.
         @Test(arguments: ["Snooze", nil]) func `a storm that becomes extreme is notified again`(_ button: String?) throws {
             if button == nil {
                 try desktop.dunstctl("close")
@@ -132,12 +134,12 @@ extension EndToEnd {
             let record = try home.wait("told") { try $0.notification("storm-1").flatMap { $0.state == .delivered ? $0 : nil } }
             #expect(record.content.interruptionLevel == 3 && record.until != nil)
             try home.wait("no snooze waits") { try $0.notification("storm-1-snoozed")?.life.isUnreported == true ? nil : true }
-            // An equal forecast does not notify again.
+            // A second forecast with the same content causes no notification.
             try home.stormy("check", "--fresh", "--notify")
             #expect(try desktop.receivedTitles().count == 2)
         }
 
-        /// The agent removes the notification when the storm is over, without the user and without the app.
+        /// When the storm is over, the agent removes the notification, without the user and without the app.
         @Test func `the notification of a past storm leaves the screen`() throws {
             let record = try home.wait("its words") { try $0.notification("storm-1") }
             let sql = "UPDATE notification SET content = json_set(content, '$.until', \(Date().timeIntervalSince1970 + 2))"
@@ -149,7 +151,7 @@ extension EndToEnd {
             try home.wait("over") { try $0.notification("storm-1").flatMap { $0.state == .over ? $0 : nil } }
         }
 
-        /// Another program has written invalid values into the rows, in several columns.
+        /// Another program has written invalid values into several columns of the rows.
         @Test func `unreadable notification rows do not end the agent`() throws {
             try home.killAgent()
             let ledger = home.directories.ledger.path
@@ -174,8 +176,8 @@ extension EndToEnd {
             try snooze()
         }
 
-        /// Without a notification server, every command in a terminal prints the pending notification until `status` has listed
-        /// it there.
+        /// If no notification server is running, every command in a terminal prints the pending notification. This ends when
+        /// `status` has listed the notification in the terminal.
         @Test func `notifications that cannot be shown are printed in the terminal`() throws {
             let bare = try Home(server: server)
             try bare.stormy("place", "add", "Here", "1,1", "--no-sync")
@@ -196,7 +198,7 @@ extension EndToEnd {
             #expect(try atTerminal("status").contains("Not shown   Storm expected in Here: "), "it is so, all the same")
         }
 
-        /// Some notifications are shown one by one, and the rest in one summary.
+        /// Some notifications are shown one by one, and all others in one summary.
         @Test func `a burst of notifications is gathered in one summary`() throws {
             let app = try ProvingHome(desktop: desktop)
             try app.run("notify", "n", "count=200", "thread=t", "title=One of many")
@@ -209,7 +211,7 @@ extension EndToEnd {
             }
             let alone = try app.home.wait("those alone") { try $0.notifications().filter { $0.state == .delivered }.count - 1 }
             #expect(summary.content.title == "\(200 - alone) notifications of Proving ground" && (5...15).contains(alone))
-            // The notification of this suite's home is also on the screen.
+            // The notification of the suite's own home is also on the screen.
             try desktop.wait(forDisplayed: alone + 2)
         }
 
@@ -226,8 +228,8 @@ extension EndToEnd {
             #expect(try app.run("notifications").output.isEmpty)
         }
 
-        /// The delegate is queried and its answer is followed. If the delegate does not answer or the process ends, the
-        /// notification is shown.
+        /// The delegate is queried, and its answer determines how the notification is shown. If the delegate does not answer or
+        /// the process ends, the notification is shown.
         @Test(arguments: [
             ("24", true, true), ("16", true, true), ("0", false, true), ("silence", true, true), ("0", true, false),
         ])
@@ -246,7 +248,7 @@ extension EndToEnd {
             }
         }
 
-        /// The notification comes from a trigger while the app runs. The process may end before its delegate answers.
+        /// A trigger makes the notification due while the app is running. The process may end before its delegate answers.
         @Test(arguments: [("0", false), ("24", true), ("silence", true), ("silence", false)])
         func `the delegate of a running app decides about a triggered notification`(_ wish: String, _ shouldContinue: Bool) throws
         {
@@ -267,8 +269,8 @@ extension EndToEnd {
             child.end()
         }
 
-        /// The stopped server shows the received notifications when it continues. `quit` reports this, and the next agent removes
-        /// them.
+        /// When the stopped server continues, it shows the notifications that it received. The command `quit` reports this, and
+        /// the next agent removes these notifications.
         @Test func `quit reports notifications that a stopped server may still show`() throws {
             let app = try ProvingHome(desktop: desktop)
             #expect(try app.run("notify", "first", "title=First").status == 0)
@@ -277,17 +279,17 @@ extension EndToEnd {
             kill(server, SIGSTOP)
             #expect(try app.run("notify", "n", "title=Frozen").status == 0)
             try app.home.wait("given to it") { try $0.notification("n").flatMap { $0.state == .presenting ? $0 : nil } }
-            // A running agent would remove the notification as soon as the server continues.
+            // If an agent were running, it would remove the notification as soon as the server continues.
             let quit = try app.home.waitForAgentsEnd { try app.run("background", "quit") }
             #expect(quit.output.contains("2 notifications may still be on the screen"), "\(quit)")
             kill(server, SIGCONT)
-            // The first notification remains if the agent already knew at `quit` that the server does not answer.
+            // If the agent already detected at `quit` that the server does not answer, the first notification remains.
             try app.run("notify", "later", "seconds=3600")
             try desktop.wait(forDisplayed: 1)
         }
 
-        /// The complete path from the notification to the app. The user presses the button, closes the notification, or does
-        /// nothing.
+        /// Tests the complete path from the notification to the app. The user presses the button, closes the notification, or
+        /// does nothing.
         @Test func `notify --test reports whether its button was pressed`() throws {
             func prove(_ timeout: String) throws -> Child {
                 let child = try Child(

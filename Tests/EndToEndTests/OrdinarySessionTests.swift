@@ -4,7 +4,7 @@ import Foundation
 import Testing
 
 extension EndToEnd {
-    /// Data that an app for iOS finds again in its next process.
+    /// Tests of data that an app for iOS finds again in its next process.
     @Suite struct OrdinarySessions {
         let server: FaultyServer
         let home: Home
@@ -23,8 +23,8 @@ extension EndToEnd {
             ((try? String(contentsOf: log, encoding: .utf8)) ?? "").split(separator: "\n").map(String.init)
         }
 
-        /// Cookies and cached responses of the default configuration are kept after the process ends. Other users cannot read
-        /// them.
+        /// Cookies and cached responses of the default configuration are kept after the process has ended. Other users cannot
+        /// read them.
         @Test func `the next process has the cookies and the cached responses`() throws {
             server.route(
                 "GET", "/kept",
@@ -48,7 +48,8 @@ extension EndToEnd {
             #expect(try Ledger(home.directories).read { try $0.transfers() }.isEmpty, "none of it is the agent's")
         }
 
-        /// A download ended without its app. The process that is launched for it knows the file name from the response.
+        /// A download ended while its app was not running. The process that is launched for this end receives the file name of
+        /// the response.
         @Test(arguments: [
             ("attachment; filename=\"Episode 1.mp3\"", "Episode 1.mp3"), ("attachment; filename=\"../../.bashrc\"", "bashrc"),
             (nil, "file.mp3"),

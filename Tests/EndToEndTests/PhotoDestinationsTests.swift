@@ -3,7 +3,7 @@ import StormyFixtures
 import Testing
 
 extension EndToEnd {
-    /// Several destinations, with a store or a ledger that is not the latest one.
+    /// Tests of several destinations, with a store or a ledger from a backup.
     @Suite struct PhotoDestinations {
         private let nginx: Nginx
         private let home: Home
@@ -41,7 +41,8 @@ extension EndToEnd {
             #expect(said.status == 0, "\(said)")
         }
 
-        /// The store is from a backup. The transfer number of its photo means another transfer in the current ledger.
+        /// The store is from a backup. In the current ledger, the transfer number of the store's photo belongs to another
+        /// transfer.
         @Test func `a transfer to another destination is not mistaken for the transfer of the photo`() throws {
             let kept = home.folder.appendingPathComponent("backup")
             try FileManager.default.createDirectory(at: kept, withIntermediateDirectories: false)
@@ -69,7 +70,7 @@ extension EndToEnd {
             }
         }
 
-        /// The second and the third destination have the same address.
+        /// The second and the third destination have the same URL.
         @Test func `a photo that is found again belongs to the destination that it was given to`() throws {
             try upload(to: "third")
             for file in files("stormy", in: "data") { try FileManager.default.removeItem(at: file) }

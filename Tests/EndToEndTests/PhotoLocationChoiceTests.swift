@@ -4,7 +4,7 @@ import StormyFixtures
 import Testing
 
 extension EndToEnd {
-    /// Whether a photo keeps its location if it is not sent by a command that is running.
+    /// Tests whether a photo keeps its location if no running command sends the photo.
     @Suite struct PhotoLocationChoice {
         private static func destination(_ nginx: Nginx, _ choice: String) -> String {
             """
@@ -35,7 +35,7 @@ extension EndToEnd {
             await server.stop()
         }
 
-        /// The ledger and the cleaned copy are lost before the photo was sent.
+        /// The ledger and the cleaned copy are lost before the photo is sent.
         @Test func `a photo that is queued again follows the option with which it was given`() throws {
             let nginx = try Nginx()
             let home = try Home(extra: Self.destination(nginx, "keep"))
@@ -57,7 +57,7 @@ extension EndToEnd {
             #expect(try Data(contentsOf: nginx.photos.appendingPathComponent("noon.jpg")) != JPEG.withPosition)
         }
 
-        /// The copy in the spool has the location, and the destination now removes it.
+        /// The copy in the spool contains the location. The destination is now configured to remove the location.
         @Test func `a left copy is cleaned before it is queued again`() throws {
             let nginx = try Nginx()
             let home = try Home(extra: Self.destination(nginx, "keep"))

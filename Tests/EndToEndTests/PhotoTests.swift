@@ -5,7 +5,7 @@ import Foundation
 import Testing
 
 extension EndToEnd {
-    /// `stormy upload`: location removal, choice of files, no duplicates, and verification.
+    /// Tests of `stormy upload`: location removal, choice of files, no duplicates, and verification.
     @Suite struct Photos {
         private let nginx: Nginx
         private let home: Home
@@ -22,7 +22,7 @@ extension EndToEnd {
             try Child.run(command, arguments, environment: ProcessInfo.processInfo.environment).output
         }
 
-        /// Makes a real picture, with a location if requested.
+        /// Creates a real picture, with a location if requested.
         private func picture(_ name: String, isLocated: Bool = false) throws -> URL {
             let file = camera.appendingPathComponent(name)
             try FileManager.default.createDirectory(at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
@@ -42,7 +42,7 @@ extension EndToEnd {
             get throws { try FileManager.default.contentsOfDirectory(atPath: nginx.photos.path).sorted() }
         }
 
-        /// nginx does not support `If-None-Match`. Concurrent uploads would replace each other.
+        /// nginx does not support `If-None-Match`. Concurrent uploads of one name would replace each other.
         @Test func `photos with the same name are all uploaded`() throws {
             let home = try Home(extra: "[upload.destinations.put]\nkind = \"put\"\nurl = \"\(nginx.url)photos/\"\n")
             var wanted: Set<Data> = []
@@ -75,7 +75,7 @@ extension EndToEnd {
             #expect(!tags.contains("Munich") && tags.contains("Orientation"))
             let pixels = try [photo, there].map { try tool("identify", ["-format", "%#", $0.path]) }
             #expect(pixels[0] == pixels[1])
-            // The file of the user is not changed.
+            // The user's file is not changed.
             #expect(try Data(contentsOf: photo) == original)
             let row = try #require(try home.rows("transfers").first)
             #expect(row["sourceSha256"] as? String == FileDigest.sha256(of: original))
@@ -90,8 +90,8 @@ extension EndToEnd {
             #expect(try Data(contentsOf: nginx.photos.appendingPathComponent("garden.jpg")) == Data(contentsOf: photo))
         }
 
-        /// The cleaner parses untrusted photos. A photo outside its folder is rejected, and the process has a seccomp filter and
-        /// cannot gain privileges.
+        /// The cleaner parses photos that are not trusted. It rejects a photo outside its folder. Its process has a seccomp
+        /// filter and cannot gain privileges.
         @Test func `the photo cleaner can read only the photos of its folder`() throws {
             let folder = home.folder.appendingPathComponent("cleaning")
             try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
@@ -119,8 +119,8 @@ extension EndToEnd {
             #expect(cleaner.waitForEnd() == 0)
         }
 
-        /// The folder of the cleaner is missing, so the cleaner cannot be confined. The photo was not read, so the message must not
-        /// blame the photo.
+        /// The folder of the cleaner is missing, so the cleaner cannot be confined. The cleaner did not read the photo, so the
+        /// message must not name the photo as the cause.
         @Test func `a cleaner that cannot be confined reads no photo and reports a fault`() throws {
             let folder = home.folder.appendingPathComponent("missing").path
             let script = "printf '/photo\\0' | '\(Home.product("photo-cleaner"))' '\(folder)' | tr '\\0' '|'"
@@ -128,7 +128,7 @@ extension EndToEnd {
             #expect(result.output.hasPrefix("fault|photo-cleaner cannot be confined"), "\(result)")
         }
 
-        /// The first process is killed while it reads the photo. The second process cleans it.
+        /// The first cleaner process is killed while it reads the photo. A second process then cleans the photo.
         @Test func `a photo is cleaned by a second process if the first one is killed`() throws {
             let programs = home.folder.appendingPathComponent("programs")
             try FileManager.default.createDirectory(at: programs, withIntermediateDirectories: true)
@@ -173,7 +173,7 @@ extension EndToEnd {
             #expect(empty.status == 0 && empty.errors.contains("nothing to upload"), "\(empty)")
         }
 
-        /// A program makes the list, which can contain any file.
+        /// Another program writes the list, so the list can contain any file.
         @Test func `only the photos of a list are uploaded`() throws {
             _ = try picture("a/one.jpg")
             try Data("notes".utf8).write(to: camera.appendingPathComponent("a/notes.txt"))
@@ -193,7 +193,8 @@ extension EndToEnd {
             #expect(none.status == 0 && none.errors.contains("nothing to upload: no photo was found"), "\(none.errors)")
         }
 
-        /// A name that does not exist is reported, also if it looks like a pattern. The other photos of the list are queued.
+        /// If a name in the list does not exist, it is reported, even if it looks like a pattern. The other photos of the list
+        /// are queued.
         @Test(arguments: ["*.jpg", "~[", "~u2[1].jpg", "~nobody*", "gone.jpg"])
         func `names in a list are not treated as patterns`(_ name: String) throws {
             _ = try picture("one.jpg")
@@ -209,7 +210,7 @@ extension EndToEnd {
             #expect(named.errors.contains("no such file"), "\(named)")
         }
 
-        /// Links are also checked. The configuration and the store are tested in `StormyCommandTests`.
+        /// Symbolic links are also checked. `StormyCommandTests` contains the tests of the configuration and the store.
         @Test func `files of Stormy are never uploaded`() throws {
             let own = home.folder.appendingPathComponent("state/stormy/agent.sqlite")
             let link = camera.appendingPathComponent("link.jpg")
@@ -227,7 +228,8 @@ extension EndToEnd {
 
         // MARK: Verification
 
-        /// An end that could not be stored is delivered again. A store from a backup does not know the end and looks it up.
+        /// If an end could not be stored, it is delivered again. If the store comes from a backup, it does not contain the end,
+        /// and looks it up in the ledger.
         @Test(arguments: [true, false])
         func `an upload whose end the store does not know can be queued again`(_ isFromBackup: Bool) async throws {
             let server = try await FaultyServer.start()
@@ -262,7 +264,7 @@ extension EndToEnd {
             await server.stop()
         }
 
-        /// The ledger with the receipts is lost, so that the photo cannot be verified. The photo can be sent again.
+        /// The ledger with the receipts is lost, so the photo cannot be verified. The user can send the photo again.
         @Test func `a photo without a receipt is uploaded again only with --again`() throws {
             let photo = try picture("one.jpg").path
             #expect(try home.stormy("upload", "--wait", photo).status == 0)
@@ -271,7 +273,7 @@ extension EndToEnd {
             try FileManager.default.removeItem(at: nginx.photos.appendingPathComponent("one.jpg"))
             let looked = try home.stormy("upload", "--verify", photo)
             #expect(looked.status == 69 && looked.errors.contains("stormy upload --again"), "\(looked)")
-            // Another photo can be checked.
+            // Verification still works for another photo.
             #expect(try home.stormy("upload", "--wait", try picture("two.jpg").path).status == 0)
             let verifiedAll = try home.stormy("upload", "--verify")
             #expect(verifiedAll.status == 69 && verifiedAll.errors.contains("1 photo cannot be checked"), "\(verifiedAll)")

@@ -5,7 +5,7 @@ import StormyFixtures
 import Testing
 
 extension EndToEnd {
-    /// "Add photo…" with the real portal and its chooser window. The keys of the user are simulated.
+    /// Tests of "Add photo…" with the real portal and its chooser window. The user's key presses are simulated.
     @Suite struct Portal {
         private let desktop: Desktop
         private let nginx: Nginx
@@ -56,26 +56,26 @@ extension EndToEnd {
             try #require(try xdotool(["search", "--sync"] + Self.window.dropFirst() + ["windowfocus", "--sync"]))
         }
 
-        /// The chooser was still open after all key presses.
+        /// The error for a chooser that is still open after all key presses.
         private struct NoChoice: Error {
             /// The names of the visible windows.
             let windows: String
         }
 
-        /// Returns whether the chooser closed within the seconds. The chooser reads the file before it closes.
+        /// Returns whether the chooser closed within this number of seconds. The chooser reads the file before it closes.
         private func isClosing(within seconds: Int) throws -> Bool {
             let end = ContinuousClock.now + .seconds(seconds)
             while ContinuousClock.now < end { if try !xdotool(Self.window) { return true } }
             return false
         }
 
-        /// Chooses the only photo in the folder of the chooser. The path is not typed because a busy machine loses keys, and the
-        /// chooser returns any path, also of a missing file.
+        /// Chooses the only photo in the chooser's folder. The path is not typed, because a busy machine loses key presses, and
+        /// because the chooser accepts any typed path, even if the file is missing.
         private func chooseTheOnlyPhoto() throws {
             for round in 0..<30 {
                 try xdotool(Self.window + ["windowfocus", "--sync"])
-                // A key that is sent in the same call as the search goes to the window, and the window does not treat it as a key
-                // press of the user.
+                // If a key is sent in the same call as the search, the key goes to the window. The window does not treat this key
+                // as a key press of the user.
                 if !round.isMultiple(of: 2) { try xdotool(["key", "Down"]) }
                 try xdotool(["key", "Return"])
                 if try isClosing(within: 1 + round / 3) { return }
@@ -97,7 +97,7 @@ extension EndToEnd {
             #expect(try home.rows("transfers").filter { $0["state"] as? String == "awaitingPhoto" }.isEmpty)
         }
 
-        /// No second chooser opens, and the storm keeps waiting for its photo.
+        /// No second chooser opens. The storm continues to wait for its photo.
         @Test func `closing the chooser uploads nothing`() throws {
             try home.pressAddPhoto(on: desktop)
             try waitForChooser()

@@ -4,7 +4,7 @@ import Foundation
 import Testing
 
 extension EndToEnd {
-    /// The background work of two well-known apps, as written for iOS.
+    /// Tests of the background work of two well-known apps, with code as on iOS.
     @Suite struct Recipes {
         let server: FaultyServer
 
@@ -89,14 +89,14 @@ extension EndToEnd {
             return home
         }
 
-        /// The app is refreshed in the background and then opened in a namespace without a network.
+        /// The app is refreshed in the background. Then it is opened in a namespace without a network.
         @Test(.enabled(if: Namespaces.areAllowed))
         func `Realm data that was refreshed in the background is available offline`() throws {
             let home = try realm()
             server.route("GET", "/items", .json("[\"milk\"]"))
             let before = Date()
             #expect(try home.run("realm-example", []).output == "1 items, fresh from the server:\n- milk\n")
-            // The request begins ten seconds after the app left the foreground.
+            // The requested launch begins ten seconds after the app has left the foreground.
             let begin = try #require(try home.wait("the request") { try $0.request("refreshTodoRealm") }.earliestBegin)
             #expect((9...30).contains(begin.timeIntervalSince(before)))
             server.route("GET", "/items", .json("[\"milk\",\"bread\"]"))

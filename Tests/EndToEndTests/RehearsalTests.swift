@@ -3,7 +3,7 @@ import Foundation
 import Testing
 
 extension EndToEnd {
-    /// The scenarios of `stormy rehearse`, which users can run on their machines.
+    /// Tests of the scenarios of `stormy rehearse`, which users can run on their machines.
     @Suite struct Rehearsals {
         @Test func `every promise is kept`() throws {
             let home = try Home()
@@ -13,7 +13,7 @@ extension EndToEnd {
             #expect(result.status == 0)
             #expect(rows.count >= 40)
             #expect(Set(rows.compactMap { $0["scenario"] as? String }).count == rows.count)
-            // The rehearsal does not use the home of the user.
+            // The rehearsal does not use the user's home.
             #expect(!FileManager.default.fileExists(atPath: home.directories.ledger.path))
             let explained = try home.rows("rehearse", "--list")
             #expect(explained.count == rows.count)
@@ -29,11 +29,12 @@ extension EndToEnd {
             let names = try FileManager.default.contentsOfDirectory(atPath: kept.path).sorted()
             #expect(names.count == 2 && names.last == "upload-nothing-happens.jsonl", "\(names)")
             #expect(try home.run("stormy", ["rehearse", "no-such"]).status == 66)
-            // An empty name would match all scenarios. It is rejected because it may come from an empty variable in a script.
+            // An empty name would match all scenarios. An empty name is rejected, because a script may have passed an empty
+            // variable.
             for nonsense in [["rehearse", ""], ["rehearse", "--serve", "x", "--list"], ["rehearse", "upload", "--serve", "x"]] {
                 #expect(try home.run("stormy", nonsense).status == 64, "\(nonsense)")
             }
-            // A second run into the same folder replaces no file of the first.
+            // A second run into the same folder replaces no file of the first run.
             home.environment["http_proxy"] = "http://127.0.0.1:9"
             #expect(try home.run("stormy", ["rehearse", "upload-nothing-happens", "--keep", kept.path]).status == 0)
             #expect(try FileManager.default.contentsOfDirectory(atPath: kept.path).filter { $0.hasSuffix(".jsonl") }.count == 2)
@@ -49,7 +50,7 @@ extension EndToEnd {
             home.environment["TMPDIR"] = temporary.path
             let output = home.folder.appendingPathComponent("output")
             let rehearsal = try Self.start(Home.product("stormy"), ["rehearse"], in: home, output: output)
-            // The first scenario has ended, and concurrent ones are still running.
+            // The first scenario has ended, and other scenarios are still running.
             #expect(FileWatch.wait(output.path) { $0.contains("    result ") } != nil)
             #expect(Self.waitForProcess(with: temporary, beside: rehearsal.pid))
             #expect(try !FileManager.default.contentsOfDirectory(atPath: temporary.path).isEmpty)
@@ -59,7 +60,7 @@ extension EndToEnd {
             #expect(Self.processes(with: temporary) == [])
         }
 
-        /// The processes whose environment has this folder.
+        /// Returns the processes whose environment contains this folder.
         private static func processes(with temporary: URL) -> [Int32] {
             let names = (try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? []
             return names.compactMap { Int32($0) }.filter { pid in
@@ -68,8 +69,8 @@ extension EndToEnd {
             }
         }
 
-        /// Waits for a process of a scenario. Between two scenarios there may be none. The loop needs no pause because reading
-        /// /proc takes some time.
+        /// Waits for a process of a scenario. Between two scenarios no such process may be running. The loop needs no pause,
+        /// because reading /proc takes some time.
         private static func waitForProcess(with temporary: URL, beside pid: Int32) -> Bool {
             let deadline = Date().addingTimeInterval(20)
             while Date() < deadline { if processes(with: temporary).contains(where: { $0 != pid }) { return true } }
@@ -83,12 +84,12 @@ extension EndToEnd {
                     Home.product("stormy"), ["rehearse", "check-nothing-happens"] + arguments,
                     environment: home.environment.merging(temporary.map { ["TMPDIR": $0] } ?? [:]) { $1 })
             }
-            // A folder cannot be created below a file, not even by root.
+            // Below a file, no folder can be created, not even by root.
             let file = home.folder.appendingPathComponent("file")
             try Data().write(to: file)
             let missing = try rehearse(temporary: file.path + "/folder")
             #expect(missing.status == 73 && missing.errors.contains(file.path), "\(missing)")
-            // The path is longer than the path of a socket can be.
+            // The path is longer than the maximum length of a socket's path.
             let long = home.folder.appendingPathComponent(String(repeating: "x", count: 90))
             try FileManager.default.createDirectory(at: long, withIntermediateDirectories: true)
             let unnamed = try rehearse(temporary: long.path)
@@ -103,7 +104,7 @@ extension EndToEnd {
             let home = try Home()
             home.environment["BACKGROUND_CRASH_AT"] = "agent.launchCommitted"
             home.environment["BACKGROUND_LAUNCH"] = "7"
-            // The scenario is named twice and runs once.
+            // The command line names the scenario twice, but the scenario runs only once.
             let result = try home.stormy("rehearse", "check-nothing-happens", "check-nothing")
             #expect(result.status == 0 && result.output.contains("1 of 1 passed"), "\(result)")
         }
@@ -113,7 +114,7 @@ extension EndToEnd {
             for line in ScriptFile.grammar.split(separator: "\n") { #expect(help.contains(line)) }
         }
 
-        /// Starts a program whose output goes to a file that can be watched.
+        /// Starts a program. Its output goes to a file that the test can watch.
         private static func start(_ program: String, _ arguments: [String], in home: Home, output: URL) throws -> Child {
             let descriptor = open(output.path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
             defer { close(descriptor) }
@@ -135,7 +136,7 @@ extension EndToEnd {
             return (server, output, try #require(said))
         }
 
-        /// A request that never ends does not delay other requests. Each line is a JSON document.
+        /// A request that never ends does not delay the output of other requests. Each line is a JSON document.
         @Test func `each request is logged when it ends`() throws {
             let home = try Home()
             let text = "GET /slow\n  status 200\n  header Content-Length: 5\n  body he\n  stall\nGET /a\n  status 204\n"
@@ -158,7 +159,7 @@ extension EndToEnd {
             #expect(rows.map { $0?["path"] as? String } == ["/a", "/slow"])
         }
 
-        /// Clients that trust the printed certificate authority receive responses.
+        /// If a client trusts the printed certificate authority, it receives responses.
         @Test func `--serve runs a script as an HTTPS server`() throws {
             let home = try Home()
             let text =
@@ -198,7 +199,7 @@ extension EndToEnd {
     }
 }
 
-/// The page in the documentation is generated from the scenarios. `WRITE_TABLES=1` writes the page.
+/// Compares the page in the documentation with the scenarios. If `WRITE_TABLES=1` is set, writes the page.
 private enum RehearsalPage {
     static let file = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         .deletingLastPathComponent().appendingPathComponent("Sources/API/BackgroundTasks/BackgroundTasks.docc/Rehearsals.md")

@@ -5,7 +5,7 @@ import StormyFixtures
 import Testing
 
 extension EndToEnd {
-    /// `stormy report`: one page with the state of all work.
+    /// Tests of `stormy report`, which writes one page with the state of all work.
     @Suite struct Report {
         @Test func `the report shows checks, storms and uploads without secrets`() async throws {
             let (server, desktop) = (try await FaultyServer.start(), try Desktop())
@@ -14,7 +14,7 @@ extension EndToEnd {
             let home = try Home(
                 server: server, desktop: desktop,
                 extra: "[upload.destinations.there]\nkind = \"put\"\nurl = \"\(server.url)/d/a.jpg?signature=hunter2\"\n")
-            // Names that the user chose are not markup.
+            // Names that the user chose are escaped, so that they are not markup.
             let name = "<script>alert(1)</script> & \"Co\""
             try home.stormy("place", "add", name, "1,1", "--no-sync")
             try home.stormy("schedule")
@@ -22,7 +22,7 @@ extension EndToEnd {
             let photo = home.folder.appendingPathComponent("a<b>.jpg")
             try JPEG.withoutPosition.write(to: photo)
             #expect(try home.stormy("upload", "--wait", photo.path).status == 0)
-            // The stored forecast is recent, so that no request is sent.
+            // The stored forecast is recent, so the report sends no request.
             Weather.serve(ResponseScript([.stall]), on: server)
             let asked = server.activity.requests.count
             let made = try home.stormy("report")
@@ -47,7 +47,7 @@ extension EndToEnd {
             #expect(printed.hasPrefix("<!DOCTYPE html>") && printed.hasSuffix("</html>\n"))
         }
 
-        /// The home is empty, no desktop runs, and the configuration is invalid.
+        /// The home is empty, no desktop is running, and the configuration is invalid.
         @Test func `a report is written for an empty home`() throws {
             let home = try Home()
             try home.configure("[weather\n")
@@ -79,7 +79,7 @@ extension EndToEnd {
             #expect(failed.status == 69 && failed.errors.contains("no browser could be started"), "\(failed)")
         }
 
-        /// The handler of the button opens the page. The browser keeps running after the agent ends. If no browser can be
+        /// The handler of the button opens the page. The browser continues to run after the agent has ended. If no browser can be
         /// started, the text of the notification is shown again.
         @Test(arguments: [true, false]) func `the Details button opens the report`(_ hasBrowser: Bool) async throws {
             let desktop = try Desktop()

@@ -5,7 +5,7 @@ import Foundation
 import Testing
 
 extension EndToEnd {
-    /// The rules of background work on iOS, with real processes.
+    /// Tests of the rules that background work has on iOS, with real processes.
     @Suite struct Scheduling {
         @Test func `status names the time zone of the daily check and not the one of the terminal`() throws {
             let home = try Home()
@@ -36,11 +36,11 @@ extension EndToEnd {
             try app.home.wait("eight launches") { try $0.latestLaunch() ?? 0 >= 8 ? true : nil }
             try app.run("background", "quit")
             let launches = try Ledger(app.home.directories).read { try $0.history(limit: 100) }
-            // The last launch is the launch that was running at `quit`, so it may have another outcome.
+            // The last launch was running at `quit`, so it may have another outcome.
             #expect(launches.dropLast().allSatisfy { $0.outcome == .completed }, "\(launches.map(\.outcome))")
         }
 
-        /// A helper program of the app submits, and the program that the manifest names is launched.
+        /// A helper program of the app submits a request. The agent launches the program that the manifest names.
         @Test func `a request of an extension launches the app`() throws {
             let app = try ProvingHome()
             let folder = app.home.folder.appendingPathComponent("bundle")
@@ -62,7 +62,8 @@ extension EndToEnd {
             #expect(launched == folder.appendingPathComponent("proving-ground").path)
         }
 
-        /// The program of the app was moved away. One notification is shown, and the work runs when the program is restored.
+        /// The program of the app was moved away. The agent shows one notification, and runs the work when the program is
+        /// restored.
         @Test func `a missing app is notified, and its work runs when the app is back`() throws {
             let desktop = try Desktop()
             let app = try ProvingHome(desktop: desktop)
@@ -94,7 +95,7 @@ extension EndToEnd {
                 try Ledger(app.home.directories).read { try $0.notifications() }.map(\.state) == [.withdrawn], "it was started")
         }
 
-        /// Accepted work survives a reboot. The app needs no code for login entries.
+        /// Accepted work continues after a reboot. The app needs no code for login entries.
         @Test func `a pending request keeps a login entry until quit`() throws {
             let app = try ProvingHome()
             try app.run("refresh", "3600")
@@ -104,7 +105,7 @@ extension EndToEnd {
             #expect(!FileManager.default.fileExists(atPath: entry))
         }
 
-        /// The app submits the same rule again while an occurrence of the rule is overdue.
+        /// The app submits the same rule again while an occurrence of this rule is overdue.
         @Test func `starting the app keeps an overdue occurrence`() throws {
             let home = try Home(app: "tide-example")
             home.environment["TIDE_EXAMPLE_NO_AGENT"] = "1"
@@ -161,7 +162,7 @@ extension EndToEnd {
             #expect(result.output.count < 300, "and a long one is not printed whole")
         }
 
-        /// The invalid bytes are replaced by other characters, and the resulting identifier is not permitted.
+        /// The invalid bytes are replaced by other characters. The resulting identifier is not permitted.
         @Test func `an identifier that is not valid UTF-8 is not permitted`() throws {
             let app = try ProvingHome()
             let result = try Child.run(
@@ -212,7 +213,7 @@ extension EndToEnd {
             #expect(result.errors.contains("no requests are permitted") == (manifest != nil), "\(result.errors)")
         }
 
-        /// The commands and the agent work with rows that no version of this program wrote.
+        /// The commands and the agent must work even if rows have values that no version of this program wrote.
         @Test(arguments: [
             "earliestBegin = 1e308", "earliestBegin = 'soon'", "backoffUntil = 9e999", "failures = 9223372036854775807",
         ])
@@ -226,7 +227,7 @@ extension EndToEnd {
             #expect(try app.run("background", "why").status == 0)
             #expect(try app.run("background", "status").status == 0)
             app.home.environment["PROVING_GROUND_NO_AGENT"] = nil
-            // Another request of the app is still served.
+            // Another request of the app is still launched.
             #expect(try app.run("work", "cycle.1").status == 0)
             try app.waitForLaunch("the other one") { $0.identifier == "cycle.1" && $0.outcome == .completed }
             #expect(app.home.agentPID != nil)
@@ -245,7 +246,7 @@ extension EndToEnd {
             #expect(try Data(contentsOf: URL(fileURLWithPath: path)).count == 100)
         }
 
-        /// The handler blocks the main thread, and the expiration handler runs on another thread.
+        /// The handler blocks the main thread. The expiration handler runs on another thread.
         @Test func `the expiration is delivered while the handler blocks the main thread`() throws {
             let app = try ProvingHome()
             try app.run("work", "work.main")
@@ -266,7 +267,7 @@ extension EndToEnd {
                 let ended = try transaction.history(limit: 100).filter { $0.outcome == .completed }
                 return Set(ended.map(\.identifier)).count == 10 ? true : nil
             }
-            // One agent starts the launches in turn.
+            // One agent starts the launches one after the other, at least a second apart.
             let starts = try app.home.wait("starts") { try $0.history(limit: 100).map(\.startedAt) }
             for (earlier, later) in zip(starts, starts.dropFirst()) { #expect(later.timeIntervalSince(earlier) > 0.99) }
         }
@@ -313,7 +314,7 @@ extension EndToEnd {
             for export in exports { #expect(export.waitForEnd() == 0) }
         }
 
-        /// The command that waits for its export starts another agent and ends with the export.
+        /// A command waits for its export. The command starts another agent, and ends when the export ends.
         @Test func `an export continues after its agent is killed`() throws {
             let app = try ProvingHome()
             let pipe = try StepPipe(in: app.home.folder)
@@ -338,7 +339,7 @@ extension EndToEnd {
             #expect(app.lines.last == "stopped export.1 at 0")
         }
 
-        /// Requests that handlers submit while they are being stopped are also removed.
+        /// If a handler submits requests while it is being stopped, `quit` also removes these requests.
         @Test func `quit ends work that submits itself again`() throws {
             let app = try ProvingHome()
             app.home.environment["BACKGROUND_UNLIMITED_REQUESTS"] = "1"
@@ -352,7 +353,7 @@ extension EndToEnd {
             #expect(app.lines.count == count)
         }
 
-        /// `quit` starts another agent, which stops the launch of the killed agent.
+        /// The command `quit` starts another agent, which stops the launch of the killed agent.
         @Test func `quit ends a launch whose agent was killed`() throws {
             let app = try ProvingHome()
             try app.run("work", "work.main")
@@ -365,7 +366,7 @@ extension EndToEnd {
             #expect(try app.history() == ["processing work.main expired"])
         }
 
-        /// The commands report an agent that exits as soon as it was started, and do not wait for it forever.
+        /// If each agent exits directly after its start, the commands report this and do not wait forever.
         @Test func `an agent that exits at once is reported`() throws {
             let app = try ProvingHome()
             app.home.environment["BACKGROUND_AGENT"] = "/bin/false"
@@ -390,7 +391,7 @@ extension EndToEnd {
             #expect(!FileManager.default.fileExists(atPath: folder))
         }
 
-        /// A simulation is dropped if no command waits for it.
+        /// If no command waits for a simulation, the simulation is dropped.
         @Test func `a simulation whose command was killed does not run later`() throws {
             let app = try ProvingHome()
             try app.run("refresh", "3600")
@@ -407,7 +408,7 @@ extension EndToEnd {
             #expect(try app.rows("why").count == 1)
         }
 
-        /// The command starts another agent, which replies.
+        /// The command starts another agent, and this agent replies.
         @Test func `a simulation completes after its agent is killed`() throws {
             let app = try ProvingHome()
             try app.run("refresh", "3600")
@@ -419,7 +420,7 @@ extension EndToEnd {
             try app.home.killAgent()
             #expect(simulate.waitForEnd() == 0)
             #expect(app.lines == ["begin refresh BGAppRefreshTask"])
-            // The agent is killed again, while the launch runs.
+            // The agent is killed a second time, while the launch is running.
             app.home.environment["PROVING_ENDLESS"] = "1"
             try app.run("background", "quit")
             try app.run("refresh", "3600")
@@ -432,7 +433,7 @@ extension EndToEnd {
             #expect(second.waitForEnd() == 75, "it did not complete")
         }
 
-        /// The program was copied without its agent, so that no request could ever run. The commands report this.
+        /// The program was copied without its agent, so no request could ever run. The commands report this.
         @Test func `requests are rejected if no agent is installed`() throws {
             let app = try ProvingHome()
             let folder = app.home.folder.appendingPathComponent("alone")
@@ -457,8 +458,8 @@ extension EndToEnd {
             #expect(downloaded.status != 0 && downloaded.errors.contains("background-agent was not found in"), "\(downloaded)")
         }
 
-        /// The disk is full when a request is due. The agent keeps running, reports what it waits for, and continues when there
-        /// is space.
+        /// The disk is full when a request is due. The agent keeps running, reports the reason, and continues when the disk has
+        /// space.
         @Test(.enabled(if: Namespaces.areAllowed, "namespaces are not allowed here"))
         func `the agent waits while the disk of the ledger is full`() throws {
             let app = try ProvingHome()
@@ -506,7 +507,7 @@ extension EndToEnd {
 
         // MARK: Days on which the clock changes
 
-        /// The clock is set by the `faketime` command. No agent is started.
+        /// The command `faketime` sets the clock. No agent is started.
         @Test(arguments: [
             ("Europe/Berlin", "2025-03-29 13:00:00", "2025-03-30T12:00:00+02:00"),
             ("Europe/Berlin", "2025-10-25 12:00:00", "2025-10-26T12:00:00+01:00"),
@@ -549,7 +550,7 @@ extension EndToEnd {
             #expect(!app.home.log.contains("exited for"), "what runs is let finish")
             kill(handler, SIGTERM)
             #expect(waitForLog("exited for a newer version"))
-            // The agent starts the program at its path. This is the same version again, which then reports that it is too old.
+            // The agent starts the program at its path. This program is the same version again, so it reports that it is too old.
             #expect(waitForLog("was written by a newer version"))
             #expect(app.lines == ["begin refresh BGAppRefreshTask", "expire refresh"])
             let refused = try app.run("refresh")

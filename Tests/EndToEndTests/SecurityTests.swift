@@ -4,9 +4,9 @@ import Foundation
 import Testing
 
 extension EndToEnd {
-    /// Statements of SECURITY.md that no other suite tests.
+    /// Tests of statements of SECURITY.md that no other suite tests.
     @Suite struct Security {
-        /// The sockets of a process in a table of `/proc/net` whose columns fulfil `isListed`.
+        /// Returns the sockets of a process in a table of `/proc/net`. Only lines whose columns meet `isListed` are returned.
         private func sockets(of pid: Int32, in table: String, column: Int, where isListed: ([Substring]) -> Bool) throws
             -> [String]
         {
@@ -16,7 +16,7 @@ extension EndToEnd {
                     target.hasPrefix("socket:[") ? String(target.dropFirst(8).dropLast()) : nil
                 }
             }
-            // `cat` reads the complete file, which has no length and is read in pieces.
+            // `cat` reads the complete file. The file has no length and must be read in pieces.
             let text = try Child.run("cat", ["/proc/\(pid)/net/\(table)"], environment: ProcessInfo.processInfo.environment)
                 .output
             let lines = text.split(separator: "\n").dropFirst()
@@ -26,7 +26,7 @@ extension EndToEnd {
             }.map(String.init)
         }
 
-        /// The sockets are listed during a transfer, while a daily check is planned.
+        /// The test lists the sockets during a transfer, while a daily check is planned.
         @Test func `the agent accepts no connections`() async throws {
             let server = try await EndToEnd.stormyServer()
             server.route("GET", "/slow", ResponseScript([.status(200), .headers(["Content-Length": "10"]), .hold(until: "end")]))
@@ -40,10 +40,10 @@ extension EndToEnd {
             let pid = try #require(home.agentPID)
             let internet = try ["tcp", "tcp6"].flatMap { table in try sockets(of: pid, in: table, column: 9) { _ in true } }
             #expect(!internet.isEmpty, "the transfer's")
-            // The state 0A is LISTEN.
+            // The state 0A means LISTEN.
             #expect(internet.allSatisfy { $0.split(separator: " ")[3] != "0A" }, "\(internet)")
             #expect(try ["udp", "udp6"].allSatisfy { table in try sockets(of: pid, in: table, column: 9) { _ in true }.isEmpty })
-            // The flag 00010000 marks a listening socket. A socket with a name has the name in the eighth column.
+            // The flag 00010000 marks a listening socket. If a socket has a name, the eighth column contains the name.
             let local = try sockets(of: pid, in: "unix", column: 6) { $0[3] == "00010000" || $0.count > 7 }
             #expect(local.isEmpty, "\(local)")
             let owner = try Child.run(
@@ -65,14 +65,14 @@ extension EndToEnd {
             #expect(!names.contains("SECRET_OF_A_TERMINAL"))
         }
 
-        /// The owner of the folder could choose the program that the agent launches.
+        /// The owner of the state folder could choose the program that the agent launches.
         @Test func `a state folder of another user is rejected`() throws {
             let home = try Home()
             try home.stormy("place", "add", "Here", "1,1", "--no-sync")
             let folder = home.directories.state
             try home.stormy("quit")
             chmod(folder.path, 0o700)
-            // A mode that the commands set does not change the owner, which is checked afterwards.
+            // The commands may first set the mode of the folder. This does not change the owner, which is checked afterwards.
             let result = try Child.run(
                 "unshare",
                 Namespaces.withOwnMounts(
@@ -95,8 +95,8 @@ extension EndToEnd {
             agent.end(SIGTERM)
         }
 
-        /// A picture of several gigabytes, a file that is not a picture, and a pipe without a writer end the decoder with an
-        /// error.
+        /// The picture is several gigabytes large, or is not a picture, or is a pipe without a writer. In each case the decoder
+        /// ends with an error.
         @Test func `the picture decoder exits with an error for invalid pictures`() throws {
             let home = try Home()
             func decode(_ name: String) throws -> Int32 {
@@ -110,7 +110,7 @@ extension EndToEnd {
             _ = try Child.run("convert", ["-size", "300x300", "gradient:", path], environment: home.environment)
             #expect(try decode("good.png") == 0)
             let good = try Data(contentsOf: URL(fileURLWithPath: path))
-            // 12,000 by 12,000 pixels with 16 bits and four channels need more memory than the decoder may use.
+            // A picture of 12,000 by 12,000 pixels with 16 bits and four channels needs more memory than the decoder may use.
             var large = good
             large.replaceSubrange(16..<26, with: [0, 0, 0x2E, 0xE0, 0, 0, 0x2E, 0xE0, 16, 6])
             try write("large.png", large)

@@ -4,7 +4,7 @@ import Foundation
 import Testing
 
 extension EndToEnd {
-    /// Background sessions as an app for iOS uses them: tasks, delegates and relaunches.
+    /// Tests of background sessions as an app for iOS uses them: tasks, delegates and relaunches.
     @Suite struct Sessions {
         let server: FaultyServer
         let home: Home
@@ -44,7 +44,7 @@ extension EndToEnd {
             return server.url + path
         }
 
-        /// Serves half of the file, and the rest when the gate opens. Range requests are supported.
+        /// Serves half of the file, and the other half when the gate opens. Range requests are supported.
         private func serveHalf(_ path: String = "/half") -> String {
             let half = Self.file.count / 2
             server.route(
@@ -65,11 +65,11 @@ extension EndToEnd {
 
         @Test func `a delegate receives the events of its tasks`() throws {
             try courier("get", serve())
-            // All events were delivered to this process.
+            // This process received all events.
             #expect(lines == ["finish get0 3000000", "metrics get0 1", "complete get0 ok", "invalid"])
         }
 
-        /// On iOS, equal tasks are two transfers.
+        /// As on iOS, equal tasks are separate transfers.
         @Test func `two equal tasks are two transfers`() throws {
             let url = serve()
             try courier("get", url, url)
@@ -90,7 +90,7 @@ extension EndToEnd {
             #expect(lines.filter { $0.hasPrefix("launched") }.allSatisfy { $0 == "launched for courier" })
         }
 
-        /// Foundation writes user defaults only when `synchronize()` is called, which code for iOS never does.
+        /// Foundation writes user defaults only when `synchronize()` is called. Code for iOS never calls this method.
         @Test func `user defaults that a launch sets are visible to the next process`() throws {
             home.environment["COURIER_DEFAULTS"] = "1"
             try courier("leave", serve())
@@ -101,7 +101,7 @@ extension EndToEnd {
             #expect(lines.filter { $0.hasPrefix("started") } == ["started false 0", "started true 1", "started true 2"])
         }
 
-        /// Every app that mounts the commands can show and resume the transfers that `quit` paused.
+        /// Every app that includes the commands can show and resume the transfers that `quit` paused.
         @Test func `transfers that quit paused can be resumed by command`() throws {
             try courier("leave", serveHalf(), "1")
             try waitForBytes()
@@ -116,8 +116,8 @@ extension EndToEnd {
             #expect(try courier("background", "help", "quit").output.contains("courier-example background quit"))
         }
 
-        /// The app has no scene for the session. Its `UIApplicationDelegate`, the session with its delegate, or a closure that
-        /// makes the session is the handler. Each end is delivered once, and the final event comes after the last end.
+        /// The app has no scene for the session. The handler is the `UIApplicationDelegate`, the session with its delegate, or a
+        /// closure that creates the session. Each end is delivered once, and the final event comes after the last end.
         @Test(arguments: ["delegate", "handler", "application"])
         func `without a scene the session delegate receives the events`(_ form: String) throws {
             home.environment["COURIER_FORM"] = form
@@ -137,7 +137,7 @@ extension EndToEnd {
             #expect(!lines.contains("in the background"), "a launch never was in the foreground")
         }
 
-        /// A stalled transfer does not delay others, and many transfers share a launch.
+        /// A transfer that hangs does not delay other transfers. Many transfers share one launch.
         @Test func `a thousand transfers cause few launches`() throws {
             server.route("GET", "/small", .file("small", etag: "\"s\""))
             server.route("GET", "/never", .silence)
@@ -147,7 +147,7 @@ extension EndToEnd {
                 try transaction.deliveredTransfers(session: "courier", since: .distantPast).count == 1_000 ? true : nil
             }
             try home.wait("the last launch") { try $0.liveLaunches().isEmpty ? true : nil }
-            // A busy machine takes minutes for the downloads, and launches follow each other as long as downloads end.
+            // A busy machine needs minutes for the downloads. Launches follow one another as long as downloads end.
             let launches = lines.filter { $0 == "launched for courier" }.count
             #expect(launches <= 50, "\(launches) launches")
             #expect(lines.filter { $0.hasPrefix("complete left") && $0.hasSuffix(" ok") }.count == 1_000)
@@ -177,7 +177,8 @@ extension EndToEnd {
             #expect(lines.filter { $0 == "complete left0 ok" }.count >= 3, "\(lines)")
         }
 
-        /// Transfers end while the app is being launched, receives events, and exits. All of them are delivered.
+        /// Transfers end while the app is being launched, while it receives events, and while it exits. All these ends are
+        /// delivered.
         @Test func `transfers that end while the app exits are delivered`() throws {
             server.route("GET", "/soon", ResponseScript.status(200, body: "soon").after(.delay(0.2)))
             for _ in 0..<8 { try courier("leave", server.url + "/soon", "60") }
@@ -190,7 +191,7 @@ extension EndToEnd {
             #expect(lines.filter { $0.hasPrefix("finish left") }.count == 480)
         }
 
-        /// The handler returns while the delegate is still busy with a transfer that ended during this launch.
+        /// The handler returns while the delegate still processes a transfer that ended during this launch.
         @Test func `an end that the delegate handles last is delivered once`() throws {
             home.environment["COURIER_COUNT"] = "2"
             let url = serve()
@@ -211,8 +212,8 @@ extension EndToEnd {
             #expect(lines.filter { $0.hasPrefix("complete left") }.sorted() == (0..<4).map { "complete left\($0) ok" })
         }
 
-        /// The process is killed when its handler has returned and its delegate is still busy. Events without an acknowledgement
-        /// are delivered again.
+        /// The process is killed after its handler has returned, while its delegate is still working. Events that were not
+        /// acknowledged are delivered again.
         @Test func `events that the delegate did not acknowledge are delivered again`() throws {
             home.environment["COURIER_COUNT"] = "0"
             try courier("leave", serve(), "4")
@@ -223,7 +224,7 @@ extension EndToEnd {
             #expect(Set(lines.filter { $0.hasPrefix("complete left") }).count == 4, "\(lines)")
         }
 
-        /// The next launch would begin the same transfers again if the ends were delivered again.
+        /// If the ends were delivered again, the next launch would begin the same transfers again.
         @Test func `an end counts as delivered if its last delegate method begins a transfer and the process ends`() throws {
             home.environment["COURIER_FOLLOW"] = "1"
             try courier("leave", serve(), "3")
@@ -232,7 +233,7 @@ extension EndToEnd {
             #expect(lines.filter { $0.hasPrefix("complete") }.sorted() == names.map { "complete \($0) ok" }.sorted())
         }
 
-        /// The delegate method that still runs may begin a transfer later.
+        /// The delegate method that is still running may begin a transfer later.
         @Test func `an end whose delegate method still runs does not count when another thread begins a transfer`() throws {
             home.environment["COURIER_BESIDE"] = "1"
             try courier("leave", serve(), "1")
@@ -241,7 +242,7 @@ extension EndToEnd {
             #expect(completed == ["complete beside ok", "complete left0 ok", "complete left0 ok"])
         }
 
-        /// The delegate ends each process that delivers the first end to it.
+        /// The delegate kills each process that delivers the first end.
         @Test func `an end that crashes every process does not block the other ends`() throws {
             home.environment["COURIER_CRASH"] = "left0"
             try courier("leave", serve(), "4")
@@ -252,7 +253,7 @@ extension EndToEnd {
             try courier("background", "quit")
         }
 
-        /// The delegate never calls the completion handler of the response headers.
+        /// The delegate never calls the completion handler for the response headers.
         @Test func `a delegate that never decides about a response receives it in the third launch`() throws {
             server.route("PUT", "/up", .status(201, body: "stored"))
             let photo = home.folder.appendingPathComponent("photo")
@@ -272,7 +273,7 @@ extension EndToEnd {
             #expect(server.requests(matching: "/up").count { $0.method == "PUT" } == 1)
         }
 
-        /// The process of a launch ends half a second after its action returned.
+        /// The process of a launch ends half a second after its action has returned.
         @Test func `work that a scene action begins and does not await is kept`() throws {
             home.environment["COURIER_LATE"] = serve()
             try courier("leave", serve(), "1")
@@ -280,7 +281,7 @@ extension EndToEnd {
         }
 
         /// A session without a handler receives events until the time of its launch is up. The next launch continues with the
-        /// remaining events.
+        /// other events.
         @Test func `events that were handled before time was up are not delivered again`() throws {
             home.environment["COURIER_COUNT"] = "1"
             home.environment["COURIER_FORM"] = "delegate"
@@ -292,8 +293,8 @@ extension EndToEnd {
             #expect(lines.filter { $0.hasPrefix("complete left") }.sorted() == (0..<5).map { "complete left\($0) ok" })
         }
 
-        /// The handler waits for all events and does not end when its time is up, so that its process is killed. The next launch
-        /// continues with the remaining events.
+        /// The handler waits for all events and does not return when its time is up, so its process is killed. The next launch
+        /// continues with the other events.
         @Test func `events that were received count if the launch is killed before it received all`() throws {
             home.environment["COURIER_SLOW"] = "1"
             try courier("leave", serve(), "5")
@@ -312,7 +313,7 @@ extension EndToEnd {
             }
         }
 
-        /// The agent is killed while an app waits, and the app starts another agent.
+        /// While an app waits, the agent is killed. The app starts another agent.
         @Test func `an app that waits starts another agent if its agent is killed`() throws {
             let child = try begin("get", serveHalf())
             try waitForBytes()
@@ -330,7 +331,7 @@ extension EndToEnd {
             #expect(lines.contains("awaited 3000000 200"))
         }
 
-        /// The app and its agent were killed, and the user starts the app again.
+        /// The app and its agent were killed. The user starts the app again.
         @Test func `a session of the next process starts an agent for the work that is left`() throws {
             try courier("leave", serveHalf())
             try waitForBytes()
@@ -343,7 +344,7 @@ extension EndToEnd {
 
         // MARK: Exiting
 
-        /// The handler returned before the download ended.
+        /// The handler returned before the download had ended.
         @Test func `a launch continues while a download in its memory is under way`() throws {
             home.environment["COURIER_FORM"] = "application"
             home.environment["COURIER_EPISODE"] = serveHalf("/episode")
@@ -367,7 +368,7 @@ extension EndToEnd {
             home.environment["COURIER_FILE"] = photo.path
         }
 
-        /// The app has no worker that knows when everything has begun.
+        /// The app begins transfers in a task, and nothing in the app reports that all transfers have begun.
         @Test func `transfers that an app begins in a task are queued before the app exits`() throws {
             try prepareUploads("begins")
             for _ in 0..<10 { #expect(try courier().status == 0) }
@@ -376,7 +377,7 @@ extension EndToEnd {
             }
         }
 
-        /// The app has no delegate that could receive the error.
+        /// The app has no delegate to which the error could be reported.
         @Test func `an upload that cannot be queued is reported on standard error`() throws {
             try prepareUploads("begins")
             home.environment["COURIER_FILE"] = home.folder.appendingPathComponent("missing").path
@@ -385,7 +386,7 @@ extension EndToEnd {
             #expect(errors.count == 2 && errors.allSatisfy { $0.contains("\(server.url)/up was not queued: ") }, "\(errors)")
         }
 
-        /// Exit handlers of libraries must not free data that another thread uses.
+        /// The exit handlers of libraries must not free data that another thread uses.
         @Test func `an app that calls exit beside a thread that hashes does not crash`() throws {
             try prepareUploads("exits")
             for _ in 0..<10 { #expect(try courier().status == 0) }
@@ -407,12 +408,12 @@ extension EndToEnd {
             #expect(requests.count == 2)
             let range = try #require(requests.last?.headers["Range"])
             #expect(range == "bytes=\(held)-", "nothing that was here is asked for again: \(range)")
-            // The data contains no path.
+            // The resume data contains no path.
             let data = try Data(contentsOf: home.folder.appendingPathComponent("resume"))
             #expect(!String(decoding: data, as: UTF8.self).contains(home.folder.path))
         }
 
-        /// The partial file can be used only once. The second task starts over, and both files are complete.
+        /// The partial file can be used only once. The second task starts over. Both files are complete at the end.
         @Test func `resume data can be used twice`() throws {
             try courier("break", serveHalf())
             try courier("mend")
@@ -482,7 +483,7 @@ extension EndToEnd {
             #expect(
                 lines.filter { $0.contains(" sent ") }
                     == ["response sent 201", "data sent thank you", "metrics sent 1", "complete sent ok"])
-            // Each HTTP response completes the task, also a response with an error status.
+            // Each HTTP response completes the task, even if its status is an error.
             try courier("send", server.url + "/no", photo.path)
             #expect(lines.suffix(3).contains("complete sent ok"))
             #expect(lines.contains("response sent 403"))
@@ -496,7 +497,7 @@ extension EndToEnd {
             #expect(server.requests(matching: "/form").first?.bodyByteCount == 11)
         }
 
-        /// Foundation knows the identifier only for bundles. Code for iOS unwraps it.
+        /// Foundation has the identifier only for bundles. Code for iOS unwraps it without a check.
         @Test func `an app knows its identifier`() throws {
             try courier("who")
             #expect(lines == ["courier-example 0"])
@@ -515,7 +516,8 @@ extension EndToEnd {
             #expect(spool.isEmpty, "\(spool)")
         }
 
-        /// A task continues the cancelled download on its first connection, and its end is delivered in a launch.
+        /// A task continues the cancelled download on the connection of the await. The end of the download is delivered in a
+        /// launch.
         @Test func `a download whose await was cancelled is continued by a task`() throws {
             let url = serveHalf()
             let pipe = try StepPipe(in: home.folder)
@@ -548,7 +550,7 @@ extension EndToEnd {
             #expect(lines.contains("complete get0 ok"))
         }
 
-        /// The transfer stops when its condition is lost. The received bytes are kept.
+        /// When its condition is lost, the transfer stops. The received bytes are kept.
         @Test func `a network that becomes metered stops a transfer without expensive access`() throws {
             let system = try SystemServices()
             home.environment.merge(system.environment) { $1 }

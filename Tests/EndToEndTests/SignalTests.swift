@@ -13,7 +13,7 @@ extension EndToEnd {
             let agent = try home.startAgent()
             try home.wait("the agent") { try $0.fact(.agent) }
             kill(agent.pid, signal)
-            // If one of the earlier signals had ended the agent, the agent would not exit with 0.
+            // If an earlier signal had ended the agent, the exit code of the agent would not be 0.
             agent.end(SIGTERM)
             #expect(agent.waitForEnd() == 0)
         }

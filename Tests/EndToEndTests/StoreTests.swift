@@ -5,7 +5,8 @@ import ProcessSupport
 import Testing
 
 extension EndToEnd {
-    /// Stores that are damaged, newer, read-only or open to others. The commands print a clear message and change no byte.
+    /// Tests of stores that are damaged, newer, read-only or readable for other users. The commands print a clear message and
+    /// change no byte.
     @Suite struct Store {
         let home: Home
 
@@ -16,7 +17,7 @@ extension EndToEnd {
             try home.stormy("schedule")
         }
 
-        /// When most of the commands start, the folders do not exist yet.
+        /// When most of these commands start, the folders do not exist yet.
         @Test func `300 commands at once all succeed`() throws {
             for folder in ["data/stormy", "state/stormy"] { try FileManager.default.removeItem(at: url(folder)) }
             let script = "seq -w 300 | xargs -P 300 -I{} '\(Home.product("stormy"))' place add 'Place {}' '1.{},1' --no-sync"
@@ -25,7 +26,7 @@ extension EndToEnd {
             #expect(try home.stormy("place", "list").output.split(separator: "\n").filter { $0.contains("Place ") }.count == 300)
         }
 
-        /// The umask removes the permissions of the user from new files and folders.
+        /// The umask would remove the user's permissions from new files and folders.
         @Test func `the first command makes files that the next can write`() throws {
             for folder in ["data/stormy", "state/stormy"] { try FileManager.default.removeItem(at: url(folder)) }
             let stormy = Home.product("stormy")
@@ -38,7 +39,7 @@ extension EndToEnd {
             }
         }
 
-        /// A copy by `VACUUM INTO` has no write-ahead log.
+        /// A database that `VACUUM INTO` created has no write-ahead log.
         @Test func `a database copied with VACUUM INTO is used with a write-ahead log`() async throws {
             let server = try await FaultyServer.start()
             server.route("GET", "/a", [.status(200), .body("whole")])
@@ -58,8 +59,8 @@ extension EndToEnd {
             }
         }
 
-        /// `doctor` prints `why` as the command that passes the desktop to the agent. The command also works while another
-        /// process writes.
+        /// `doctor` prints `why` as the command that passes the address of the desktop to the agent. The command must also work
+        /// while another process writes to the ledger.
         @Test func `why stores the desktop of the session when the ledger is free`() throws {
             let ledger = try Ledger(home.directories)
             home.environment["DBUS_SESSION_BUS_ADDRESS"] = "unix:path=/of/this/desktop"
@@ -79,7 +80,8 @@ extension EndToEnd {
             #expect(told?.variables["DBUS_SESSION_BUS_ADDRESS"] == "unix:path=/of/this/desktop")
         }
 
-        /// A process was stopped during a transaction. Commands that read do not wait, and commands that write name the process.
+        /// A process was stopped during a transaction. Commands that only read do not wait. Commands that write print the name of
+        /// the process.
         @Test(arguments: ["state/stormy/agent.sqlite", "data/stormy/stormy.sqlite"])
         func `a stopped writer does not delay commands that only read`(_ file: String) throws {
             let verbs = ["status", "transfers", "history", "why"]
@@ -93,7 +95,8 @@ extension EndToEnd {
                 }
             }
             for verb in verbs {
-                // A writer waits for two seconds before it looks up the process that holds the file. A busy machine delays both homes.
+                // A writer waits two seconds before it looks up which process holds the file. If the machine is busy, the
+                // commands are slow in both homes.
                 let isQuick = try (0..<10).contains { _ in try time(verb, in: home) < time(verb, in: free) + .seconds(2) }
                 #expect(isQuick, "\(verb)")
             }
@@ -101,12 +104,12 @@ extension EndToEnd {
             let result = try home.stormy(writing)
             #expect(result.status == 75, "\(result)")
             #expect(result.errors.contains("process \(holder.pid) (python3), which is stopped"), "\(result.errors)")
-            // The daily check is still enabled because `quit` failed.
+            // `quit` failed, so the daily check is still enabled.
             let report = try home.status("schedule", "enabled") as? Bool
             #expect(report == true)
         }
 
-        /// The files look like leftovers but are part of the ledger. The agent makes a new ledger with all data.
+        /// The files look like leftovers, but they are parts of the ledger. The agent creates a new ledger with all data.
         @Test(arguments: [["-shm"], ["-wal"], ["-wal", "-shm"]])
         func `removing the side files of the ledger loses no data`(_ endings: [String]) async throws {
             let server = try await FaultyServer.start()
@@ -128,7 +131,7 @@ extension EndToEnd {
             try download("b")
             try download("c")
             try home.wait("both") { try $0.transfers().count == 3 && $0.unfinishedTransfers().isEmpty ? true : nil }
-            // The test repeats the read, because a process that opens the ledger while the agent saves it must try again.
+            // The test repeats the read. A process that opens the ledger while the agent saves it must try again.
             let going = try home.wait("the agent") { try $0.fact(.agent)?.pid }
             #expect(going == agent && kill(agent, 0) == 0, "the same process, with another ledger open: \(home.log)")
             let status = try home.status()
@@ -138,7 +141,7 @@ extension EndToEnd {
             #expect(whole.output == "ok\n", "\(whole)")
         }
 
-        /// The agent is stopped and has not noticed the loss. A command must not write to files that the agent would not read.
+        /// The agent is stopped and has not detected the loss. A command must not write to files that the agent would never read.
         @Test(arguments: [["-shm"], ["-wal"], ["-wal", "-shm"]])
         func `a ledger without its side files is not written while the agent is stopped`(_ endings: [String]) async throws {
             let server = try await FaultyServer.start()
@@ -161,14 +164,14 @@ extension EndToEnd {
             for name in ["a", "b"] { #expect(FileManager.default.fileExists(atPath: "\(home.folder.path)/\(name)")) }
         }
 
-        /// The user removes a lock file that looks stale.
+        /// The user removes a lock file, because it looks unused.
         @Test func `removing the lock file leaves one agent running`() throws {
             home.environment["STORMY_NO_AGENT"] = nil
             try home.stormy("schedule")
             let first = try home.wait("the agent") { try $0.fact(.agent)?.pid }
             defer { _ = try? home.stormy("quit") }
             #expect(unlink(home.directories.agentLock.path) == 0)
-            // Each command starts an agent if it finds none.
+            // Each command starts an agent if no agent is running.
             for name in ["One", "Two", "Three"] { try home.stormy("schedule", "--at", name == "Two" ? "11:00" : "12:00") }
             let last = try home.wait("the one that is left") { _ in
                 let agents = home.agents
@@ -208,7 +211,7 @@ extension EndToEnd {
 
         @Test(arguments: files)
         func `a database of a newer version is left untouched`(_ file: String) throws {
-            // The last connection writes all data into the file when it closes. The bytes then no longer change.
+            // When the last connection closes, it writes all data into the file. After that, the bytes do not change any more.
             let changed = try Child.run(
                 "sqlite3", [url(file).path, "INSERT INTO grdb_migrations VALUES ('99: from the future')"],
                 environment: home.environment)
@@ -216,11 +219,11 @@ extension EndToEnd {
             try expectRefused(file, status: 78, words: "newer version")
         }
 
-        /// Root can always write. The commands therefore run as another user, who can read but not write.
+        /// Root can always write. The commands therefore run as a user who can read but not write.
         @Test(.enabled(if: getuid() == 0, "only root can give files to another user"))
         func `commands that only read show a ledger that cannot be written`() throws {
             try #require((try? Child.find("setpriv")) != nil, "setpriv (util-linux) is not installed")
-            // The folder belongs to the user of the commands, who can only read it.
+            // The folder belongs to the user of the commands, but this user can only read it.
             for (tool, change) in [("chown", "65534:65534"), ("chmod", "a-w,a+rX")] {
                 #expect(try Child.run(tool, ["-R", change, home.folder.path], environment: home.environment).status == 0)
             }
@@ -237,7 +240,7 @@ extension EndToEnd {
             ]
             for (command, words) in expected {
                 let result = try run(command)
-                // The user of the commands may not be allowed to enter the build folder. The test then ends without a result.
+                // The user of the commands may not have access to the build folder. In this case the test ends without a result.
                 guard result.status != 126, result.status != 127 else { return }
                 #expect(result.status == 0 && result.output.contains(words), "\(command): \(result)")
                 let notes = result.errors.split(separator: "\n").filter { $0.contains(url("state/stormy").path) }
@@ -248,7 +251,7 @@ extension EndToEnd {
             #expect(refused.errors.contains("check the permissions"), "\(refused)")
         }
 
-        /// The folder is a link to itself, which even root cannot read.
+        /// The folder is a symbolic link to itself. Even root cannot read it.
         @Test func `a folder that cannot be read is not an empty one`() throws {
             let home = try Home()
             home.environment["STORMY_NO_AGENT"] = "1"
@@ -282,7 +285,7 @@ extension EndToEnd {
             #expect(try FileManager.default.contentsOfDirectory(atPath: state.path) == [])
         }
 
-        /// A login script may set `umask 000`.
+        /// A login script may run `umask 000`.
         @Test func `no file is writable by others under umask 000`() throws {
             let home = try Home()
             home.environment["STORMY_NO_AGENT"] = "1"
@@ -311,7 +314,7 @@ extension EndToEnd {
             try home.stormy("place", "add", "Here", "1,1", "--no-sync")
             let photo = home.folder.appendingPathComponent("a.jpg")
             try JPEG.withoutPosition.write(to: photo)
-            // The upload waits, so that its copy is in the spool.
+            // The upload is waiting, so its copy is in the spool.
             store.refuse(status: 507, method: "PUT")
             try home.stormy("upload", photo.path)
             try home.wait("waiting") { try $0.transfers().first { $0.state == .waiting } }

@@ -5,7 +5,7 @@ import Foundation
 import Testing
 
 extension EndToEnd {
-    /// Conditions from the services of a desktop over the system bus, with a real agent and real app processes.
+    /// Tests of conditions that the services of a desktop report over the system bus, with a real agent and real app processes.
     @Suite struct SystemServicesOfADesktop {
         private let system: SystemServices
         private let app: ProvingHome
@@ -37,13 +37,14 @@ extension EndToEnd {
             #expect(try app.rows("history").count == 1, "nothing began on a guess")
             #expect(launch.woke == WakeCause.power.rawValue)
             #expect(app.lines.last == "expire work.main")
-            // The work is not complete, and begins again on external power.
+            // The work is not complete. It begins again when the machine has external power.
             #expect(try app.condition("externalPower")["met"] as? Bool == false)
             try system.set(.power, "OnBattery", "false")
             try app.home.wait("its second launch") { try $0.history(limit: 10).count == 2 ? true : nil }
         }
 
-        /// A package upgrade restarts the service. During the restart the agent uses the kernel, which lists no power supply here.
+        /// A package upgrade restarts the service. During the restart, the agent reads the conditions from the kernel, which
+        /// lists no power supply here.
         @Test func `a restarted power service is queried again`() throws {
             try system.set(.power, "OnBattery", "true")
             try app.run("work", "cycle.1", "power")
@@ -55,7 +56,7 @@ extension EndToEnd {
             try conditions("on battery again") { !$0.isOnExternalPower }
         }
 
-        /// Work uses the values of the kernel. The values of the services are read as soon as the bus replies.
+        /// Work runs with the values of the kernel. When the bus replies, the agent reads the values of the services.
         @Test func `work runs while the system bus is frozen, and its values are read later`() throws {
             try system.set(.power, "OnBattery", "true")
             system.freeze()
@@ -90,7 +91,7 @@ extension EndToEnd {
             try app.waitForLaunch("its end") { $0.outcome == .completed }
         }
 
-        /// The next network has the same properties but no captive portal.
+        /// The next network has the same properties, but has no captive portal.
         @Test func `a waiting transfer is retried at once on another network`() async throws {
             let server = try await FaultyServer.start()
             let file = Payload.pattern(100_000)
@@ -100,11 +101,11 @@ extension EndToEnd {
             let target = home.folder.appendingPathComponent("disk.img")
             #expect(try home.stormy("download", server.url + "/disk.img", "-o", target.path).status == 0)
             try home.wait("the log-in") { try $0.transfers().first { $0.state == .waiting && $0.errorCode == -1010 } }
-            // The first report of the services also counts as a change of network.
+            // The first report of the services also counts as a change of the network.
             try home.wait("a pause") { try $0.transfers().first { $0.nextAttemptAt.map { $0 > Date() + 300 } == true } }
             server.route("GET", "/disk.img", .file(file))
             try system.set(.network, "PrimaryConnection", "'/org/freedesktop/NetworkManager/ActiveConnection/7'")
-            // Without the change, the next try is in a quarter of an hour at the earliest.
+            // Without a change of the network, the next attempt would come in a quarter of an hour or later.
             try home.wait("the file") { try $0.transfers().first { $0.state == .completed } }
             #expect(try Data(contentsOf: target) == file.data)
         }
@@ -121,7 +122,7 @@ extension EndToEnd {
         @Test func `a refresh waits while the power saver is on`() throws {
             try system.set(.power, "OnBattery", "true")
             try system.set(.profiles, "ActiveProfile", "'power-saver'")
-            // The agent must know the conditions before a request can be launched.
+            // The agent must have read the conditions before a request can be launched.
             try app.run("refresh", "3600")
             try conditions("saving power") { $0.isSavingPower }
             try app.run("refresh")
@@ -136,7 +137,7 @@ extension EndToEnd {
         @Test func `a refresh after sleep waits for the network`() throws {
             try app.run("refresh", "3600")
             try conditions("connected") { $0.isNetworkAvailable }
-            // A laptop disconnects from the network before it sleeps.
+            // Before a laptop sleeps, it disconnects from the network.
             try system.prepareForSleep(true)
             try system.set(.network, "State", "uint32 10")
             try conditions("asleep") { !$0.isNetworkAvailable }
@@ -149,7 +150,7 @@ extension EndToEnd {
             #expect(try app.waitForLaunch("its end") { $0.outcome == .completed }.kind == .appRefresh)
         }
 
-        /// The agent sees a private `/etc`. Its `localtime` is then replaced, as the time service would do.
+        /// The agent sees a private `/etc`. The test replaces its `localtime`, like the time service.
         @Test(.enabled(if: Namespaces.areAllowed)) func `a new time zone moves the daily check`() throws {
             let home = try Home()
             home.environment.merge(system.environment) { $1 }
@@ -158,7 +159,7 @@ extension EndToEnd {
             try home.stormy("schedule", "--exact")
             let berlin = try home.wait("noon") { try $0.request("StormyNoon")?.occurrence }
             let etc = home.folder.appendingPathComponent("etc")
-            // Some files of /etc cannot be read by all users.
+            // Not all users can read some files of /etc.
             _ = try Child.run("cp", ["-r", "--no-preserve=ownership", "/etc", etc.path], environment: home.environment)
             let link = etc.appendingPathComponent("localtime").path
             func set(_ zone: String) throws {

@@ -4,7 +4,7 @@ import Foundation
 import Testing
 
 extension EndToEnd {
-    /// A package upgrade replaces the program of a running agent.
+    /// Tests of package upgrades that replace the program of a running agent.
     @Suite struct Update {
         let server: FaultyServer
         let home: Home
@@ -32,8 +32,8 @@ extension EndToEnd {
             try home.stormy("schedule")
             let pid = try home.wait("the agent") { try $0.fact(.agent)?.pid }
             try replaceProgram()
-            // A commit wakes the agent, like the next daily check. The variable prevents that a command starts another agent while
-            // the agent restarts.
+            // A commit wakes the agent, like the next daily check. The variable prevents commands from starting another agent
+            // while this agent restarts.
             home.environment["STORMY_NO_AGENT"] = "1"
             try home.stormy("schedule")
             try home.wait("the new program") { _ in starts == 2 ? true : nil }
@@ -65,7 +65,7 @@ extension EndToEnd {
             #expect(server.requests(matching: "/late.img").count == 1)
         }
 
-        /// The new program cannot continue: its libraries are missing, or the file is a different program.
+        /// The new program cannot run: its libraries are missing, or the file is a different program.
         @Test(arguments: ["exit 127", "exit 0", "echo 0.0.1"])
         func `an unusable new program does not replace the agent`(_ what: String) throws {
             try home.stormy("schedule")
@@ -80,7 +80,7 @@ extension EndToEnd {
             #expect(home.agentPID == pid && starts == 1)
         }
 
-        /// The folder of the programs was moved. Each command in the new folder updates the login entry.
+        /// The folder of the programs was moved. Each command that is started in the new folder updates the login entry.
         @Test(arguments: ["status", "why", "check --offline", "place list"])
         func `the login entry follows a moved program folder`(_ verb: String) throws {
             home.environment["BACKGROUND_AGENT"] = nil
@@ -97,7 +97,7 @@ extension EndToEnd {
             #expect(rename(old, new) == 0)
             _ = try run(new, verb)
             let text = try String(contentsOfFile: entry, encoding: .utf8)
-            // Because of `TryExec`, the desktop ignores the entry if the program is missing.
+            // The entry contains `TryExec`, so the desktop ignores the entry if the program is missing.
             #expect(text.contains("\"\(new)/stormy\" agent") && text.contains("TryExec=\(new)/stormy\n"))
             #expect(try run(new, "quit").status == 0)
         }

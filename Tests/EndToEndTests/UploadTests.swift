@@ -35,7 +35,8 @@ extension EndToEnd {
             return found
         }
 
-        /// Root can read all files. If root runs this test, the command runs in a user namespace in which root has no number.
+        /// Root can read all files. If root runs this test, the command runs in a user namespace that does not contain root's
+        /// number.
         @Test func `photos that cannot be read make the upload of a folder fail`() throws {
             let home = try Home(extra: Self.destination("http://127.0.0.1:1/"))
             home.environment["STORMY_NO_AGENT"] = "1"
@@ -50,7 +51,7 @@ extension EndToEnd {
                 try Child.run("unshare", ["-U", Home.product("stormy"), "upload"] + arguments, environment: home.environment)
             }
             let result = try upload("--recursive", card.path)
-            // The shell does not expand a pattern in quotes.
+            // If a pattern is in quotes, the shell does not expand it.
             for pattern in ["/*/*.jpg", "/*/DCIM/*.jpg"] {
                 let matched = try upload(card.path + pattern)
                 #expect(matched.status == 74 && matched.errors.contains("cannot be read: Permission denied"), "\(matched)")
@@ -63,7 +64,7 @@ extension EndToEnd {
             #expect(result.errors.contains("private: cannot be read: Permission denied"), "\(result)")
         }
 
-        /// In an earlier version 290 of 300 photos failed, because a copy that could not be opened counted as missing.
+        /// In an earlier version, a copy that could not be opened counted as missing, and 290 of 300 photos failed.
         @Test func `photos wait while the agent can open no more files`() throws {
             let nginx = try Nginx()
             let home = try Home(extra: Self.destination(nginx.url + "photos/"))
@@ -96,7 +97,7 @@ extension EndToEnd {
             #expect(limited.waitForEnd() == 74)
         }
 
-        /// The command is interrupted while it computes the digest of a file of 50 GB, which takes many seconds.
+        /// The command is interrupted while it computes the digest of a file of 50 GB. This takes many seconds.
         @Test(arguments: [SIGTERM, SIGINT, SIGKILL])
         func `an upload that is ended while it copies leaves no copy`(_ signal: Int32) throws {
             let home = try Home(extra: Self.destination("http://127.0.0.1:1/"))
@@ -128,7 +129,7 @@ extension EndToEnd {
             home.environment["STORMY_NO_AGENT"] = "1"
             let queued = try home.run("stormy", ["upload"] + files)
             #expect(queued.status == 0, "\(queued.errors)")
-            // The agent is killed before the tenth photo gets its name on the server, while other photos are being sent.
+            // The agent is killed before the tenth photo gets its name on the server. At this time other photos are being sent.
             try home.startAgent(["BACKGROUND_CRASH_AT": "agent.upload.move:10"]).waitForEnd()
             let arrived = try Self.digests(in: nginx.photos).filter { wanted[$0.key] != nil }
             #expect((1...19).contains(arrived.count))
@@ -161,13 +162,13 @@ extension EndToEnd {
             #expect(try Self.digests(in: nginx.photos) == wanted)
         }
 
-        /// The files of the ledger, which the user may move away or restore from a backup.
+        /// The files of the ledger. The user may move these files away, or restore them from a backup.
         private static func ledgerFiles(_ home: Home) -> [URL] {
             ["", "-wal", "-shm"].map { home.directories.state.appendingPathComponent("agent.sqlite" + $0) }
                 .filter { FileManager.default.fileExists(atPath: $0.path) }
         }
 
-        /// Photos that the ledger does not contain are queued again, from the copy in the spool or from the file.
+        /// If the ledger does not contain a photo, the photo is queued again, from its copy in the spool or from its file.
         @Test(arguments: [false, true]) func `photos are queued again after the ledger is lost`(_ isFromBackup: Bool) throws {
             let nginx = try Nginx()
             let home = try Home(extra: Self.destination(nginx.url + "photos/"))
@@ -194,7 +195,8 @@ extension EndToEnd {
                         at: backup.appendingPathComponent(name), to: home.directories.state.appendingPathComponent(name))
                 }
             }
-            // The first photo has its file and its copy, the second photo only its file, and the third photo only its copy.
+            // The first photo has its file and its copy. The second photo has only its file, and the third photo has only its
+            // copy.
             let copies = try Self.digests(in: home.directories.spool)
             try FileManager.default.removeItem(at: files[2])
             for (name, digest) in copies where digest == wanted[files[1].lastPathComponent] {
@@ -208,7 +210,7 @@ extension EndToEnd {
             try home.waitForQuiet()
             #expect(try Self.digests(in: nginx.photos) == wanted)
             #expect(try Set(home.rows("transfers").compactMap { $0["file"] as? String }) == Set(files.map(\.path)))
-            // The photos are queued again only once.
+            // The photos are queued again only one time.
             #expect(try home.stormy("transfers").errors == "")
             #expect(BackgroundLeft.names(home) == [])
             #expect(try home.stormy("upload", files[0].path).errors.contains("is already uploaded"))
@@ -220,7 +222,7 @@ extension EndToEnd {
             }
         }
 
-        /// The password of the destination cannot be read at that moment. The photo waits and is not sent to the default
+        /// The password of the destination cannot be read at this time. The photo waits, and is not sent to the default
         /// destination.
         @Test func `after a lost ledger a photo waits for its destination`() throws {
             let nginx = try Nginx()
@@ -266,7 +268,7 @@ extension EndToEnd {
             #expect(try Self.digests(in: nginx.photos) == wanted)
         }
 
-        /// The photo still waits for external power after it was queued again.
+        /// After the photo was queued again, it still waits for external power.
         @Test func `after a lost ledger a photo still waits for power`() throws {
             let home = try Home(extra: Self.destination("http://127.0.0.1:1/photos/"))
             home.environment["STORMY_NO_AGENT"] = "1"
@@ -282,7 +284,7 @@ extension EndToEnd {
             #expect(try Ledger(home.directories).read { try $0.requests() }.map(\.identifier) == ["StormyUploads"])
         }
 
-        /// One photo has neither a copy nor a file. The loss is reported once.
+        /// One photo has neither a copy nor a file. This loss is reported once.
         @Test func `a photo without file and copy is reported as lost`() throws {
             let nginx = try Nginx()
             let home = try Home(extra: Self.destination(nginx.url + "photos/"))
@@ -300,7 +302,7 @@ extension EndToEnd {
             #expect(try home.stormy("transfers").errors == "", "said once")
         }
 
-        /// A form that is being sent at `quit` waits until it is resumed, as other transfers do.
+        /// If a form is being sent at `quit`, it is paused until the user resumes it, like other transfers.
         @Test func `a form upload is paused by quit`() async throws {
             let server = try await FaultyServer.start()
             server.route("POST", "/form", .status(201).after(.hold(until: "never")))
@@ -315,7 +317,7 @@ extension EndToEnd {
             #expect(server.requests(matching: "/form").count == 1)
         }
 
-        /// `quit` removed the login entry, and `resume` creates it again.
+        /// The command `quit` removed the login entry. The command `resume` creates it again.
         @Test func `a resumed upload has a login entry`() throws {
             let home = try Home(extra: Self.destination("http://127.0.0.1:1/photos/"))
             let photo = home.folder.appendingPathComponent("a.jpg")
@@ -328,7 +330,8 @@ extension EndToEnd {
             #expect(FileManager.default.fileExists(atPath: entry))
         }
 
-        /// The user chooses photos after the time of the launch has ended. The choice is used, and the chooser opens once.
+        /// The user chooses photos after the time of the launch has ended. The chosen photos are used, and the chooser opens only
+        /// once.
         @Test func `photos that are chosen after the launch has ended are uploaded`() async throws {
             let desktop = try Desktop()
             let nginx = try Nginx()
@@ -348,7 +351,7 @@ extension EndToEnd {
             #expect(try String(contentsOf: asked, encoding: .utf8) == "asked\n")
         }
 
-        /// A choice in the window of the killed process would be lost.
+        /// If the window of the killed process stayed open, photos chosen in this window would be lost.
         @Test func `the chooser of a killed launch is closed before the next chooser opens`() async throws {
             let desktop = try Desktop()
             let nginx = try Nginx()
@@ -376,7 +379,7 @@ extension EndToEnd {
             #expect(try Self.digests(in: nginx.photos) == wanted)
         }
 
-        /// A stopped process holds the store while the user chooses, for longer than the time of the launch.
+        /// A stopped process locks the store while the user chooses, for longer than the time of the launch.
         @Test func `photos that are chosen while the store is locked are uploaded later`() async throws {
             let desktop = try Desktop()
             let nginx = try Nginx()
@@ -397,7 +400,7 @@ extension EndToEnd {
             #expect(try Self.digests(in: nginx.photos) == wanted)
         }
 
-        /// The path leads around in a circle for a moment.
+        /// For a short time, the path of the photo contains a loop of symbolic links.
         @Test func `a chosen photo that cannot be read yet is uploaded later, and the user is notified`() async throws {
             let desktop = try Desktop()
             let nginx = try Nginx()
@@ -418,7 +421,7 @@ extension EndToEnd {
             #expect(try !home.history().contains("notificationResponse killed"))
         }
 
-        /// Photos of a card that the user removed while the launch copied them.
+        /// The photos are on a card that the user removed while the launch copied them.
         @Test func `chosen photos that are missing are named in one notification`() async throws {
             let desktop = try Desktop()
             let server = try await FaultyServer.start()
@@ -432,7 +435,7 @@ extension EndToEnd {
             for number in 1...5 { #expect(log.contains("/missing/\(number).jpg"), "\(log)") }
         }
 
-        /// A chooser that fails is not a cancelled choice.
+        /// If the chooser fails, this does not count as a cancelled choice.
         @Test(arguments: ["kill -SEGV $$", "exit 127", "echo 'cannot open display: :7' >&2; exit 1"])
         func `a chooser that fails is notified`(_ script: String) async throws {
             let desktop = try Desktop()

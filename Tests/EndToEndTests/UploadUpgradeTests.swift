@@ -4,7 +4,8 @@ import StormyFixtures
 import Testing
 
 extension EndToEnd {
-    /// A store of the previous version is upgraded in place. That version stored the number of a transfer and not its key.
+    /// Tests in which a store of the previous version is upgraded in place. The previous version stored the number of a transfer
+    /// instead of its key.
     @Suite struct UploadUpgrade {
         private let server: FaultyServer
         private let store: DavStore
@@ -23,9 +24,9 @@ extension EndToEnd {
             return file.path
         }
 
-        /// Converts the store to the previous version.
+        /// Converts the store to the format of the previous version.
         ///
-        /// - Parameter change: Statements for the converted store.
+        /// - Parameter change: SQL statements for the converted store.
         private func makeEarlier(_ change: String = "") throws {
             let statements = """
                 ATTACH '\(home.directories.ledger.path)' AS ledger;
@@ -42,7 +43,7 @@ extension EndToEnd {
             #expect(changed.status == 0, "\(changed)")
         }
 
-        /// The server lost the first photo. The command that sent the photo again was killed before the ledger stored the
+        /// The server has lost the first photo. The command that sent the photo again was killed before the ledger contained the
         /// transfer.
         @Test func `a photo that its server lost does not count as sent after an upgrade`() throws {
             let file = try photo("1.jpg")
@@ -63,7 +64,7 @@ extension EndToEnd {
             home.environment["STORMY_NO_AGENT"] = "1"
             let files = try ["1.jpg", "2.jpg", "3.jpg", "4.jpg"].map(photo)
             #expect(try home.stormy(["upload"] + files).status == 0)
-            // The command was killed before it stored the numbers of two of the transfers.
+            // The command was killed before it had stored the numbers of two transfers.
             try makeEarlier("UPDATE photo SET \"transfer\" = NULL WHERE id IN (2, 4);")
             #expect(try home.stormy("transfers").errors == "")
             let again = try home.stormy(["upload"] + files)
@@ -98,7 +99,7 @@ extension EndToEnd {
             #expect(try home.stormy("upload", "--verify").status == 0)
         }
 
-        /// The ledger was lost. In the new ledger, the numbers of transfers begin at one again.
+        /// The ledger was lost. In a new ledger, the numbers of transfers begin at one again.
         @Test func `a photo is not matched to another transfer of the same number after an upgrade`() throws {
             home.environment["STORMY_NO_AGENT"] = "1"
             let files = try ["one.jpg", "two.jpg"].map(photo)

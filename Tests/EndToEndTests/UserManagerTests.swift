@@ -12,7 +12,7 @@ extension EndToEnd {
         return server
     }
 
-    /// After a login, a logout or a power cut the agent runs again, and a missed check runs once.
+    /// Tests with a user manager: after a login, a logout or a power cut, an agent runs again, and a missed check runs once.
     @Suite(.enabled(if: UserManager.obstacle == nil, "\(UserManager.obstacle ?? "")")) struct Login {
         let desktop: Desktop
         let server: FaultyServer
@@ -40,7 +40,7 @@ extension EndToEnd {
                     == "\(folder)/\(unit)")
             #expect(!FileManager.default.fileExists(atPath: home.folder.path + "/config/autostart"))
             try home.wait("the agent") { try $0.fact(.agent) }
-            // The agent is the main process of the unit, not a child of the command.
+            // The agent is the main process of the unit, and not a child process of the command.
             #expect(try manager.systemctl("show", "-P", "MainPID", unit).output == "\(home.agentPID ?? 0)\n")
             #expect(try manager.systemctl("is-enabled", unit).output == "enabled\n")
         }
@@ -86,7 +86,7 @@ extension EndToEnd {
             #expect(try manager.systemctl("show", "-P", "MainPID", unit).output == "\(home.agentPID ?? 0)\n")
         }
 
-        /// Another process started the agent before the unit existed. The agent of the unit is on standby from then on.
+        /// Another process started the agent before the unit existed. From then on, the agent of the unit is on standby.
         @Test func `the unit takes over from an agent that it did not start`() throws {
             try home.stormy("place", "add", "Here", "1,1", "--no-sync")
             let stray = try home.startAgent()
@@ -96,13 +96,13 @@ extension EndToEnd {
             stray.end(SIGKILL)
             try home.wait("the unit's agent") { try $0.fact(.agent)?.pid != stray.pid ? true : nil }
             #expect(try manager.systemctl("show", "-P", "MainPID", unit).output == "\(home.agentPID ?? 0)\n")
-            // `quit` also ends an agent on standby.
+            // `quit` also ends agents on standby.
             #expect(try home.stormy("quit").status == 0)
             #expect(!FileLock.isHeld(home.directories.agentLock))
             #expect(try manager.systemctl("is-active", unit).status != 0)
         }
 
-        /// The state folder is restored from a copy. The agent of the unit waits for a lock in the folder that is gone.
+        /// The state folder is restored from a copy. The agent of the unit still waits for a lock in the removed folder.
         @Test func `the agent of the unit takes the lock of a replaced state folder`() throws {
             try home.stormy("place", "add", "Here", "1,1", "--no-sync")
             let stray = try home.startAgent()
@@ -111,10 +111,10 @@ extension EndToEnd {
             let state = home.directories.state
             let copy = home.folder.appendingPathComponent("copy")
             try FileManager.default.copyItem(at: state, to: copy)
-            // The folder is moved before it is removed, because a running agent could add files during the removal.
+            // The folder is moved before it is removed. Otherwise a running agent could add files during the removal.
             for name in (0...).lazy.map({ "gone-\($0)" }) {
                 try FileManager.default.moveItem(at: state, to: home.folder.appendingPathComponent(name))
-                // An agent that checks at this moment creates the folder again.
+                // If an agent checks at this moment, it creates the folder again.
                 if rename(copy.path, state.path) == 0 { break }
                 try #require(errno == ENOTEMPTY || errno == EEXIST)
             }
@@ -125,15 +125,15 @@ extension EndToEnd {
                     return FileManager.default.fileExists(atPath: gone.path) ? nil : true
                 }
             }
-            // The first agent starts again after five seconds, or the agent of the unit takes its place. The two agents never run
-            // at the same time.
+            // After five seconds, the first agent starts again, or the agent of the unit takes its place. The two agents never
+            // run at the same time.
             try home.wait("an agent") { _ in FileLock.isHeld(home.directories.agentLock) ? true : nil }
             stray.end(SIGKILL)
             try home.wait("the unit's agent") { _ in
                 let pid = try manager.systemctl("show", "-P", "MainPID", unit).output.dropLast()
                 return home.agentPID.map(String.init) == String(pid) ? true : nil
             }
-            // The agent holds the lock of the file that exists now.
+            // The agent holds the lock of the file that exists at the path now.
             #expect(FileLock.isHeld(home.directories.agentLock))
         }
 
@@ -147,7 +147,7 @@ extension EndToEnd {
             try String(manager.systemctl("is-active", "background-agent-stormy.\(kind)").output.dropLast())
         }
 
-        /// Waits until an agent without work has exited and the user manager waits for the next event.
+        /// Waits until an agent without work has exited, and until the user manager waits for the next event.
         private func waitForAbsence() throws -> AgentAbsence {
             let absence = try home.wait("its leave") { try $0.fact(.absence) }
             try manager.wait(for: "its end") { try isActive("service") == "inactive" }
@@ -165,12 +165,12 @@ extension EndToEnd {
             #expect(timer.contains("OnCalendar=*-*-* ") && timer.contains("Persistent=true"), "\(timer)")
             #expect(
                 try manager.systemctl("show", "-P", "NextElapseUSecRealtime", "background-agent-stormy.timer").output.count > 1)
-            // `doctor` shows where the agent is and does not start it.
+            // `doctor` shows that the agent is not running and when it starts. `doctor` does not start it.
             let doctor = try home.stormy("doctor", "--all")
             #expect(
                 doctor.output.contains("The user manager starts it at") && !doctor.output.contains("no agent runs"), "\(doctor)")
             #expect(try isActive("service") == "inactive")
-            // All other commands start the agent if work is left. The agent checks the work and exits again.
+            // All other commands start the agent if work is pending. The agent checks the work and exits again.
             #expect(try home.stormy("status").output.contains("not needed now; it starts at "))
             try home.wait("the agent") { try $0.fact(.absence) == nil ? true : nil }
             _ = try waitForAbsence()
@@ -178,7 +178,7 @@ extension EndToEnd {
             #expect(
                 why.contains("✓ agent: this command started the agent, which was not needed until"), "\(why)")
             _ = try waitForAbsence()
-            // The download sends a change notification.
+            // The new download causes a change notification, which starts the agent.
             server.route("GET", "/disk.img", .file(Payload.pattern(10_000), etag: "\"v1\""))
             let target = home.folder.appendingPathComponent("disk.img").path
             #expect(try home.stormy("download", server.url + "/disk.img", "-o", target).status == 0)
@@ -193,7 +193,7 @@ extension EndToEnd {
 
         @Test func `the timer starts the agent at the time of a launch`() throws {
             try home.stormy("place", "add", "Here", "1,1", "--no-sync")
-            // The time is soon enough to wait for and late enough for the agent to exit before.
+            // The time is soon enough that the test can wait for it. It is late enough that the agent exits before.
             let due = Date(timeIntervalSinceNow: 32)
             let zone = try #require(home.environment["TZ"].flatMap(TimeZone.init(identifier:)))
             let time = due.formatted(
@@ -229,8 +229,8 @@ extension EndToEnd {
                     "The agent stays in memory when it is idle: background-agent-stormy.timer is masked.\n"))
         }
 
-        /// A line that the user added to the timer removes the time, adds a later time, or names another unit. The timer still
-        /// starts.
+        /// A line that the user added to the timer removes the time, adds a later time, or names another unit. systemd still
+        /// starts this timer, so the agent must detect the change and keep running.
         @Test(arguments: [
             "OnCalendar=\n", "OnCalendar=\nOnCalendar=*-01-01 00:00:00\nOnCalendar=*-07-01 00:00:00\n", "Unit=default.target\n",
         ])
@@ -242,8 +242,8 @@ extension EndToEnd {
             #expect(try isActive("service") == "active")
         }
 
-        /// The condition is true now, but may be false at the time of the check. In that case systemd does not start the service,
-        /// without an error.
+        /// The condition is true now, but may be false at the time of the check. In this case systemd would skip the start of the
+        /// service without an error.
         @Test func `a condition that the user added to the unit keeps the agent in memory`() throws {
             let place = try add("[Unit]\nConditionPathIsDirectory=/\n", to: unit)
             try schedule()
@@ -261,7 +261,8 @@ extension EndToEnd {
             return folder + "/own.conf"
         }
 
-        /// The timer was stopped while no agent ran. `doctor --fix` starts the agent, which starts the timer again.
+        /// The timer was stopped while no agent was running. `doctor --fix` starts the agent, and the agent starts the timer
+        /// again.
         @Test func `a stopped timer is reported, and doctor --fix starts it`() throws {
             try schedule()
             _ = try waitForAbsence()
@@ -273,11 +274,11 @@ extension EndToEnd {
             #expect(try isActive("timer") == "active")
         }
 
-        /// systemd does not start a socket while its service is running.
+        /// systemd does not start a socket while the service of the socket is running.
         @Test func `a stopped socket is started again`() throws {
             try schedule()
             #expect(try manager.systemctl("stop", "background-agent-stormy.socket").status == 0)
-            // The service restarts, so that its socket is started, and then exits.
+            // The service restarts, so that systemd can start its socket. Then the service exits.
             try manager.wait(for: "its leave") {
                 try isActive("service") == "inactive" && isActive("socket") == "active" && isActive("timer") == "active"
             }
@@ -290,7 +291,7 @@ extension EndToEnd {
             case isSkipped
         }
 
-        /// A download that is requested then completes without the unit.
+        /// After a download is requested, it completes without the unit.
         @Test(arguments: Fault.allCases) func `work is done if the unit does not start the agent`(_ fault: Fault) throws {
             try schedule()
             _ = try waitForAbsence()
@@ -323,7 +324,7 @@ extension EndToEnd {
             try home.wait("the file") { try $0.transfers().first { $0.state == .completed } }
         }
 
-        /// The next agent takes over the launch with the launch's remaining time.
+        /// The next agent takes over the launch with its remaining time.
         @Test func `a launch continues when its agent is killed`() throws {
             Weather.serve(.silence, on: server)
             try schedule()
@@ -336,7 +337,7 @@ extension EndToEnd {
             #expect(now.id == launch.id && now.pid == launch.pid && FileLock.isHeld(home.directories.launchLock(launch.id!)))
         }
 
-        /// The time of the daily check depends on the time zone. The timer does not know the new time.
+        /// The time of the daily check depends on the time zone. The timer still has the time in the old zone.
         @Test func `a new time zone starts an agent that had exited`() throws {
             try schedule()
             try manager.logOut()
@@ -367,7 +368,7 @@ extension EndToEnd {
             #expect(!FileManager.default.fileExists(atPath: home.folder.path + "/run/stormy/bell"))
         }
 
-        /// The processes of the manager end with it, and the check runs again after the next login.
+        /// When the manager ends, its processes also end. The check runs again after the next login.
         @Test func `a check runs again after a logout during its launch`() throws {
             Weather.serve(.silence, on: server)
             try schedule()

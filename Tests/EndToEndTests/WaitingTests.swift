@@ -5,7 +5,7 @@ import StormyFixtures
 import Testing
 
 extension EndToEnd {
-    /// Work that cannot run waits visibly, and runs when it can.
+    /// Tests of work that cannot run yet. It waits visibly, and runs as soon as this is possible.
     @Suite struct Waiting {
         let server: FaultyServer
         let store: DavStore
@@ -47,7 +47,7 @@ extension EndToEnd {
             #expect(simulated.status == 69)
             #expect(simulated.errors.contains("STORMY_NO_AGENT"))
             #expect(server.connectionCount == 0)
-            // The next command without the variable starts an agent.
+            // The variable is removed, so the next command starts an agent.
             home.environment["STORMY_NO_AGENT"] = nil
             try home.stormy("status")
             try home.waitForQuiet()
@@ -55,7 +55,7 @@ extension EndToEnd {
             #expect(try home.status("agent", "running") as? Bool == true)
         }
 
-        /// Editors and sync tools use up inotify. The agent polls until an instance is free, and reports this.
+        /// Editors and sync tools can use all inotify instances. The agent polls until an instance is free, and reports this.
         @Test(.enabled(if: Namespaces.areAllowed)) func `an agent without an inotify instance polls until one is free`() throws {
             let home = try home()
             let limit = "/proc/sys/user/max_inotify_instances"
@@ -91,8 +91,8 @@ extension EndToEnd {
             #expect(store.contents(of: "/a.jpg") == (try Data(contentsOf: photo)))
         }
 
-        /// The request of a check has no response when the user runs `quit`. The paused request does not delay a check that is
-        /// enabled later.
+        /// When the user runs `quit`, the request of a check has no response. The user enables the check later. The paused
+        /// request does not delay this check.
         @Test func `quit during a request does not delay a later check`() async throws {
             let desktop = try Desktop()
             let home = try home(desktop, budget: 10)
@@ -111,7 +111,7 @@ extension EndToEnd {
             #expect(desktop.listen(for: 1) == ["Storm expected in Here"])
         }
 
-        /// The command is killed right after its transfer was committed.
+        /// The command is killed directly after its transfer was committed.
         @Test func `a photo is uploaded once if the command is killed after queuing it`() throws {
             let desktop = try Desktop()
             let home = try home(desktop)
@@ -127,7 +127,7 @@ extension EndToEnd {
             try home.waitForQuiet()
             #expect(store.files.count == 1)
             #expect(store.contents(of: "/a.jpg") == (try Data(contentsOf: photo)))
-            // The photo completes the waiting upload of the storm.
+            // The photo completes the upload that the storm waits for.
             #expect(try photos(home) == ["completed"])
         }
 
@@ -188,18 +188,18 @@ extension EndToEnd {
             #expect(next > Date())
             let log = open(home.directories.agentLog.path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
             defer { close(log) }
-            // Libdispatch and SQLite work with a wrong clock. The monotonic clock stays right.
+            // libdispatch and SQLite work with a wrong wall clock if the monotonic clock is correct.
             let environment = home.environment.merging(["DONT_FAKE_MONOTONIC": "1"]) { $1 }
             let late = try Child(
                 Child.find("sh"), FakeTime.arguments("-6h", Home.product("background-agent"), ["--app", "stormy"]),
                 environment: environment, output: log)
-            // The command waits for the agent that it started.
+            // The command waits for the end of the agent that it started.
             defer {
                 try? home.killAgent()
                 late.end()
             }
             try home.wait("the second agent") { try ($0.fact(.agent)?.startedAt ?? Date()) < Date() - 20_000 ? true : nil }
-            // The agent replies after it has planned with its present clock.
+            // When the agent replies, it has planned with its current clock.
             #expect(try home.stormy("simulate", "expire", "StormyNoon").errors.contains("no launch"))
             #expect(try home.history() == ["appRefresh completed"])
             #expect(try home.wait("the next one") { try $0.request("StormyNoon")?.occurrence } == next)

@@ -4,7 +4,7 @@ import Foundation
 import Testing
 
 extension EndToEnd {
-    /// A real agent with or without the capability that wakes a machine, and a simulated logind.
+    /// Tests with a real agent and a simulated logind. The agent has or does not have the capability to wake a machine.
     @Suite struct WakingTheMachine {
         private let system: SystemServices
         private let app: ProvingHome
@@ -12,11 +12,11 @@ extension EndToEnd {
         init() throws {
             system = try SystemServices()
             app = try ProvingHome(system: system)
-            // The test starts the agent with selected capabilities.
+            // The test itself starts the agent, with selected capabilities.
             app.home.environment["PROVING_GROUND_NO_AGENT"] = "1"
         }
 
-        /// Root gives a process all capabilities of its bounding set, so the test restricts that set.
+        /// Root gives a process all capabilities of its bounding set. The test therefore restricts this set.
         private func startAgent(mayWake: Bool, in home: Home) throws -> Child {
             _ = try Ledger(home.directories)
             let log = open(home.directories.agentLog.path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
@@ -34,7 +34,7 @@ extension EndToEnd {
             try app.home.wait(what) { try $0.fact(.alarm).flatMap { isIt($0) ? true : nil } }
         }
 
-        /// Submits a refresh that wakes the machine after `seconds`, and starts an agent that sets the alarm.
+        /// Submits a refresh that wakes the machine after `seconds`. Then starts an agent, which sets the alarm.
         private func scheduleWake(after seconds: Int) throws -> Child {
             try app.run("refresh", "\(seconds)", "wake")
             let agent = try startAgent(mayWake: true, in: app.home)
@@ -42,7 +42,7 @@ extension EndToEnd {
             return agent
         }
 
-        /// Announces a sleep of the machine to the agent, like logind.
+        /// Announces to the agent that the machine is going to sleep, like logind.
         private func beginSleep(lidIsClosed: Bool) throws {
             try system.set(.login, "LidClosed", "\(lidIsClosed)")
             try system.set(.login, "PreparingForSleep", "true")
@@ -52,14 +52,14 @@ extension EndToEnd {
 
         /// - Parameter seconds: The seconds until the alarm.
         private func wake(after seconds: Double = 2) throws {
-            // The time counts from now, independent of the time that the services needed.
+            // The seconds are counted from now, so that the time that the services needed has no effect.
             try Ledger(app.home.directories).write { transaction in
                 let begin = Date(timeIntervalSinceNow: seconds)
                 let request = RequestRecord(
                     identifier: "refresh", kind: .appRefresh, earliestBegin: begin, wakesSystem: true, submittedAt: Date())
                 try transaction.save(request)
             }
-            // The kernel is awake before logind is.
+            // The agent runs before logind has completed the sleep.
             try system.waitUntilAsked("Refused")
             #expect(app.lines.isEmpty, "work waits for the lock")
             try system.set(.login, "PreparingForSleep", "false")
@@ -67,7 +67,7 @@ extension EndToEnd {
             try app.waitForLaunch("its end") { $0.outcome == .completed }
         }
 
-        /// Returns the timers of a process from the kernel.
+        /// Returns the timers of a process, as the kernel lists them.
         private func alarms(of pid: Int32) throws -> [(clock: Int, isArmed: Bool)] {
             let folder = "/proc/\(pid)/fdinfo"
             return try FileManager.default.contentsOfDirectory(atPath: folder).compactMap { name in
@@ -138,7 +138,7 @@ extension EndToEnd {
             #expect(!system.asked.contains("Suspend"))
         }
 
-        /// The lid was never closed. The screen was locked and then unlocked.
+        /// The lid was never closed. The user locked the screen and then unlocked it.
         @Test func `the machine stays awake if the screen was unlocked`() throws {
             let session = "org.freedesktop.login1.Session"
             try system.set(.login, at: "/session/auto", session, "LockedHint", "true")
@@ -174,7 +174,7 @@ extension EndToEnd {
             #expect(try alarms(of: agent.pid).contains { $0.clock == 9 && $0.isArmed })
         }
 
-        /// The battery ran low during use, which is detected before the machine sleeps.
+        /// The battery ran low during use. The agent detects this before the machine sleeps.
         @Test func `an alarm is removed before sleep if the battery ran low`() throws {
             try runOnBattery(80)
             let agent = try scheduleWake(after: 3_600)
@@ -193,7 +193,7 @@ extension EndToEnd {
             #expect(said.status == 0 && said.output.contains("is woken from sleep for the check"))
             #expect(try home.status("schedule", "wakesSystem") as? Bool == true)
             #expect(try home.stormy("status").output.contains("wakes the machine"))
-            // The last choice is kept.
+            // The last chosen time is kept.
             try home.stormy("schedule", "--at", "11:00")
             #expect(try home.wait("the check") { try $0.request("StormyNoon")?.wakesSystem } == true)
             // The home has no system bus.

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 extension EndToEnd {
-    /// Apps whose scenes and windows belong to a GUI library. The page "Beside a GUI library" describes the bridge.
+    /// Tests of apps whose scenes and windows belong to a GUI library. The page "Beside a GUI library" describes the bridge.
     @Suite struct WindowTests {
         @Test(arguments: ["crossui-example", "adwaita-example"])
         func `a background launch opens no window, and a start by the user does`(_ app: String) throws {

@@ -93,7 +93,7 @@ struct DavTests {
             store.stallUploads(afterBytes: 1000)
             let stalled = try WireClient(port: server.port, sendTimeout: 200)
             await stalled.send(WireClient.head("PUT", "/dav/stall", length: 1_000_000_000))
-            // The data exceeds the socket buffers of both sides.
+            // The data is larger than the socket buffers of both sides.
             #expect(await stalled.send(Data(count: 64_000_000)) < 64_000_000)
             try await server.waitForRequest { $0.path == "/dav/stall" && $0.bodyByteCount >= 1000 }
             await server.dropConnections()

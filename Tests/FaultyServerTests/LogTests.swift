@@ -137,7 +137,7 @@ struct LogTests {
         }
     }
 
-    /// The code is the same as in the tutorial.
+    /// The code is equal to the code in the tutorial.
     @Test func `the example of the tutorial works`() async throws {
         let server = try await FaultyServer.start()
         server.route("GET", "/file", [.status(200), .headers(["Content-Length": "11"]), .body("hello"), .cut], .status(503))

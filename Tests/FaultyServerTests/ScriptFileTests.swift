@@ -84,7 +84,7 @@ import Testing
         for fault in ServerCertificate.allCases where fault != .valid {
             #expect(ScriptFile.grammar.contains(fault.rawValue))
         }
-        // A longer line would be wrapped in a terminal.
+        // A line with 80 or more characters would be wrapped in a terminal.
         #expect(ScriptFile.grammar.split(separator: "\n").allSatisfy { $0.count < 80 })
     }
 

@@ -19,7 +19,7 @@ struct ScriptTests {
             #expect(answer.text.hasPrefix("3\r\n{\"h\r\n3\r\nour\r\n"))
             let request = try await server.waitForRequest { $0.outcome == .answered }
             #expect(request.bodyBytesSent == 20)
-            // The chunks were closed properly, so the connection can be used again.
+            // The chunked body ended correctly, so the connection can be used again.
             await client.send(get)
             #expect(await client.receive { $0.count > 10 } == nil)
             #expect(server.connectionCount == 1)

@@ -3,9 +3,9 @@ import Foundation
 import Glibc
 import Synchronization
 
-/// A client with a blocking socket that records every byte. The calls block separate threads, not threads of the thread pool.
+/// A client with a blocking socket that records every byte. Its calls block separate threads, and not threads of the shared pool.
 final class WireClient: Sendable {
-    /// The end of a connection.
+    /// How a connection ended.
     enum End: Sendable { case closed, reset, timedOut }
 
     struct ConnectFailure: Error { let code: Int32 }
@@ -13,7 +13,7 @@ final class WireClient: Sendable {
     private let descriptor: Int32
     private let unread = Mutex(Data())
 
-    /// - Parameter sendTimeout: The milliseconds without room in the socket after which sending stops.
+    /// - Parameter sendTimeout: The time in milliseconds after which sending stops if the socket has no room.
     init(port: Int, sendTimeout: Int = 1_200_000) throws {
         descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         var address = sockaddr_in()
@@ -26,7 +26,7 @@ final class WireClient: Sendable {
             }
         }
         guard result == 0 else { throw ConnectFailure(code: errno) }
-        // The timeouts make a test that hangs fail.
+        // The timeouts let a test that hangs fail.
         var limit = timeval(tv_sec: 1200, tv_usec: 0)
         setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
         limit = timeval(tv_sec: sendTimeout / 1000, tv_usec: sendTimeout % 1000 * 1000)
@@ -35,13 +35,13 @@ final class WireClient: Sendable {
 
     deinit { Glibc.close(descriptor) }
 
-    /// Disconnects the client. The descriptor stays open as long as the object, so that no other socket gets its number.
+    /// Disconnects the client. The descriptor stays open as long as the object exists, so that no other socket gets its number.
     func hangUp() { shutdown(descriptor, Int32(SHUT_RDWR)) }
 
     /// Sends a few bytes without waiting.
     func sendNow(_ text: String) -> Bool { Glibc.send(descriptor, text, text.utf8.count, Int32(MSG_NOSIGNAL)) == text.utf8.count }
 
-    /// `true` if neither a response nor an end arrives in the given time.
+    /// Returns `true` if neither a response nor the end of the connection arrives within the given time.
     func receivesNothing(milliseconds: Int32) -> Bool {
         var event = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
         return poll(&event, 1, milliseconds) == 0
@@ -49,7 +49,7 @@ final class WireClient: Sendable {
 
     func send(_ text: String) async { await send(Data(text.utf8)) }
 
-    /// Sends all bytes, or as many as the server accepts before it disconnects.
+    /// Sends all bytes. If the server disconnects, sends only the bytes that the server accepted before.
     @discardableResult
     func send(_ data: Data) async -> Int {
         await blocking { [descriptor] in
@@ -66,7 +66,8 @@ final class WireClient: Sendable {
         }
     }
 
-    /// Reads until `isEnough` or the end of the connection. The bytes stay for the next call until `take` removes them.
+    /// Reads until `isEnough` returns `true` or the connection ends. The read bytes are kept for the next call until `take`
+    /// removes them.
     func receive(until isEnough: @escaping @Sendable (Data) -> Bool) async -> End? {
         await blocking { [self] in
             var buffer = [UInt8](repeating: 0, count: 65_536)
@@ -85,7 +86,7 @@ final class WireClient: Sendable {
         return (take(), end)
     }
 
-    /// Removes and returns the first `count` bytes read, all by default.
+    /// Removes and returns the first `count` read bytes, or all read bytes.
     func take(_ count: Int? = nil) -> Data {
         unread.withLock { data in
             let part = Data(data.prefix(count ?? data.count))

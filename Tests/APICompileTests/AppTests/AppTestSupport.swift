@@ -3,7 +3,8 @@ import Foundation
 import Synchronization
 import Testing
 
-/// Lets virtual time pass in short steps until `work` has ended. `work` may wait for events that need time.
+/// Lets virtual time pass in short steps until `work` has ended. `work` may wait for events that only occur when virtual time
+/// passes.
 func whileTimePasses<Value: Sendable>(
     _ driver: TestDriver, _ work: @escaping @Sendable () async throws -> Value
 ) async throws -> Value {
@@ -19,8 +20,8 @@ func whileTimePasses<Value: Sendable>(
     return try await value.get()
 }
 
-/// Waits for the end of continued processing, which runs in this process. Virtual time does not pass during the wait, because the
-/// agent would stop work that makes no progress in virtual time.
+/// Waits for the end of continued processing, which runs in this process. During the wait, virtual time does not pass. Otherwise
+/// the agent would stop the work, because it makes no progress in virtual time.
 func ended(_ launch: LaunchReport, _ driver: TestDriver) async throws -> LaunchReport {
     while driver.ledger.running.contains(where: { $0.id == launch.id }) {
         await Task.yield()

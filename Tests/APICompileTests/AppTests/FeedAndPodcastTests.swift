@@ -5,7 +5,7 @@ import ServerScripts
 import Synchronization
 import Testing
 
-/// Tests of `FeedReaderApp.swift`, in the form that the author of the app would write.
+/// Tests of `FeedReaderApp.swift`. The tests have the form in which the author of the app would write them.
 @Suite struct FeedReaderAppTests {
     private static let feed = """
         [{"id": 2, "title": "Two", "timestamp": "2026-01-02T00:00:00Z"},
@@ -80,7 +80,7 @@ import Testing
             #expect(try await driver.finish(driver.advanceToNextLaunch()).outcome == .completed)
             #expect(app.store.all.map(\.title) == ["New"])
             #expect(app.lastCleaned != nil)
-            // The cleaning is scheduled at most once a week.
+            // The app schedules the cleaning at most once a week.
             app.scheduleDatabaseCleaningIfNeeded()
             #expect(driver.ledger.requests.isEmpty)
         }
@@ -190,7 +190,7 @@ import Testing
         }
     }
 
-    /// A refresh begins a download and ends. The app is launched again when the download has ended.
+    /// A refresh begins a download and ends. When the download has ended, the agent launches the app again.
     @Test func `the app is launched for the end of its download`() async throws {
         try await withFolder { folder in
             try await TestDriver.run(permitting: ["com.example.podcast.refresh"]) { driver in

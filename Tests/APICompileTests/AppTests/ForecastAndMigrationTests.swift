@@ -12,18 +12,19 @@ import Testing
             await driver.adopt(ForecastApp.self)
             let server = driver.network.server("https://forecast.test")
             server.route("GET", "/v1/berlin.json", .json(#"{"place":"berlin","high":31,"isStormy":true}"#).after(.delay(45)))
-            // The response takes longer than the first launch continues.
+            // The first launch ends before the response arrives.
             let potsdam = ResponseScript.json(#"{"place":"potsdam","high":30,"isStormy":false}"#)
             server.route("GET", "/v1/potsdam.json", .status(503), potsdam.after(.delay(45)))
             ForecastScheduler.scheduleAppRefresh()
 
             let begun = try await driver.advanceToNextLaunch()
-            // The next request is submitted. This app reads the real clock, so the request is due when this launch has ended.
+            // The handler submits the next request. This app reads the real clock, so the next request is due when this launch
+            // has ended.
             #expect(driver.ledger.requests.map(\.id) == [ForecastScheduler.identifier])
             BGTaskScheduler.shared.cancel(taskRequestWithIdentifier: ForecastScheduler.identifier)
             let refresh = try await driver.finish(begun)
             #expect(refresh.kind == .appRefresh && refresh.outcome == .completed)
-            // The downloads continue after the launch.
+            // The downloads continue after the end of the launch.
             #expect(await ForecastFetcher.shared.forecasts.isEmpty)
             var launches: [LaunchReport] = []
             while launches.count < 2 { launches.append(try await driver.finish(driver.advanceToNextLaunch())) }
@@ -40,7 +41,7 @@ import Testing
 
 /// Tests of `MigrationApp.swift`.
 @Suite @MainActor struct MigrationAppTests {
-    /// Moves an album when the test permits it.
+    /// Moves an album only when the test permits it.
     private final class HeldMover: AlbumMoving {
         private let mover: FolderMover
         private let begun = AsyncStream.makeStream(of: String.self)
@@ -55,7 +56,7 @@ import Testing
             try await mover.move(album)
         }
 
-        /// Waits for the next album to be moved. If another album is moved, the test fails. Without this check, the test would wait
+        /// Waits for the next album. If the app moves another album, the test fails. Without this check, the test would wait
         /// forever.
         func expect(_ name: String) async throws {
             let next = await begun.stream.first { _ in true }

@@ -143,8 +143,8 @@ import Testing
     }
 }
 
-/// Tests of `StubbedClientApp.swift`, in the form of the tests of this app. No server exists, so a request to the network would
-/// fail the run.
+/// Tests of `StubbedClientApp.swift`. They have the form of the app's own tests. The virtual network has no server, so a request
+/// that the stub does not handle makes the run fail.
 @Suite(.serialized) struct StubbedClientAppTests {
     private let potsdam = CurrentWeather(city: "Potsdam", celsius: 21.5)
 
@@ -181,8 +181,8 @@ import Testing
     func `a registered stub responds to the shared session`() async throws {
         let answer = try JSONEncoder().encode(potsdam)
         try await run({ (try Self.response($0, 200), answer) }) { driver, _ in
-            // The stub is registered during the run. No other test runs then, so the stub cannot respond to requests of other
-            // tests.
+            // The stub is registered only during the run. No other test runs at this time, so the stub cannot respond to requests
+            // of other tests.
             #expect(URLProtocol.registerClass(MockURLProtocol.self))
             defer { URLProtocol.unregisterClass(MockURLProtocol.self) }
             let weather = try await whileTimePasses(driver) { try await WeatherClient().current(in: "Potsdam") }

@@ -1,5 +1,5 @@
-// A networking layer without Combine: typed requests, retries, and responses to challenges. The code is in the form for iOS,
-// except for the imports.
+// A networking layer without Combine: typed requests, retries, and responses to challenges. The code is written for iOS, and only
+// the imports are different.
 import BackgroundTransfer
 
 struct Endpoint<Response: Decodable & Sendable>: Sendable {
@@ -154,12 +154,12 @@ final class SessionAuthenticator: NSObject, URLSessionTaskDelegate, @unchecked S
         _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
         newRequest request: URLRequest, completionHandler: @escaping (URLRequest?) -> Void
     ) {
-        // No password is sent to another host.
+        // The password is not sent to another host.
         completionHandler(request.url?.host == task.originalRequest?.url?.host ? request : nil)
     }
 }
 
-/// The same delegate with async methods, as newer code writes it.
+/// The delegate of the session with async methods, which newer code uses.
 final class AsyncAuthenticator: NSObject, URLSessionTaskDelegate, Sendable {
     private let user: String
     private let password: String

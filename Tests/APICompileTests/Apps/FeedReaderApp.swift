@@ -1,5 +1,5 @@
-// A feed reader in the form of the sample of Apple of 2019. A refresh loads the feed with chained operations, and the database
-// is cleaned at night. The code is in the form for iOS, except for the imports.
+// A feed reader in the form of Apple's sample of 2019. A refresh loads the feed with chained operations, and the database is
+// cleaned at night. The code is written for iOS, and only the imports are different.
 import BackgroundTasks
 import BackgroundTransfer
 

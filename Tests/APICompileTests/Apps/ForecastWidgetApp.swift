@@ -1,5 +1,5 @@
-// Forecasts for a widget. Each place has a background session, which launches the app. The code is in the form for iOS, except
-// for the imports.
+// Forecasts for a widget. Each place has a background session, which launches the app. The code is written for iOS, and only the
+// imports are different.
 import BackgroundScenes
 import BackgroundTransfer
 
@@ -63,7 +63,7 @@ actor ForecastFetcher {
     private var waiting: [String: CheckedContinuation<Void, Never>] = [:]
     private var finished: Set<String> = []
 
-    /// Returns the session of an identifier. The session is created in each launch, so that the delegate receives the ends of
+    /// Returns the session with an identifier. The session is created in each launch, so that the delegate receives the ends of
     /// earlier downloads.
     private func session(_ identifier: String) -> URLSession {
         let configuration = URLSessionConfiguration.background(withIdentifier: identifier)

@@ -1,5 +1,5 @@
-// Exports the samples of a health store in batches at night on external power. An interrupted export continues at its anchor.
-// The code is in the form for iOS, except for the imports.
+// Exports the samples of a health store in batches, at night and on external power. An interrupted export continues at its
+// anchor. The code is written for iOS, and only the imports are different.
 import BackgroundTasks
 import BackgroundTransfer
 
@@ -11,11 +11,11 @@ struct HealthSample: Codable, Sendable, Equatable {
 
 /// Separates this app from HealthKit, so that the app can be tested.
 protocol HealthSampleSource: Sendable {
-    /// Returns the samples after an anchor and the new anchor.
+    /// Returns the samples after an anchor, and the new anchor.
     func samples(after anchor: Int, limit: Int) async throws -> (samples: [HealthSample], anchor: Int)
 }
 
-/// The interface of `BGTaskScheduler`, which the tests of this app replace.
+/// The methods of `BGTaskScheduler` that the app uses. The tests of this app replace them.
 protocol TaskScheduling: Sendable {
     func submit(_ taskRequest: BGTaskRequest) throws
     func pendingTaskRequests() async -> [BGTaskRequest]
@@ -107,7 +107,7 @@ final class HealthExporter: Sendable {
                 try await self?.exportAll()
                 task.setTaskCompleted(success: true)
             } catch {
-                // The export was interrupted. The rest is exported another night.
+                // The export was interrupted. The other samples are exported another night.
                 await self?.schedule()
                 task.setTaskCompleted(success: false)
             }

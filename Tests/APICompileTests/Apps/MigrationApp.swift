@@ -1,5 +1,5 @@
-// Moves a photo library into a new layout. The user starts the migration, and the system shows its progress. The code is in the
-// form for iOS 26, except for the imports.
+// Moves a photo library into a new layout. The user starts the migration, and the system shows its progress. The code is written
+// for iOS 26, and only the imports are different.
 import BackgroundTasks
 
 struct LibraryAlbum: Sendable, Equatable {

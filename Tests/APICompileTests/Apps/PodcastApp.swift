@@ -1,5 +1,5 @@
-// The downloads of a podcast player. A download can be paused and resumed, also after a failure. The code is in the form for
-// iOS, except for the imports.
+// The downloads of a podcast player. The user can pause and resume a download, also after a failure. The code is written for iOS,
+// and only the imports are different.
 import BackgroundTasks
 import BackgroundTransfer
 import UserNotifications
@@ -53,7 +53,7 @@ class EpisodeDownloadManager: NSObject, @unchecked Sendable {
         super.init()
     }
 
-    /// Creates the session again at launch, so that the delegate receives earlier events.
+    /// Creates the session again at launch, so that the delegate receives events that occurred before.
     func restore() async {
         for case let task as URLSessionDownloadTask in await session.allTasks {
             guard let download = download(of: task) else { continue }

@@ -1,4 +1,5 @@
-// Calendar reminders with buttons to complete or to snooze a reminder. The code is in the form for iOS, except for the imports.
+// Calendar reminders. The user can complete or snooze a reminder with buttons. The code is written for iOS, and only the imports
+// are different.
 import UserNotifications
 
 struct Reminder: Codable, Identifiable, Hashable, Sendable {

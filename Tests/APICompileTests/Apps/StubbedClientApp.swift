@@ -1,5 +1,5 @@
-// A client of a weather service, and the stub that its tests use instead of the network. The code is in the form for iOS, except
-// for the imports.
+// A client of a weather service, and the stub that the client's tests use instead of the network. The code is written for iOS,
+// and only the imports are different.
 import BackgroundTransfer
 
 struct CurrentWeather: Codable, Equatable, Sendable {
@@ -38,7 +38,7 @@ struct WeatherClient: Sendable {
     }
 }
 
-/// A stub that responds instead of a server.
+/// A stub that responds to requests instead of a server.
 final class MockURLProtocol: URLProtocol, @unchecked Sendable {
     typealias RequestHandler = @Sendable (URLRequest) throws -> (HTTPURLResponse, Data)
 

@@ -1,5 +1,5 @@
-// Uploads photos as forms. The bodies are written to files, because background sessions upload only files. The code is in the
-// form for iOS, except for the imports.
+// Uploads photos as forms. The bodies are written to files, because background sessions upload only files. The code is written
+// for iOS, and only the imports are different.
 import BackgroundTransfer
 
 struct MultipartFormWriter {

@@ -5,7 +5,7 @@ import TestSamples
 import Testing
 
 extension EndToEnd {
-    /// `stormy doctor` finds each planted fault, and the printed fix repairs it.
+    /// Tests that `stormy doctor` finds each planted fault, and that the printed fix repairs the fault.
     @Suite struct Doctor {
         private func server() async throws -> FaultyServer {
             let server = try await FaultyServer.start()
@@ -19,7 +19,7 @@ extension EndToEnd {
             #expect(examination.rows.filter { $0.status != "ok" }.isEmpty && examination.status == 0, "\(examination.rows)")
             #expect(examination.errors.isEmpty)
             let plain = try patient.home.stormy("doctor", "--all")
-            // A capability that this desktop does not have is not a failure.
+            // If this desktop does not have a capability, this is not a failure.
             let parts = plain.output.components(separatedBy: "\n\nCapabilities of this desktop:\n")
             #expect(plain.status == 0 && parts.count == 2, "\(plain)")
             let lines = parts[0].split(separator: "\n")
@@ -61,7 +61,8 @@ extension EndToEnd {
 
         private func examine(_ fault: PlantedFault, on desktop: Desktop) async throws {
             let patient = try Patient(desktop, try await server())
-            // An agent that starts would restrict the mode of the folders that the fault makes writable.
+            // When an agent starts, it restricts the mode of its folders. An agent would therefore repair the fault of this
+            // check, so it ends first.
             if fault.check == "files" { patient.home.endAgent() }
             try fault.plant(patient)
             let found = try patient.examine()
@@ -81,7 +82,7 @@ extension EndToEnd {
             }
         }
 
-        /// `--fix` runs the printed fixes, and does not change files that only the user can correct.
+        /// `--fix` runs the printed fixes. It does not change files that only the user can correct.
         @Test func `--fix runs the safe fixes and leaves a broken configuration file unchanged`() async throws {
             let patient = try Patient(try Desktop(), try await server())
             try patient.home.killAgent()
@@ -120,7 +121,7 @@ extension EndToEnd {
             }
         }
 
-        /// The disk is mounted in a private namespace.
+        /// The disk is mounted in a private mount namespace.
         @Test(.enabled(if: Namespaces.areAllowed), arguments: [("size=3m", "is full"), ("nr_inodes=12", "too many")])
         func `a disk without free space or inodes is found`(_ limit: String, _ says: String) throws {
             let home = try Home()
@@ -152,7 +153,7 @@ extension EndToEnd {
             #expect(result.output.contains("✗ files: \(file) is not a folder"), "\(result)")
         }
 
-        /// `doctor` runs without a network, and then on battery with the power saver on.
+        /// `doctor` runs first without a network, and then on battery with the power saver on.
         @Test(.enabled(if: Namespaces.areAllowed)) func `a missing network and power saving are reported`() throws {
             let home = try Home()
             let offline = try Child.run(
@@ -173,7 +174,7 @@ extension EndToEnd {
                 "\(all.count), \(all.filter(\.isMendedByItsFix).count)")
         }
 
-        /// The passwords and tokens of all kinds of destinations are checked.
+        /// `doctor` checks the files with passwords and tokens of all kinds of destinations.
         @Test(arguments: [0o600, 0o644])
         func `no secret is printed, whatever is wrong with the configuration`(_ mode: Int) async throws {
             let patient = try Patient(try Desktop(), try await server())

@@ -37,7 +37,7 @@ struct PrintedGuarantees: Decodable {
 }
 
 extension EndToEnd.Doctor {
-    /// Nothing is requested, and neither a user manager nor a desktop runs.
+    /// No work is requested. No user manager and no desktop is running.
     @Test func `an empty home lists the capabilities of this desktop`() throws {
         let home = try Home()
         let printed = try PrintedGuarantees(home)
@@ -58,8 +58,8 @@ extension EndToEnd.Doctor {
         #expect(lines.contains { $0.hasPrefix(wakes) }, "\(lines)")
     }
 
-    /// The printed verdict about a force quit is true because the next command starts an agent. The facts that an app reads match
-    /// the output of `doctor`.
+    /// The verdict that `doctor` prints about a force quit is true, because the next command starts an agent. The facts that an
+    /// app reads match the output of `doctor`.
     @Test func `without a user manager the next command restarts a killed agent`() async throws {
         let server = try await EndToEnd.stormyServer()
         let patient = try Patient(try Desktop(), server)
@@ -70,7 +70,7 @@ extension EndToEnd.Doctor {
         let before = try Ledger(patient.directories).read { try $0.fact(.agent)?.pid }
         try patient.home.stormy("status")
         try patient.home.wait("another agent") { try $0.fact(.agent)?.pid != before ? true : nil }
-        // The agent queries the notification server before its first notification.
+        // The agent queries the notification server before it shows its first notification.
         try patient.home.stormy("simulate", "launch", "StormyNoon", "--wait")
         #expect(patient.desktop.listen(for: 1) == ["Storm expected in Here"])
         #expect(try patient.home.wait("its word of the server") { try $0.fact(.serverHasButtons) })
@@ -80,7 +80,7 @@ extension EndToEnd.Doctor {
         #expect(known.power == (printed.verdict("powerIsKnown") == "kept"))
     }
 
-    /// The login entry names a missing program. The printed help repairs the entry.
+    /// The login entry names a missing program. The printed fix repairs the entry.
     @Test func `work does not survive a reboot if the program of the login entry is missing`() async throws {
         let patient = try Patient(try Desktop(), try await EndToEnd.stormyServer())
         try patient.shell("sed -i 's#^Exec=.*#Exec=\"/nowhere/agent\"#' '\(patient.path("config/autostart"))'/*.desktop")
@@ -97,7 +97,7 @@ extension EndToEnd.Doctor {
         #expect(printed.verdict("survivesForceQuit") == "keptFromNextLogin")
     }
 
-    /// NetworkManager reports whether the network is metered, or "unknown" if another program manages the network.
+    /// NetworkManager reports whether the network is metered. It reports "unknown" if another program manages the network.
     @Test func `the metered state is known only if NetworkManager reports it`() throws {
         let home = try Home()
         #expect(try PrintedGuarantees(home).verdict("meteredIsKnown") == "notKept")
@@ -110,10 +110,10 @@ extension EndToEnd.Doctor {
 }
 
 extension EndToEnd.Login {
-    /// The printed verdict about a force quit is true: the user manager restarts a killed agent, and the agent restarts a killed
-    /// app. No command is needed.
+    /// The verdict that `doctor` prints about a force quit is true: the user manager restarts a killed agent, and the agent
+    /// restarts a killed app. No command is needed.
     @Test func `the user manager restarts a killed agent, and the agent restarts a killed launch`() throws {
-        // The launch runs until it is killed.
+        // The launch runs until the test kills it.
         Weather.serve(.silence, on: server)
         try home.stormy("place", "add", "Here", "1,1", "--no-sync")
         #expect(try home.stormy("schedule").status == 0)

@@ -4,14 +4,14 @@ import Foundation
 import ProcessSupport
 import Testing
 
-/// A home without faults: a place, the daily check, an agent, a desktop and a weather server. A test then plants a fault.
+/// A home without faults. It has a place, the daily check, an agent, a desktop and a weather server. A test then plants a fault.
 final class Patient {
     let home: Home
     let desktop: Desktop
     let server: FaultyServer
-    /// The tool that examines the home. A copy if the fault changes programs.
+    /// The program `stormy` that examines the home. It is a copy if the fault changes programs.
     private(set) var program = Home.product("stormy")
-    /// Processes that are kept until the examination is over.
+    /// Processes that run until the examination is over.
     var held: [Child] = []
 
     struct Row: Decodable {
@@ -35,12 +35,12 @@ final class Patient {
         (self.desktop, self.server) = (desktop, server)
         home = try Home(server: server, desktop: desktop, extra: extra)
         try home.installChooser("exit 1")
-        // Only one agent is started, after the commands. The fault must not be planted while an agent is still starting.
+        // Only one agent is started, after the commands. The fault must not be planted while an agent is starting.
         home.environment["STORMY_NO_AGENT"] = "1"
         #expect(try home.stormy("place", "add", "Here", "1,1").status == 0)
         home.environment["STORMY_NO_AGENT"] = nil
         #expect(try home.stormy("schedule").status == 0)
-        // The agent restricts the mode of its folders when it starts.
+        // When the agent starts, it restricts the mode of its folders.
         try home.wait("the agent") { try $0.fact(.agent) }
     }
 
@@ -54,7 +54,8 @@ final class Patient {
         try read(Child.run(program, ["doctor", "--json"], environment: home.environment))
     }
 
-    /// Runs the line unchanged in a shell and examines the home again from there. Background processes of the line keep running.
+    /// Runs a printed line unchanged in a shell, and then examines the home again in this shell. Background processes of the line
+    /// keep running.
     func carryOut(_ line: String) throws -> Examination {
         let file = path("examination")
         let script = "{ \(line)\n} >/dev/null\n'\(program)' doctor --json >'\(file)' 2>'\(file).errors'"
@@ -89,9 +90,9 @@ final class Patient {
         )
     }
 
-    /// Uses a copy of the tool from now on, so that a fault can change it.
+    /// Uses a copy of the program from now on, so that a fault can change the copy.
     ///
-    /// - Parameter restarts: Whether an agent of the copy is started.
+    /// - Parameter restarts: Whether an agent is started from the copy.
     func useCopies(restarts: Bool = true) throws {
         try FileManager.default.createDirectory(atPath: path("programs"), withIntermediateDirectories: true)
         for name in ["stormy", "background-agent", "photo-cleaner", "file-chooser"] {
@@ -107,19 +108,19 @@ final class Patient {
 /// A fault that a test plants.
 struct PlantedFault: Sendable {
     enum Mending: Sendable {
-        /// The line that `doctor` prints repairs the fault.
+        /// The line that `doctor` prints as the fix repairs the fault.
         case byItsFix
-        /// No command repairs the fault, or no command that a test can run. The closure does what the user would do.
+        /// No command repairs the fault, or only a command that a test cannot run. The closure does what the user would do.
         case byHand(@Sendable (Patient) throws -> Void)
         /// The fault cannot be repaired.
         case notAtAll
     }
 
     let name: String
-    /// The row that must report the fault.
+    /// The row of `doctor` that must report the fault.
     let check: String
     let mending: Mending
-    /// A part of the message.
+    /// A part of the message that `doctor` must print.
     let says: String
     let plant: @Sendable (Patient) throws -> Void
 

@@ -130,7 +130,7 @@ enum PlantedFaults {
             try patient.home.killAgent()
             let store = patient.path("data/stormy/stormy.sqlite")
             try patient.sql("PRAGMA wal_checkpoint(TRUNCATE)", on: store)
-            // Page 1 with the list of tables is kept.
+            // Page 1 of the database, with the list of tables, is kept.
             try patient.shell("dd if=/dev/zero of='\(store)' bs=4096 seek=2 count=6 conv=notrunc 2>/dev/null")
         },
         PlantedFault(
@@ -268,8 +268,8 @@ enum PlantedFaults {
 
     private static func entry(_ patient: Patient) -> String { patient.path("config/autostart/background-agent-stormy.desktop") }
 
-    /// `doctor` detects a user manager by its socket. This socket accepts no requests, which are not needed to find a unit at the
-    /// next login.
+    /// `doctor` detects a user manager by its socket. This socket accepts no requests. Requests are not needed, because the test
+    /// only checks whether the unit is found at the next login.
     private static func installUnits(_ patient: Patient) throws {
         try patient.shell(
             "mkdir -p '\(patient.path("run/systemd"))'; : > '\(patient.path("run/systemd/private"))'; rm '\(entry(patient))'")
@@ -320,7 +320,7 @@ enum PlantedFaults {
                 "-m", "dbusmock", "--session", "--template", "notification_daemon", "-p",
                 "{\"capabilities\": \"body persistence\"}",
             ]
-            // Debian's Python is used because another Python in the path does not have its modules.
+            // Debian's Python is used, because another Python in the path does not have the needed modules.
             patient.held.append(try Child("/usr/bin/python3", mock, environment: patient.home.environment))
             try patient.shell("gdbus wait --session --timeout 20 org.freedesktop.Notifications")
         },

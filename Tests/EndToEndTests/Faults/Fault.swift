@@ -3,14 +3,14 @@ import BackgroundLedger
 import FaultyServer
 import Foundation
 
-/// A fault of a server or a network during a download, and its promised result.
+/// A fault of a server or a network during a download, and the promised result.
 struct Fault: Sendable {
     enum Promise: Sendable {
-        /// The file is complete, byte for byte.
+        /// The downloaded file is complete, byte for byte.
         case whole(Payload)
         /// The download fails with this code and without a file.
         case failed(Int)
-        /// The download is retried until the resource timeout. The last error has this code.
+        /// The download is retried until the resource timeout. Its last error has this code.
         case waiting(Int)
     }
 
@@ -46,7 +46,7 @@ struct Fault: Sendable {
 
 extension Fault {
     static let file = Payload.pattern(300_000)
-    /// Another version of the same length, which only a validator can distinguish.
+    /// Another version of the file with the same length. Only a validator can distinguish the versions.
     static let later = Payload.bytes(Data(Payload.pattern(300_001).data.dropFirst()))
     private static let page = Payload.text("<html><title>Log in to the hotel's network</title></html>")
     private static let fileDigest = FileDigest.sha256(of: file.data)
@@ -217,7 +217,7 @@ extension Fault {
         Fault("403", .failed(-1011), .status(403)),
         Fault("404 with a page", .failed(-1011), .status(404, body: page)),
         Fault("407 from a server", .failed(-1011), .status(407)),
-        // The second cut is for an agent that is killed before it has a partial file.
+        // The second cut is needed if an agent is killed before it has a partial file.
         Fault("404 to a range, then the rest", .whole(file), cut, cut, .status(404, body: page), honest),
         Fault("522 of a gateway, then the file", .whole(file), .status(522, body: page), honest),
         Fault("429, then the file", .whole(file), .status(429, headers: ["Retry-After": "1"]), honest),

@@ -7,8 +7,8 @@ import TestSamples
 import Testing
 
 extension EndToEnd {
-    /// Each fault has its promised result: the complete file, a clear failure, or a visible wait. The result does not change if
-    /// the agent is killed at any point.
+    /// Tests that each fault has its promised result: the complete file, a clear failure, or a visible wait. The result must not
+    /// change if the agent is killed at any point.
     @Suite struct Faults {
         let server: FaultyServer
         let home: Home
@@ -33,7 +33,7 @@ extension EndToEnd {
             let ends = try runs.map { fault, run in
                 (fault, run, try home.wait(fault.name) { try settled(fault, run.id, $0) })
             }
-            // The agent removes files after the commit. An agent that ended after SIGTERM has removed them.
+            // The agent removes files after the commit. If an agent ended after SIGTERM, it has removed these files.
             agent.end(SIGTERM)
             var rows: [String] = []
             for (fault, run, record) in ends {
@@ -65,7 +65,7 @@ extension EndToEnd {
                 } else if let early {
                     check(fault, early, after: point)
                 }
-                // A waiting transfer must not disturb the next fault.
+                // The transfer is cancelled, because a waiting transfer would disturb the test of the next fault.
                 try Ledger(home.directories).write { transaction in
                     try transaction.handle(.cancelled(message: nil, now: Date()), transfer: run.id, now: Date())
                 }
@@ -104,7 +104,7 @@ extension EndToEnd {
                 environment: home.environment.merging(variables) { $1 }, output: log)
         }
 
-        /// Returns the transfer when no further change is expected.
+        /// Returns the transfer if no further change of the transfer is expected.
         private func settled(_ fault: Fault, _ id: Int64, _ transaction: LedgerTransaction) throws -> TransferRecord? {
             guard let record = try transaction.transfer(id) else { return nil }
             if record.state.isTerminal { return record }
@@ -147,10 +147,10 @@ extension EndToEnd {
             case .waiting(let code):
                 #expect(record.state == .waiting && record.errorCode == code, "\(text)")
                 #expect(found == nil, "\(text)")
-                // The pause is limited, whatever the server requests.
+                // The pause is limited, even if the server requests a longer pause.
                 #expect(record.nextAttemptAt.map { $0.timeIntervalSinceNow <= 6 * 3600 } == true, "\(text)")
             }
-            // A partial file remains only if the download can continue from it.
+            // A partial file is kept only if the download can continue from it.
             let isKept = record.keptUntil != nil || !record.state.isTerminal
             let part = record.partFile(in: home.directories.spool)?.path
             if let part, !isKept { #expect(!FileManager.default.fileExists(atPath: part), "\(text)") }
@@ -172,7 +172,7 @@ extension EndToEnd {
 }
 
 extension Fault {
-    /// Whether the result is the file of the server. Otherwise the result is another body that the server sent.
+    /// `true` if the result is the file of the server; `false` if the result is another body that the server sent.
     fileprivate var promisesFile: Bool { !name.hasPrefix("a captive portal") && !name.contains("compressed") }
 }
 

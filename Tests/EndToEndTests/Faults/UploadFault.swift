@@ -4,7 +4,7 @@ import Foundation
 /// A kind of destination, and a test server for it.
 enum UploadWay: String, CaseIterable {
     case put, webdav, multipart, tus, resumable, s3
-    /// A file that is sent in parts.
+    /// Amazon S3, with a file that is sent in parts.
     case s3Parts = "s3, in parts"
     case nextcloud
     case nextcloudChunks = "nextcloud, in chunks"
@@ -13,13 +13,13 @@ enum UploadWay: String, CaseIterable {
     /// The `kind` in the configuration.
     var kind: String { String(rawValue.prefix { $0 != "," }) }
 
-    /// The kinds whose file is sent as one piece or as a stream.
+    /// The kinds whose file is sent as one body or as a stream.
     static let small = allCases.filter { $0 != .s3Parts && $0 != .nextcloudChunks }
 
     /// The size of the photo in bytes.
     var size: Int { Self.small.contains(self) ? 400_000 : 11 << 20 }
 
-    /// The method of the request that carries the bytes, as the stores name it.
+    /// The method of the request that contains the bytes, with the name that the stores use.
     var method: String {
         switch self {
         case .put, .webdav, .s3, .s3Parts, .nextcloud, .nextcloudChunks: "PUT"
@@ -29,7 +29,7 @@ enum UploadWay: String, CaseIterable {
     }
 
     func carries(_ request: RecordedRequest) -> Bool {
-        // The duplicate check of Immich and the condition probe of S3 carry no photo.
+        // The duplicate check of Immich and the condition probe of S3 contain no photo.
         request.method == method && !request.path.hasSuffix("-check") && !(kind == "s3" && request.path.hasSuffix(".part"))
     }
 
@@ -54,7 +54,7 @@ enum UploadWay: String, CaseIterable {
         }
     }
 
-    /// The lines that follow `kind` in the configuration.
+    /// The lines after `kind` in the configuration.
     func lines(_ address: String, secrets: URL) -> String {
         switch self {
         case .put, .webdav, .tus, .resumable: "url = \"\(address)/\""
@@ -68,7 +68,7 @@ enum UploadWay: String, CaseIterable {
     /// The complete photos in the store.
     static func photos(in store: any UploadStore) -> [Data] {
         switch store {
-        // A file with a hidden name is not complete.
+        // A hidden file is an incomplete upload.
         case let store as DavStore: store.files.filter { !$0.contains("/.") }.compactMap { store.contents(of: $0) }
         case let store as FormStore: store.files.map(\.contents)
         case let store as TusStore: store.files
@@ -92,16 +92,16 @@ enum UploadWay: String, CaseIterable {
     }
 }
 
-/// A fault of a server during an upload, and its promised result.
+/// A fault of a server during an upload, and the promised result.
 struct UploadFault: Sendable {
     enum Promise: Equatable, Sendable {
-        /// The photo is stored once and complete.
+        /// The photo is stored once and completely.
         case there
-        /// The photo is stored at least once, because the protocol cannot query the server.
+        /// The photo is stored at least once. The client of this protocol cannot query whether the server has the photo.
         case thereMaybeTwice
         /// The upload fails with this code, and no photo is stored.
         case failed(Int)
-        /// The upload waits for another try with this code, and no photo is stored.
+        /// The upload waits for another attempt. Its last error has this code, and no photo is stored.
         case waiting(Int)
     }
 
@@ -124,7 +124,7 @@ struct UploadFault: Sendable {
         self.init(name, of: ways, { _ in promise }, apply)
     }
 
-    /// Makes the store answer the next request with bytes with this status, after it has read the request.
+    /// Makes the store respond with a status to the next request with bytes, after the store has read this request.
     private static func refused(_ status: Int, _ promise: Promise, _ text: String, _ headers: HeaderList = [:]) -> UploadFault {
         UploadFault("\(status) \(text)", promise) { store, way in
             store.refuse(status: status, method: way.method, headers: headers)
@@ -168,7 +168,8 @@ struct UploadFault: Sendable {
             (store as? TusStore)?.limit(to: 256 << 10)
             (store as? ResumableStore)?.limit(to: 256 << 10)
         },
-        // A redirect to another path over http counts as a temporary captive portal. For a form, the photo may already be stored.
+        // A redirect to another path over http counts as a temporary captive portal. If the upload is a form, the photo may
+        // already be stored.
         UploadFault(
             "302 to a login page", of: [.put, .webdav, .tus, .resumable, .s3, .nextcloud, .immich], .there
         ) { store, way in

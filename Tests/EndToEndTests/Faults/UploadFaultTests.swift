@@ -6,8 +6,8 @@ import TestSamples
 import Testing
 
 extension EndToEnd {
-    /// Each fault has its promised result for each kind of destination: one complete photo, a clear failure, or a visible wait.
-    /// The result does not change if the agent is killed.
+    /// Tests that each fault has its promised result for each kind of destination: one complete photo, a clear failure, or a
+    /// visible wait. The result does not change if the agent is killed.
     @Suite struct UploadFaults {
         private struct Run {
             let fault: UploadFault
@@ -21,7 +21,7 @@ extension EndToEnd {
 
         private let server: FaultyServer
         private let home: Home
-        /// The photos by their sizes.
+        /// The photos, by size.
         private let photos: [Int: (file: URL, bytes: Data)]
         private var runs: [Run] = []
 
@@ -32,7 +32,8 @@ extension EndToEnd {
             try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
             try Data(ImmichStore.key.utf8).write(to: secrets)
             try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: secrets.path)
-            // The table is about servers. A debug build needs seconds to search the large photos for a location.
+            // The photos keep their location, because the table tests only the servers. A debug build needs seconds to search a
+            // large photo for a location.
             var configuration = "[upload]\nkeep_location = true\n"
             for way in UploadWay.allCases {
                 for (number, fault) in UploadFault.all.enumerated() where fault.ways.contains(way) {
@@ -87,7 +88,7 @@ extension EndToEnd {
             try UploadFaultPage.compare(rows)
         }
 
-        /// Several agents are killed in turn, each at a later occurrence of the point.
+        /// Several agents are killed, one after the other. Each agent is killed at a later occurrence of the kill point.
         @Test(arguments: ["agent.transferStarting", "agent.transferEnded", "agent.transferCommitting"])
         func `faults still end as promised if agents are killed`(_ point: String) throws {
             let runs = try queue(TableSample.rows(of: runs, in: point))
@@ -110,14 +111,14 @@ extension EndToEnd {
             return record
         }
 
-        /// - Parameter mayFinishLate: Whether an agent was killed. The agent may have sent a form twice before it read an error
-        ///   response.
+        /// - Parameter mayFinishLate: Whether an agent was killed. In this case a form may have been sent twice before an agent
+        ///   read the error response.
         private func check(_ run: Run, _ record: TransferRecord, mayFinishLate: Bool = false) {
             let (photo, bytes) = photos[run.way.size]!
             let there = UploadWay.photos(in: run.store)
             let text = "\(run.name): \(record.state) \(record.errorCode ?? 0) \(record.errorMessage ?? ""), \(there.count) there"
             var promise = run.fault.promise(run.way)
-            // A fault that occurs once may have occurred in a killed agent.
+            // If a fault occurs only once, it may have occurred for the killed agent.
             let mayBeThere = mayFinishLate && record.state == .completed
             if mayBeThere { promise = run.way == .multipart ? .thereMaybeTwice : .there }
             switch promise {
@@ -134,7 +135,7 @@ extension EndToEnd {
                 #expect(record.state == .waiting && record.errorCode == code, "\(text)")
                 #expect(there.isEmpty && record.nextAttemptAt != nil, "\(text)")
             }
-            // The file of the user is kept.
+            // The user's file is kept.
             #expect(FileManager.default.fileExists(atPath: photo.path))
         }
 
@@ -154,21 +155,21 @@ extension EndToEnd {
             return "| \(run.way.rawValue) | \(run.fault.name) | \(outcome) | \(requests) | \(again(run, carried)) |"
         }
 
-        /// Describes how many bytes were sent again.
+        /// Returns a text about the number of bytes that were sent again.
         private func again(_ run: Run, _ carried: Int) -> String {
             guard let taken = UploadWay.bytesTaken(by: run.store), run.way != .s3, run.way != .nextcloud else {
                 return carried > 1 ? "all" : "none"
             }
             guard carried > 1 else { return "none" }
             let more = taken - run.way.size
-            // The list of parts is not counted as bytes of the photo.
+            // The request with the list of parts does not count as bytes of the photo.
             guard more > run.way.size / 100 else { return "none of the bytes that the server had" }
             return more >= run.way.size ? "all: the server had deleted them" : "\(more * 100 / run.way.size) %"
         }
     }
 }
 
-/// Compares the page in the documentation with the results of the test. `WRITE_TABLES=1` writes the page.
+/// Compares the page in the documentation with the results of the test. If `WRITE_TABLES=1` is set, writes the page.
 private enum UploadFaultPage {
     static let file = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         .deletingLastPathComponent().deletingLastPathComponent()

@@ -2,8 +2,8 @@ import ProcessSupport
 import BackgroundLedger
 import Foundation
 
-/// A program that a test starts and that must not outlive the test. It has an empty signal mask because threads of the test
-/// runner block signals, and a child that inherits the mask (for example dunst) ignores SIGTERM.
+/// A program that a test starts, and that must end with the test. Its signal mask is empty. Threads of the test runner block
+/// signals. If a child inherited this mask, it would ignore SIGTERM (for example dunst).
 final class Child {
     let pid: Int32
     private var isRunning = true
@@ -57,7 +57,7 @@ final class Child {
         let process = Process()
         let output = Pipe()
         let folder = FileManager.default.temporaryDirectory
-        // Errors go to a file. Two pipes that are read one after the other could both be full.
+        // Errors go to a file. If both outputs were pipes that are read one after the other, the second pipe could become full.
         let errorFile = folder.appendingPathComponent("stderr-" + UUID().uuidString)
         _ = FileManager.default.createFile(atPath: errorFile.path, contents: nil)
         defer { try? FileManager.default.removeItem(at: errorFile) }
@@ -85,7 +85,7 @@ final class LineReader {
 
     deinit { close(descriptor) }
 
-    /// Returns the next line; `nil` after `seconds` without a complete line, or at the end.
+    /// Returns the next line. Returns `nil` if no complete line arrives within `seconds`, or at the end of the output.
     func next(within seconds: Double) -> String? {
         let deadline = Date().addingTimeInterval(seconds)
         while true {

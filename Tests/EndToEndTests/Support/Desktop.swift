@@ -1,7 +1,7 @@
 import Foundation
 import Glibc
 
-/// A private desktop of a test: a virtual screen, a session bus, a real notification server, and a bus monitor.
+/// A private desktop for a test: a virtual screen, a session bus, a real notification server, and a bus monitor.
 final class Desktop {
     let folder: URL
     let display: String
@@ -13,10 +13,10 @@ final class Desktop {
     /// The titles of the notifications that were sent over the bus.
     private(set) var titles: [String] = []
 
-    /// The timeout of dunst for low urgency, in seconds; 0 disables it.
+    /// dunst's timeout for notifications of low urgency, in seconds. 0 means no timeout.
     private let lowTimeout: Int
 
-    /// - Parameter hasServer: Whether dunst is started at once.
+    /// - Parameter hasServer: Whether dunst is started immediately.
     init(hasServer: Bool = true, lowTimeout: Int = 0) throws {
         self.lowTimeout = lowTimeout
         folder = try TestFolder.make("desk")
@@ -24,11 +24,11 @@ final class Desktop {
         let screen = try Self.pipe()
         let bus = try Self.pipe()
         let ear = try Self.pipe()
-        // Xvfb picks a free display and prints its number on standard output.
+        // Xvfb chooses a free display, and prints its number on standard output.
         children.append(
             try Child("Xvfb", ["-displayfd", "1", "-screen", "0", "800x600x24"], environment: environment, output: screen.write))
         close(screen.write)
-        // The pipe is kept open because a child that writes to a closed pipe is killed.
+        // The pipe is kept open, because a child that writes to a closed pipe is killed.
         let screenReader = LineReader(screen.read)
         let busReader = LineReader(bus.read)
         readers = [screenReader, busReader]
@@ -37,7 +37,8 @@ final class Desktop {
         while let line = number, Int(line) == nil { number = screenReader.next(within: 240) }
         guard let number else { throw Trouble("Xvfb named no display") }
         display = ":" + number
-        // The bus has no service folders, because a server that the bus starts would compete with the server of the test.
+        // The bus has no service folders. If the bus could start a notification server, this server would compete with the server
+        // of the test.
         let busConfiguration = folder.appendingPathComponent("bus.conf")
         let busText = """
             <busconfig><type>session</type><listen>unix:dir=\(folder.path)</listen>
@@ -83,7 +84,7 @@ final class Desktop {
 
     var environment: [String: String] { ["DISPLAY": display, "DBUS_SESSION_BUS_ADDRESS": address] }
 
-    /// Starts dunst without timeouts. Its menu picks the first line that contains the text of the file `choice`.
+    /// Starts dunst without timeouts. The menu of dunst chooses the first line that contains the text of the file `choice`.
     func startServer() throws {
         let menu = folder.appendingPathComponent("menu")
         try Data("#!/bin/sh\ngrep -F \"$(cat '\(folder.path)/choice')\" | head -n 1\n".utf8).write(to: menu)
@@ -128,7 +129,7 @@ final class Desktop {
         server = nil
     }
 
-    /// Ends the server and starts another one, as when the user changes desktops.
+    /// Ends the server and starts another server, as when the user changes the desktop.
     func restartServer() throws {
         server?.end()
         server = nil
@@ -141,7 +142,7 @@ final class Desktop {
         return try Child.run("dunstctl", arguments, environment: own).output.trimmingCharacters(in: .whitespacesAndNewlines)
     }
 
-    /// Waits until the screen is empty. A withdrawn notification leaves the screen some time after the commit.
+    /// Waits until the screen is empty. A withdrawn notification leaves the screen some time after the commit of its withdrawal.
     func waitForEmptyScreen() throws { try wait(forDisplayed: 0) }
 
     func wait(forDisplayed count: Int) throws {
@@ -153,13 +154,13 @@ final class Desktop {
         }
     }
 
-    /// Presses a button of the displayed notification through the menu of dunst.
+    /// Presses a button of the displayed notification, using the menu of dunst.
     func press(_ label: String) throws {
         try Data(label.utf8).write(to: folder.appendingPathComponent("choice"))
         try dunstctl("context")
     }
 
-    /// Reads the bus until `count` notifications were sent or `seconds` have passed.
+    /// Reads the bus until `count` notifications were sent, or until `seconds` have passed.
     @discardableResult
     func listen(for count: Int, within seconds: Double = 20) -> [String] {
         let deadline = Date().addingTimeInterval(seconds)
@@ -169,8 +170,8 @@ final class Desktop {
         return titles
     }
 
-    /// Returns the titles that were sent up to now. A marker signal is the last message, so that nothing is missed and no time is
-    /// lost.
+    /// Returns the titles that were sent up to now. A marker signal is sent last, so that the method misses no title and need not
+    /// wait for a timeout.
     func receivedTitles() throws -> [String] {
         let marker = "marker-" + UUID().uuidString
         let own = ProcessInfo.processInfo.environment.merging(environment) { $1 }
@@ -185,19 +186,19 @@ final class Desktop {
         return titles
     }
 
-    /// Waits until a displayed notification is shown again in place, for example by another agent.
+    /// Waits until a displayed notification is shown again as a replacement, for example by another agent.
     func listenForShownAgain(within seconds: Double = 20) -> Bool {
         let deadline = Date().addingTimeInterval(seconds)
         while shownAgain == 0, Date() < deadline, let line = monitor.next(within: deadline.timeIntervalSinceNow) { take(line) }
         return shownAgain > 0
     }
 
-    /// Parses a line of the monitor. The arguments of Notify follow the call, one per line. The third string is the title, and
-    /// the first number is the replaced notification.
+    /// Parses a line of the monitor. The arguments of Notify follow the call, one per line. The third string is the title. The
+    /// first number is the number of the notification that is replaced.
     private func take(_ line: String) {
         if line.contains("string \"image-data\"") { pictures += 1 }
         if line.contains("string \"suppress-sound\"") { isSilent = true }
-        // The last argument follows the hints.
+        // The last argument follows after the hints.
         if line.hasPrefix("   int32 "), let title { note(title) }
         if line.hasPrefix("method call"), line.contains("member=Notify") {
             (stringsToSkip, replaced, isSilent) = (3, nil, false)
@@ -222,10 +223,9 @@ final class Desktop {
     private var replaced: UInt32?
     private var title: String?
     private var isSilent = false
-    /// Whether a notification that is shown in place with the same title counts as a new notification. An app may use equal titles
-    /// for different things.
+    /// Whether a replacement with the same title counts as a new notification. An app may use equal titles for different things.
     var countsEveryShowing = false
-    /// The number of notifications that were shown again in place, without a sound or with the same title.
+    /// The number of replacements without a sound or with the same title.
     private(set) var shownAgain = 0
     /// The number of notifications with a picture.
     private(set) var pictures = 0

@@ -1,9 +1,9 @@
 import Foundation
 
-/// Runs a program with another clock, by the `faketime` command.
+/// Runs a program with another clock. The command `faketime` sets the clock.
 enum FakeTime {
-    /// Returns the arguments of `sh`. The name of faketime's shared memory contains the process number, and a killed faketime does
-    /// not remove the memory. The script removes the memory, because otherwise the next process with this number would not start.
+    /// Returns the arguments of `sh`. faketime uses shared memory whose name contains the process number. If faketime is killed,
+    /// this memory remains, and the next process with the same number would not start. The script therefore removes the memory.
     static func arguments(_ clock: String, _ program: String, _ words: [String]) -> [String] {
         let script = "rm -f /dev/shm/sem.faketime_sem_$$ /dev/shm/faketime_shm_$$; exec faketime -f \"$@\""
         return ["-c", script, "sh", clock, program] + words

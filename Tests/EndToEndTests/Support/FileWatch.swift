@@ -1,14 +1,14 @@
 import CLinux
 import Foundation
 
-/// Waits for a file to which another process appends, by inotify.
+/// Waits for changes of a file to which another process appends. It uses inotify.
 enum FileWatch {
-    /// Returns the text of the file as soon as `condition` holds; `nil` after `seconds`.
+    /// Returns the text of the file as soon as `condition` is true. Returns `nil` after `seconds`.
     static func wait(_ path: String, seconds: Double = Home.patience, until condition: (String) -> Bool) -> String? {
         let descriptor = inotify_init1(Int32(IN_NONBLOCK) | Int32(IN_CLOEXEC))
         guard descriptor >= 0 else { return nil }
         defer { close(descriptor) }
-        // The watch begins before the first read, so that no line is missed.
+        // The watch begins before the first read, so that no change is missed.
         inotify_add_watch(descriptor, path, UInt32(IN_MODIFY))
         let deadline = Date().addingTimeInterval(seconds)
         var buffer = [UInt8](repeating: 0, count: 4096)

@@ -45,9 +45,9 @@ final class Home {
         chmod(file.path, 0o600)
     }
 
-    /// The folder with the built programs.
+    /// The folder that contains the built programs.
     static let products: URL = {
-        // The test bundle is in the folder of the products.
+        // The test bundle is in the folder of the built programs.
         var url = Bundle.main.executableURL ?? URL(fileURLWithPath: CommandLine.arguments[0])
         for argument in CommandLine.arguments where argument.hasSuffix(".xctest") { url = URL(fileURLWithPath: argument) }
         return url.deletingLastPathComponent()
@@ -55,8 +55,8 @@ final class Home {
 
     static func product(_ name: String) -> String { products.appendingPathComponent(name).path }
 
-    /// Copies a program in another process. A file that the test process writes may be open for a moment in a child of another
-    /// test, and then it cannot be executed.
+    /// Copies a program in another process. If the test process wrote the file itself, a child of another test could have the
+    /// file open for a short time. A file that is open for writing cannot be executed.
     static func copyProgram(_ from: String, to: String) throws {
         let result = try Child.run("cp", [from, to], environment: ProcessInfo.processInfo.environment)
         guard result.status == 0 else { throw Desktop.Trouble(result.errors) }
@@ -83,7 +83,7 @@ final class Home {
         try waitForQuiet()
     }
 
-    /// Installs a chooser that replaces only the choice of the user.
+    /// Installs a chooser that replaces the choice by the user.
     func installChooser(_ script: String) throws {
         let bin = folder.appendingPathComponent("bin")
         try FileManager.default.createDirectory(at: bin, withIntermediateDirectories: true)
@@ -112,7 +112,7 @@ final class Home {
 
     func status(_ part: String, _ key: String) throws -> Any? { (try status()[part] as? [String: Any])?[key] }
 
-    /// Returns the history, oldest first, each as "kind outcome".
+    /// Returns the history, oldest first. Each entry is "kind outcome".
     func history() throws -> [String] {
         try rows("history").map { "\($0["kind"] ?? "") \($0["outcome"] as? String ?? "running")" }
     }
@@ -126,9 +126,9 @@ final class Home {
         return try? Ledger(directories).read { try $0.fact(.agent)?.pid }
     }
 
-    /// Starts an agent as a child of the test, with additional variables. The test can wait for its end.
+    /// Starts an agent as a child of the test, with additional environment variables. The test can wait for the agent's end.
     ///
-    /// - Parameter openFiles: The limit of file descriptors, if it is not the usual one.
+    /// - Parameter openFiles: The limit of file descriptors, if it is not the usual limit.
     func startAgent(_ variables: [String: String] = [:], openFiles: Int? = nil) throws -> Child {
         // The first command stores the path of the app in the ledger, before the agent launches the app.
         if !isAppKnown {
@@ -146,14 +146,14 @@ final class Home {
 
     /// Kills all agents of this home, and waits until they have ended.
     ///
-    /// On a busy machine a command can have started a second agent, which does not have the lock yet. The second agent would
-    /// replace the first agent.
+    /// On a busy machine, a command may have started a second agent, which does not have the lock yet. When the first agent ends,
+    /// the second agent would take the lock.
     func killAgent() throws {
         if let pid = agentPID { try kill(pid, SIGKILL) }
         for pid in agents { try kill(pid, SIGKILL) }
     }
 
-    /// The agent processes of this home, also those that are starting.
+    /// The agent processes of this home, including agents that are starting.
     var agents: [Int32] {
         let marks = [("environ", "HOME=\(folder.path)"), ("cmdline", directories.appIdentifier)]
         return ((try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? []).compactMap { Int32($0) }.filter { pid in
@@ -165,15 +165,15 @@ final class Home {
         }
     }
 
-    /// Waits until an agent without work has ended. The test cannot wait for a commit, because the removal of the agent's files is
-    /// not a commit.
+    /// Waits until an agent without work has ended. The test cannot wait for a commit, because the agent removes its files at the
+    /// end without a commit.
     func waitForAgentExit() throws {
         guard let pid = agentPID else { return }
         try kill(pid, 0)
     }
 
-    /// Runs the body, which ends the agent, and waits for the process. The test waits for the process and not for the lock. The
-    /// lock is free earlier, while the agent may still wait for a stopped server.
+    /// Runs the body, which ends the agent, and waits for the end of the agent's process. The lock is released earlier, and the
+    /// agent may still wait for a stopped server.
     func waitForAgentsEnd<Value>(after body: () throws -> Value) throws -> Value {
         let descriptor = agentPID.map { clinux_pidfd_open($0) } ?? -1
         defer { if descriptor >= 0 { close(descriptor) } }
@@ -183,7 +183,7 @@ final class Home {
         return value
     }
 
-    /// Stops the agent when it does not hold the ledger.
+    /// Stops the agent at a time when it does not hold the ledger.
     func freezeAgent() throws {
         let pid = try wait("an agent") { try $0.fact(.agent)?.pid }
         try Ledger(directories).write { _ in _ = Foundation.kill(pid, SIGSTOP) }
@@ -198,7 +198,8 @@ final class Home {
         close(descriptor)
     }
 
-    /// Ends the agent and then its launches. The agent would start another app process, and the launches would keep writing.
+    /// Ends the agent first, and then its launches. Otherwise the agent would start another app process. Without the agent, the
+    /// launches would continue to write.
     func endAgent() {
         try? killAgent()
         guard FileManager.default.fileExists(atPath: directories.ledger.path), let ledger = try? Ledger(directories) else {
@@ -216,10 +217,11 @@ final class Home {
         let description: String
     }
 
-    /// The seconds after which a wait fails. A busy machine needs minutes for work that takes seconds on an idle one.
+    /// The number of seconds after which a wait fails. Work that takes seconds on an idle machine can take minutes on a busy
+    /// machine.
     static let patience = 600.0
 
-    /// Waits until the ledger contains a value. Change notifications wake the wait.
+    /// Waits until the ledger contains a value. The ledger is read at each change notification.
     @discardableResult
     func wait<Value>(
         _ what: String, seconds: Double = patience, for question: (LedgerTransaction) throws -> Value?
@@ -227,7 +229,7 @@ final class Home {
         try Self.wait(what, in: directories, seconds: seconds, for: question)
     }
 
-    /// Waits for the ledger of another app.
+    /// Waits until the ledger of another app contains a value.
     static func wait<Value>(
         _ what: String, in directories: AppDirectories, seconds: Double = patience,
         for question: (LedgerTransaction) throws -> Value?
@@ -242,14 +244,14 @@ final class Home {
                 let log = (try? String(contentsOf: directories.agentLog, encoding: .utf8)) ?? ""
                 throw TimedOut(description: "waited \(seconds) s for: \(what)\n\(try ledger.read(picture))\n\(log)")
             }
-            // Some conditions also depend on a process, a file or a server, whose changes send no change notification.
+            // Some conditions also depend on a process, a file or a server. Their changes cause no change notification.
             var poller = pollfd(fd: bell.descriptor, events: Int16(POLLIN), revents: 0)
             poll(&poller, 1, Int32(min(left, 0.25) * 1000) + 1)
             bell.drain()
         }
     }
 
-    /// The content of the ledger, for the message of a failure.
+    /// Returns the content of the ledger as text, for the message of a failure.
     private static func picture(_ transaction: LedgerTransaction) throws -> String {
         var lines = try transaction.requests().map {
             "request \($0.identifier) failures \($0.failures) begins \($0.earliestBegin as Any)"
@@ -271,8 +273,8 @@ final class Home {
         }
     }
 
-    /// Waits until the daily check has started its request, and expires it by a command. A short budget is not used, because it
-    /// would also end later launches on a busy machine.
+    /// Waits until the daily check has sent its request, and then ends its time by a command. The test does not set a short time
+    /// limit, because this limit would also end later launches on a busy machine.
     func endNoonWhileItAsks() throws {
         try wait("the question") { try $0.unfinishedTransfers().first?.state == .running ? true : nil }
         let said = try stormy("simulate", "expire", "StormyNoon")
@@ -280,18 +282,18 @@ final class Home {
         try waitForEnded("appRefresh")
     }
 
-    /// Waits until all notifications are shown and stored as shown. A test that kills the agent waits for this first, because an
-    /// agent that is killed in between shows the notification again.
+    /// Waits until all notifications are shown and recorded as shown. A test that kills the agent must wait for this. If an agent
+    /// is killed between the two steps, the next agent shows the notification again.
     func waitForNoticesRemembered() throws {
         try wait("notices") { transaction in
             try transaction.notifications().contains { $0.state == .pending || $0.state == .presenting } ? nil : true
         }
     }
 
-    /// Waits until no work is running and nothing is left to deliver.
+    /// Waits until no work is running, and until no event is waiting to be delivered.
     func waitForQuiet(seconds: Double = patience) throws {
         try wait("quiet", seconds: seconds) { transaction in
-            // A launch that is due or is to be retried is also work.
+            // A launch that is due or that has to be retried also counts as work.
             let isServed = try !transaction.requests().contains {
                 $0.failures > 0 || ($0.earliestBegin ?? .distantPast) <= Date()
             }

@@ -1,8 +1,8 @@
 import Foundation
 
-/// Processes in separate namespaces, with another network or other mounts. Some machines allow such processes only to root.
+/// Processes in separate namespaces, with another network or other mounts. On some machines only root may start such processes.
 enum Namespaces {
-    /// The option that makes another user root of the namespace.
+    /// The option that makes a user other than root the root user of the namespace.
     private static let asRoot = getuid() == 0 ? "" : "r"
 
     static let areAllowed: Bool =

@@ -1,6 +1,6 @@
 import Foundation
 
-/// A real WebDAV server on loopback.
+/// A real WebDAV server (nginx) on loopback.
 final class Nginx {
     let folder: URL
     let photos: URL
@@ -35,7 +35,7 @@ final class Nginx {
         try? FileManager.default.removeItem(at: folder)
     }
 
-    /// The lines of the configuration for temporary files. Users other than root cannot write elsewhere.
+    /// The lines of the configuration for nginx's temporary files. Users other than root cannot write to nginx's default folders.
     static func temporaryPaths(in folder: URL) -> String {
         ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map { "\($0)_temp_path \(folder.path)/tmp-\($0);" }
             .joined(separator: " ")
@@ -68,7 +68,7 @@ final class Nginx {
         return UInt16(bigEndian: bound.sin_port)
     }
 
-    /// Waits until nginx accepts connections. nginx does not report when it listens.
+    /// Waits until nginx accepts connections. The test has to try this, because nginx does not report when it listens.
     private func waitForPort(_ port: UInt16) throws {
         let deadline = Date().addingTimeInterval(20)
         while Date() < deadline {
@@ -83,11 +83,12 @@ final class Nginx {
     }
 }
 
-/// Small JPEGs with or without a location.
+/// Small JPEG files with or without a location.
 enum JPEG {
     static var withoutPosition: Data { Data([0xFF, 0xD8, 0xFF, 0xD9]) + Data(repeating: 7, count: 1_000) }
 
-    /// SOI and APP1 with an Exif block, whose first directory points to a GPS directory with a latitude.
+    /// The bytes of SOI and of APP1 with an Exif block. The first directory of the block points to a GPS directory with a
+    /// latitude.
     static var withPosition: Data {
         func little16(_ value: Int) -> [UInt8] { [UInt8(value & 0xFF), UInt8(value >> 8)] }
         func little32(_ value: Int) -> [UInt8] { little16(value & 0xFFFF) + little16(value >> 16) }

@@ -2,7 +2,7 @@
 import Foundation
 import Testing
 
-/// A home with the app "proving ground". The app does what a test requests and logs what its handlers did.
+/// A home with the app "proving ground". The app does what a test requests, and its handlers log what they did.
 final class ProvingHome {
     let home: Home
     private let log: URL
@@ -10,7 +10,7 @@ final class ProvingHome {
     init(desktop: Desktop? = nil, system: SystemServices? = nil) throws {
         home = try Home(desktop: desktop, app: "proving-ground")
         log = home.folder.appendingPathComponent("handlers.log")
-        // The file exists from the start because a missing file cannot be watched.
+        // The file exists from the start, because a missing file cannot be watched.
         try Data().write(to: log)
         home.environment["PROVING_LOG"] = log.path
         home.environment["PROVING_FOLDER"] = home.folder.path
@@ -20,12 +20,12 @@ final class ProvingHome {
     @discardableResult
     func run(_ arguments: String...) throws -> Child.Result { try home.run("proving-ground", arguments) }
 
-    /// The lines that the handlers wrote.
+    /// The lines that the handlers have written.
     var lines: [String] {
         ((try? String(contentsOf: log, encoding: .utf8)) ?? "").split(separator: "\n").map(String.init)
     }
 
-    /// Waits until a handler wrote this line.
+    /// Waits until a handler has written this line.
     func waitForLine(_ line: String) throws {
         guard FileWatch.wait(log.path, until: { $0.contains(line + "\n") }) != nil else {
             throw Desktop.Trouble("no handler wrote \"\(line)\", but \(lines); \(home.log)")
@@ -43,7 +43,7 @@ final class ProvingHome {
         return try #require(conditions.first { $0["name"] as? String == name }, "\(conditions)")
     }
 
-    /// Returns the history, oldest first, each as "kind identifier outcome".
+    /// Returns the history, oldest first. Each entry is "kind identifier outcome".
     func history() throws -> [String] {
         try rows("history").map {
             "\($0["kind"] ?? "") \($0["identifier"] ?? "") \($0["outcome"] as? String ?? "running")"
@@ -59,14 +59,14 @@ final class ProvingHome {
         return child
     }
 
-    /// Waits until the ledger has a launch that meets the condition.
+    /// Waits until the ledger contains a launch that meets the condition.
     @discardableResult
     func waitForLaunch(_ what: String, _ isIt: (LaunchRecord) -> Bool) throws -> LaunchRecord {
         try home.wait(what) { try $0.history(limit: 100).last(where: isIt) }
     }
 }
 
-/// A named pipe that lets an export take its steps.
+/// A named pipe that controls the steps of an export.
 final class StepPipe {
     let path: String
     private let descriptor: Int32
@@ -74,7 +74,7 @@ final class StepPipe {
     init(in folder: URL) throws {
         path = folder.appendingPathComponent("steps-" + UUID().uuidString).path
         guard mkfifo(path, 0o600) == 0 else { throw Desktop.Trouble("no pipe") }
-        // Both ends are opened, so that no process waits for the other.
+        // The pipe is open for reading and writing, so that opening it does not wait for the other side.
         descriptor = open(path, O_RDWR | O_CLOEXEC)
     }
 

@@ -3,7 +3,7 @@ import Glibc
 import Testing
 
 extension Home {
-    /// Starts a process that was stopped during a transaction, for example by Ctrl+Z.
+    /// Starts a process and stops it during a transaction, as Ctrl+Z would.
     ///
     /// - Parameter file: The path of a store in the home.
     func stopAWriter(of file: String) throws -> Child {

@@ -1,7 +1,7 @@
 import Foundation
 
-/// A private system bus with UPower, logind, timedate1, NetworkManager and the profile daemon, simulated by python3-dbusmock. A
-/// file logs the requests to logind.
+/// A private system bus with UPower, logind, timedate1, NetworkManager and the power profile daemon. python3-dbusmock simulates
+/// these services. A file logs the requests to logind.
 final class SystemServices {
     enum Service: String, CaseIterable {
         case power = "upower"
@@ -20,7 +20,7 @@ final class SystemServices {
             }
         }
 
-        /// The interface of the main object.
+        /// The interface of the service's main object.
         var interface: String { self == .login ? name + ".Manager" : name }
 
         var path: String { "/" + name.replacingOccurrences(of: ".", with: "/") }
@@ -56,9 +56,9 @@ final class SystemServices {
         for service in services { try launch(service) }
         for service in services { try awaitName(of: service) }
         guard services.contains(.network) else { return }
-        // The template is older than the current NetworkManager, so the newer properties are added.
+        // The template of the mock is older than the current NetworkManager, so the test adds the newer properties.
         guard services.contains(.network) else { return }
-        // The property is a path. The mock can add only strings.
+        // The property is a path, but the mock can add only strings.
         let first = "'/org/freedesktop/NetworkManager/ActiveConnection/1'"
         for (property, value) in [
             ("Metered", "uint32 0"), ("PrimaryConnectionType", "'802-3-ethernet'"), ("PrimaryConnection", first),
@@ -68,7 +68,7 @@ final class SystemServices {
     }
 
     private func launch(_ service: Service) throws {
-        // Debian's Python is used because another Python in the path does not have its modules.
+        // Debian's Python is used, because another Python in the path does not have the needed modules.
         let isLogin = service == .login
         let template = isLogin ? folder.appendingPathComponent("login.py").path : service.rawValue
         mocks[service] = try Child(
@@ -78,7 +78,7 @@ final class SystemServices {
 
     private func awaitName(of service: Service) throws { try gdbus(["wait", "--system", "--timeout", "20", service.name]) }
 
-    /// Stops the bus. A stopped bus accepts connections but does not reply.
+    /// Stops the bus process. The bus then accepts connections but does not reply.
     func freeze() { kill(bus.pid, SIGSTOP) }
     func thaw() { kill(bus.pid, SIGCONT) }
 
@@ -111,7 +111,7 @@ final class SystemServices {
         guard result.status == 0 else { throw Desktop.Trouble("gdbus \(arguments): \(result.errors)") }
     }
 
-    /// Changes a property and emits its change signal. `value` has the text form of GVariant.
+    /// Changes a property and emits its change signal. `value` is written in the text form of GVariant.
     func set(_ service: Service, _ property: String, _ value: String) throws {
         try mock(service, ["UpdateProperties", service.interface, "{'\(property)': <\(value)>}"])
     }
@@ -125,7 +125,7 @@ final class SystemServices {
 
     private var loginLog: String { folder.appendingPathComponent("login.log").path }
 
-    /// The logged requests for locks and for sleep: "Inhibit", "Refused", "Released", "Suspend".
+    /// The logged requests for locks and for sleep. The entries are "Inhibit", "Refused", "Released" and "Suspend".
     var asked: [String] {
         let text = (try? String(contentsOfFile: loginLog, encoding: .utf8)) ?? ""
         return text.split(separator: "\n").compactMap { line in
@@ -140,7 +140,7 @@ final class SystemServices {
         if isThere == nil { throw Desktop.Trouble("logind was not asked for \(what), but \(asked)") }
     }
 
-    /// The mock of logind. It refuses a lock while a sleep is under way, as logind does (systemd#14045).
+    /// The mock of logind. Like logind, it refuses a lock while a sleep is in progress (systemd#14045).
     private static let login = #"""
         import os
         import dbus

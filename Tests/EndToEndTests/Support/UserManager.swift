@@ -2,10 +2,10 @@ import CLinux
 import Foundation
 import Synchronization
 
-/// A real systemd user manager in a private cgroup, which tests start and stop as a login and a logout would.
+/// A real systemd user manager in a private cgroup. Tests start and stop the manager like a login and a logout.
 ///
 /// Process 1 can be another program than systemd. The manager needs the folder /run/systemd/system, a private runtime folder, a
-/// cgroup that it may divide, and a bus.
+/// cgroup in which it may create groups, and a bus.
 final class UserManager {
     private let home: Home
     private let group: String
@@ -14,12 +14,13 @@ final class UserManager {
     private let etc: String?
 
     private static let marker = "/run/systemd/system"
-    /// The number of users of the marker folder, and whether this process made the folder. A machine has only one marker.
+    /// The number of tests that use the marker folder, and whether this process created the folder. A machine has only one marker
+    /// folder.
     private static let markers = Mutex((count: 0, areOurs: false))
     private static let trees = ["systemd", "unified"].map { "/sys/fs/cgroup/" + $0 }
     private static let program = "/lib/systemd/systemd"
 
-    /// The reason why no user manager can run here; `nil` if one can run.
+    /// The reason why no user manager can run on this machine; `nil` if a user manager can run.
     static var obstacle: String? {
         if getuid() != 0 { return "only root may make the cgroup a user manager needs" }
         if access(program, X_OK) != 0 { return "\(program) is not installed" }
@@ -51,7 +52,7 @@ final class UserManager {
         }
     }
 
-    /// Starts the manager. Returns when the manager is ready and has started everything that default.target wants.
+    /// Starts the manager. Returns when the manager is ready and has started the units of default.target.
     func start() throws {
         let socket = try ReadySocket(home.folder.appendingPathComponent("ready").path)
         let script = """
@@ -77,7 +78,7 @@ final class UserManager {
         try Child.run("systemctl", ["--user", "--no-pager"] + arguments, environment: home.environment)
     }
 
-    /// Polls the condition, because the manager sends no signals here.
+    /// Polls the condition, because the manager sends no signals in this environment.
     func wait(for what: String, _ isSo: () throws -> Bool) throws {
         let end = ContinuousClock.now + .seconds(120)
         while try !isSo() {
@@ -85,7 +86,7 @@ final class UserManager {
         }
     }
 
-    /// Simulates a logout: every unit is stopped, then the manager ends.
+    /// Simulates a logout: the manager stops every unit and then ends.
     func logOut() throws {
         // The manager may have ended before it could reply.
         _ = try systemctl("exit")
@@ -116,7 +117,7 @@ final class UserManager {
         }
     }
 
-    /// Removes the deepest groups first, because the kernel removes only empty groups.
+    /// Removes the deepest cgroups first, because the kernel removes only empty cgroups.
     private func removeGroups() {
         for tree in Self.trees {
             let root = tree + "/" + group
@@ -154,7 +155,7 @@ final class ReadySocket {
 
     func waitForReady(seconds: Double) -> Bool { wait(for: "READY=1", seconds: seconds) }
 
-    /// Waits for a message with that line. Earlier messages are dropped.
+    /// Waits for a message that contains this line. Earlier messages are dropped.
     func wait(for line: String, seconds: Double) -> Bool {
         let deadline = Date().addingTimeInterval(seconds)
         var buffer = [UInt8](repeating: 0, count: 4096)

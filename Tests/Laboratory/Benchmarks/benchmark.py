@@ -45,7 +45,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.answer(201)
 
     def do_HEAD(self):
-        # The temporary file exists after its PUT. A final name is always free.
+        # The temporary file exists after its PUT. A final name never exists before.
         if "part" in self.path and self.server.stored:
             self.send_response(200)
             self.send_header("Content-Length", str(self.server.stored))
@@ -174,9 +174,9 @@ def scheduling(folder):
     decision = statistics.median(r["decision"] for r in runs)
     starts = []
     for round in range(RUNS):
-        # A request is due before each start, because the time until the first launch is measured.
+        # Before each start a request becomes due, because the benchmark measures the time until the first launch.
         subprocess.run([ground, "work", f"cycle.{round}"], env=environment, check=True)
-        # Two launches are at least one second apart.
+        # The agent begins two launches at least one second apart.
         time.sleep(1.1)
         begin = time.time()
         agent = subprocess.Popen([os.path.join(BIN, "background-agent"), "--app", "proving-ground"], env=environment,

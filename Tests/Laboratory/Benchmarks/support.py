@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 import time
 
-# The measured binaries. The default is the release build of the repository. `make benchmark-day` measures an installation.
+# The measured binaries. The default is the release build of the repository. `make benchmark-day` measures an installed program.
 BIN = pathlib.Path(os.environ.get("BENCHMARKED") or pathlib.Path(__file__).resolve().parents[3] / ".build/release")
 
 
@@ -64,7 +64,7 @@ class Bench:
         subprocess.run([BIN / "stormy", "quit"], env=self.environment, capture_output=True)
         if (BIN / "courier-example").exists():
             subprocess.run([BIN / "courier-example", "background", "quit"], env=self.environment, capture_output=True)
-        # The workers are also killed, because they would keep the output of this script open.
+        # The workers are also killed. Otherwise they would keep the output of this script open.
         os.killpg(self.server.pid, signal.SIGKILL)
         self.server.wait()
         shutil.rmtree(self.folder, ignore_errors=True)

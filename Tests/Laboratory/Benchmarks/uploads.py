@@ -36,7 +36,7 @@ def queue(environment, photos):
 
 
 def main():
-    # rclone requests properties.
+    # rclone requests properties (PROPFIND), so the server needs this method.
     dav = "dav_methods PUT DELETE MKCOL COPY MOVE; dav_ext_methods PROPFIND OPTIONS; create_full_put_path on;"
     bench = Bench(http="client_max_body_size 0;", server=dav, modules=["ngx_http_dav_ext_module"])
     with bench:
@@ -68,8 +68,8 @@ def camera(folder, count, size, seed):
 
 def many(bench):
     photos = camera(bench.folder / "many", 10_000, 20_000, 10_000_000)
-    # The separate state is not cleaned up by an agent. ext4 without a journal creates files slowly for a minute after many files
-    # were deleted. For this reason nothing is deleted before the end.
+    # No agent cleans up this separate state. If many files are deleted, ext4 without a journal creates files slowly for a minute.
+    # For this reason, the script deletes nothing before the end.
     closed = bench.environment | {"STORMY_NO_AGENT": "1"} | {
         name: str(bench.folder / "closed" / name) for name in ("XDG_STATE_HOME", "XDG_DATA_HOME")}
     _, little = queue(closed, photos[:100])

@@ -82,13 +82,13 @@ with bench:
     answer = folder / "www/v1/forecast"
     run = lambda *words: subprocess.run([stormy, *words], env=env, check=True, capture_output=True, text=True).stdout
 
-    # The difference between a large and a small response is the time for decoding, assessing and storing.
+    # The difference between a large and a small response is the time to decode, to assess and to store the response.
     run("place", "add", "Here", "1,1", "--no-sync")
     seen, writes, began = {}, 0, time.time() - 1_000
     for _ in range(RUNS):
         for hours in (72, 17_000):
             answer.write_text(forecast(hours))
-            # Each response differs, also within a second.
+            # Each response is different, even if two responses are sent in one second.
             writes += 1
             os.utime(answer, (began + writes, began + writes))
             seen.setdefault(hours, []).append(spent([stormy, "check", "--fresh"], env=env))
@@ -96,7 +96,7 @@ with bench:
     more = statistics.median(big - small for small, big in zip(seen[72], seen[17_000]))
     bar(f"an answer of {size / 1e6:.2f} MB, beyond one of 72 hours", more * 1000, 30, "ms")
 
-    # One check has a thousand places, and ten of the places have a storm.
+    # One check covers a thousand places, and ten of the places have a storm.
     answer.write_text(forecast(72, code=3))
     (folder / "www/stormy").write_text(forecast(72))
     store = sqlite3.connect(folder / "data/stormy/stormy.sqlite")
@@ -116,7 +116,7 @@ with bench:
     if "completed" not in said or checked != PLACES:
         missed.append(f"the noon: {said.strip()}; {checked} of {PLACES} places have an answer")
 
-    # The history has a year of noons, with a storm each week at ten places.
+    # The history contains the checks of a year, with a storm each week at ten places.
     store.execute("DELETE FROM place WHERE id > 10")
     now = time.time()
     store.executemany(

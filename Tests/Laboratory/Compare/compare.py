@@ -81,7 +81,7 @@ def attempt(behaviour, name, number):
         result = Result(behaviour, name, "failed", f"{type(error).__name__}: {error}")
         traceback.print_exc()
     result.seconds = time.monotonic() - begun
-    # The folders of this trial are removed.
+    # The folders of this trial have random names, which are removed from the output.
     result.seen = re.sub(r"/tmp/cmp-\w+", "…", result.seen)
     print(result.line(), flush=True)
     return result

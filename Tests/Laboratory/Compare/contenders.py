@@ -13,7 +13,7 @@ def clock(at, form="%H:%M:%S"):
 
 
 class Contender:
-    # The seconds within which work has to begin after its due time, and within which the work at a start has to end.
+    # The seconds within which work has to begin after it is due. Work that runs at a start has to end within the same time.
     patience = 6
 
     def __init__(self, ground):
@@ -74,7 +74,8 @@ class SystemdTimer(Contender):
         self.write(f"OnCalendar=*-*-* {clock(at)}\nPersistent={str(persistent).lower()}\n", worker, service, unit)
 
     def once(self, at, body="short", service="Restart=on-failure\nRestartSec=1\n", unit="job"):
-        # A transient timer would end with its manager. A time that is past when the timer is read never occurs.
+        # A transient timer would end with its manager. If a time is in the past when the manager reads the timer, the timer never
+        # fires.
         at = max(at, time.time() + 3)
         self.write(f"OnCalendar={clock(at, '%Y-%m-%d %H:%M:%S')}\nPersistent=true\n", self.ground.worker(body, unit), service, unit)
 
@@ -84,7 +85,7 @@ class SystemdTimer(Contender):
     def kill_scheduler(self):
         self.ground.signal(signal.SIGKILL, self.ground.find("/systemd"))
         until(lambda: self.ground.manager.poll() is not None, 5, "the user manager does not die")
-        # The next login follows.
+        # The machine is then logged in again.
         self.start()
 
     def end(self):

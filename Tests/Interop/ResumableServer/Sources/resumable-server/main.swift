@@ -1,4 +1,4 @@
-// Apple's NIOResumableUpload in front of a folder. A complete upload gets the last part of its URL's path as its name.
+// Apple's NIOResumableUpload in front of a folder. The name of a complete upload is the last part of its URL's path.
 //
 //     resumable-server FOLDER PORT [PUBLIC-PORT]
 import Foundation
@@ -10,7 +10,7 @@ import NIOHTTPTypesHTTP1
 import NIOPosix
 import NIOResumableUpload
 
-/// Stores one upload, which can consist of many requests.
+/// Stores one upload. An upload can consist of many requests.
 final class FolderHandler: ChannelInboundHandler {
     typealias InboundIn = HTTPRequestPart
     typealias OutboundOut = HTTPResponsePart
