@@ -15,7 +15,7 @@ struct cjson_document {
 
 namespace {
 
-// Takes what the parser meets. It keeps its own stack: neither nests calls.
+// Receives the values that the parser finds. The reader and the parser use their own stacks, so deep nesting does not nest calls.
 class reader final : public nlohmann::json_sax<nlohmann::json> {
   public:
     explicit reader(cjson_document &document) : document(document) {}
@@ -47,7 +47,7 @@ class reader final : public nlohmann::json_sax<nlohmann::json> {
     cjson_document &document;
     std::vector<uint32_t> unclosed;
 
-    // An answer of 4 MiB has some 700,000 at most; brackets alone would be four million.
+    // A response of 4 MiB has at most about 700,000 values. A response that consists only of brackets would have four million.
     static constexpr size_t values_limit = 1'000'000;
 
     bool add(cjson_kind kind) {
@@ -77,14 +77,14 @@ class reader final : public nlohmann::json_sax<nlohmann::json> {
 }  // namespace
 
 extern "C" cjson_document *cjson_read(const char *text, size_t count) {
-    // The library takes a NUL for the end.
+    // The library treats a NUL as the end of the text.
     if (count >= std::numeric_limits<uint32_t>::max() || std::memchr(text, 0, count) != nullptr) return nullptr;
     try {
         auto document = std::make_unique<cjson_document>();
         reader reader(*document);
         if (nlohmann::json::sax_parse(text, text + count, &reader)) return document.release();
     } catch (const std::exception &) {
-        // No memory, above all: an exception must not leave C++.
+        // The usual reason is a lack of memory. An exception must not leave C++.
     }
     return nullptr;
 }

@@ -11,7 +11,8 @@ struct assertion_failed {};
 
 }  // namespace
 
-// Some texts that are no TOML are met by an assertion of the library instead of an error (found by fuzzing). Here it is one.
+// For some texts that are not TOML, the library fails an assertion instead of reporting an error (found by fuzzing). This definition
+// makes a failed assertion an exception.
 #undef NDEBUG
 #define TOML_ASSERT(condition) \
     do { \
@@ -20,8 +21,9 @@ struct assertion_failed {};
 #define TOML_EXCEPTIONS 1
 #define TOML_MAX_NESTED_VALUES 32
 #define TOML_ENABLE_FORMATTERS 0
-// It believes some places to be out of reach that are not: after `[`, any letter from U+00A1 to U+0499 (found by the sanitizer of
-// undefined behaviour). Those are no blanks; where else it should happen, it is the same as an assertion.
+// The library marks some lines as unreachable that can be reached: a letter from U+00A1 to U+0499 after `[` leads there (found by the
+// sanitizer of undefined behaviour). In the first file, such a letter is then not a blank. In all other files, an unreachable line has
+// the effect of a failed assertion.
 #include <toml++/impl/preprocessor.h>
 #undef TOML_UNREACHABLE
 #define TOML_UNREACHABLE return false
@@ -82,8 +84,8 @@ void visit(const toml::table &table, const ctoml_visitor &visitor) {
     }
 }
 
-// Values nested too deep are refused by the library, dotted keys (`[a.a.a`) are not: recursion, also that of destructors, would end
-// the process. Which dots are in keys only a parser knows: all count.
+// The library refuses values that are nested too deep, but does not limit dotted keys (`[a.a.a`). The recursion for such keys, also in
+// destructors, would crash the process. Only a parser can determine which dots are in keys, so all dots count.
 constexpr std::ptrdiff_t dots_limit = 4000;
 
 bool may_be_too_deep(std::string_view text) { return std::count(text.begin(), text.end(), '.') > dots_limit; }
@@ -98,7 +100,8 @@ bool fails_an_assertion(std::string_view text) {
     return false;
 }
 
-// The first line that is too much: an assertion knows no place. Cost: of reading, times the logarithm of the number of lines.
+// Returns the first line with which the text fails an assertion, because an assertion does not report a position. The cost is the cost
+// of reading, times the logarithm of the number of lines.
 uint32_t line_of_failure(std::string_view text) {
     std::vector<size_t> ends;
     for (size_t index = 0; index < text.size(); index++) {
