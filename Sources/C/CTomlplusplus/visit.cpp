@@ -11,8 +11,8 @@ struct assertion_failed {};
 
 }  // namespace
 
-// For some texts that are not TOML, the library fails an assertion instead of reporting an error (found by fuzzing). This definition
-// makes a failed assertion an exception.
+// For some texts that are not TOML, the library fails an assertion instead of reporting an error (found by fuzzing). This
+// definition makes a failed assertion an exception.
 #undef NDEBUG
 #define TOML_ASSERT(condition) \
     do { \
@@ -21,9 +21,9 @@ struct assertion_failed {};
 #define TOML_EXCEPTIONS 1
 #define TOML_MAX_NESTED_VALUES 32
 #define TOML_ENABLE_FORMATTERS 0
-// The library marks some lines as unreachable that can be reached: a letter from U+00A1 to U+0499 after `[` leads there (found by the
-// sanitizer of undefined behaviour). In the first file, such a letter is then not a blank. In all other files, an unreachable line has
-// the effect of a failed assertion.
+// The library marks some lines as unreachable that can be reached: a letter from U+00A1 to U+0499 after `[` leads there (found
+// by the sanitizer of undefined behaviour). In the first file, such a letter is then not a blank. In all other files, an
+// unreachable line has the effect of a failed assertion.
 #include <toml++/impl/preprocessor.h>
 #undef TOML_UNREACHABLE
 #define TOML_UNREACHABLE return false
@@ -84,8 +84,8 @@ void visit(const toml::table &table, const ctoml_visitor &visitor) {
     }
 }
 
-// The library refuses values that are nested too deep, but does not limit dotted keys (`[a.a.a`). The recursion for such keys, also in
-// destructors, would crash the process. Only a parser can determine which dots are in keys, so all dots count.
+// The library refuses values that are nested too deep, but does not limit dotted keys (`[a.a.a`). The recursion for such keys,
+// also in destructors, would crash the process. Only a parser can determine which dots are in keys, so all dots count.
 constexpr std::ptrdiff_t dots_limit = 4000;
 
 bool may_be_too_deep(std::string_view text) { return std::count(text.begin(), text.end(), '.') > dots_limit; }
@@ -100,8 +100,8 @@ bool fails_an_assertion(std::string_view text) {
     return false;
 }
 
-// Returns the first line with which the text fails an assertion, because an assertion does not report a position. The cost is the cost
-// of reading, times the logarithm of the number of lines.
+// Returns the first line with which the text fails an assertion, because an assertion does not report a position. The cost is
+// the cost of reading, times the logarithm of the number of lines.
 uint32_t line_of_failure(std::string_view text) {
     std::vector<size_t> ends;
     for (size_t index = 0; index < text.size(); index++) {
