@@ -22,10 +22,10 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 COPY = os.environ.get("MUTATE_FOLDER", os.path.join(ROOT, ".build-mutate"))
 BUILD = os.path.join(COPY, ".build")
-# Architecture tests are skipped because they read sources as text and do not run the code with the bug.
+# Architecture tests are skipped. They read the sources as text, and do not run the code with the bug.
 STEPS = (("^(?!EndToEndTests|ArchitectureTests|APICompileTests)", 900), ("EndToEndTests", 2400))
 SWIFT = os.environ.get("SWIFT", "swift")
-# The first line that reports a failed test ends a run of the first step.
+# A run of the first step ends at the first line that reports a failed test.
 FAILED = re.compile(r'✘ Test (?:"[^"]+"|\S+?\()|error: \S+ : ')
 
 
@@ -87,7 +87,8 @@ def judge(mutant, steps):
             errors = re.findall(r"error: ([^\n]*)", text)
             return "DOES NOT COMPILE", errors[0] if errors else text[-300:]
         for step, seconds in steps:
-            # The end-to-end step runs to its end: one test may have failed without the bug, because many processes run at once.
+            # The end-to-end step runs to its end. Many processes run at once, so a test may have failed for a reason other than
+            # the bug.
             until = FAILED if step == STEPS[0][0] else None
             code, text = run([SWIFT, "test", "--skip-build", "--filter", step], seconds, until)
             by = ", ".join(caught_by(text)[:3])
@@ -120,7 +121,7 @@ def main():
     for name in ("Package.swift", "Package.resolved", "README.md", "Makefile"):
         if os.path.exists(os.path.join(ROOT, name)):
             shutil.copy2(os.path.join(ROOT, name), os.path.join(COPY, name))
-    # A suite that fails without any bug would seem to catch every bug.
+    # If a suite fails without any bug, it would seem to find every bug.
     code, text = run([SWIFT, "build", "--build-tests"], 3000)
     for step, seconds in () if "--known-green" in options else steps:
         if code == 0:

@@ -58,7 +58,7 @@ class Bus:
         self.process = self.recorder = None
         self.taken, self.epoch = 0, 0
         self.events, self.notices = [], []
-        # Connections of servers and their helpers. Calls between them do not come from an app.
+        # The connections of servers and of their helpers. An app does not make the calls between them.
         self.servers = set()
         place = folder / "services"
         place.mkdir()

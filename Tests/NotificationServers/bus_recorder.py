@@ -50,7 +50,7 @@ def main():
                 "at": time.monotonic(), "kind": KINDS.get(message.get_type()), "member": message.get_member(),
                 "sender": message.get_sender(), "to": message.get_destination(), "serial": message.get_serial(),
                 "answers": message.get_reply_serial(), "error": message.get_error_name(), "arguments": arguments}) + "\n")
-            # A monitor must not send responses. Otherwise, the bus would close the connection.
+            # A monitor must not send responses. If it did, the bus would close its connection.
             return HANDLED
 
         connection.add_message_filter(note)

@@ -44,9 +44,10 @@ PICTURES = ROOT / ".build/notification-servers"
 MEASURED = HERE.parents[1] / "Sources/API/BackgroundCommands/Doctor/measured-servers.json"
 PAGE = ROOT / "Sources/API/UserNotifications/UserNotifications.docc/Servers.md"
 
-# The reason in the table if the cause is unknown: the server, Stormy or this test. The result counts as a fault.
+# The reason that the table shows if the cause is unknown. The cause can be the server, Stormy or this test. The result counts as
+# a fault.
 NOT_UNDERSTOOD = "not understood yet"
-# What a server does not do, and why: the reason in the table of the documentation.
+# The features that a server does not support, each with the reason for the table of the documentation.
 NO_FIELDS = {"reply": "has no text fields; the button is not shown"}
 EXPECTED = {
     "dunst": NO_FIELDS,
@@ -68,7 +69,7 @@ EXPECTED = {
 # The features that CI tests.
 SAMPLE = ["shown", "press", "leaves", "takeoff", "server-restart", "agent-killed"]
 WHOLE_DESKTOPS = ["gnome-shell", "plasma"]
-# Features that only these desks have. The desk without a server has no other features.
+# Features that only these desks have. The desk without a server has no other features than these.
 ONLY = {"waits": ["none"]}
 
 
@@ -165,7 +166,7 @@ def measure(name, keys, attempts=1):
         return desk.information[:3], results
 
 
-# The written files.
+# The files that this script writes.
 
 def write(measured):
     """Writes the table and the page. `measured` holds the server's information and the results by the name of the desk."""
@@ -255,7 +256,7 @@ def main():
             try:
                 measured[name] = measure(name, keys, attempts=1 if chosen.sample is None else 2)
             except Exception as error:
-                # If a server cannot be installed or does not start, the other servers are still tested.
+                # If a server cannot be installed or does not start, the tests of the other servers still run.
                 print(f"{name}: FAULT: {type(error).__name__}: {error}", flush=True)
                 results = [Result(key, why=f"the desk failed: {error}", expected=EXPECTED[name].get(key)) for key in keys]
                 measured[name] = (["", "", "", ""], results)

@@ -72,25 +72,28 @@ class Desk:
     """One desktop. A subclass defines the differences."""
 
     name = ""
-    # The name in the response to GetServerInformation.
+    # The server's name in its response to GetServerInformation.
     server_name = ""
     packages = ()
     # Patterns of files in /usr/share/dbus-1/services.
     services = ()
     size = (1000, 700)
-    # The pointer's rest position, because a notification stays on the screen while the pointer is over it.
+    # The position where the pointer rests. A notification stays on the screen while the pointer is over it, so the pointer is
+    # moved away.
     rest = (20, 400)
-    # Positions of buttons from the left and top edges of the notification. Negative positions count from the right and bottom edges.
+    # The positions of buttons, measured from the left and top edges of the notification. Negative positions are measured from the
+    # right and bottom edges.
     spots = {}
     # The maximum start time in seconds.
     patience = 20
-    # Seconds between a call of Notify and the drawn notification.
+    # The seconds between a call of Notify and the time when the notification is drawn.
     drawing = 0.6
-    # Seconds after which the server takes a notification off the screen, or None.
+    # The seconds after which the server removes a notification from the screen, or None.
     expires = None
     # Whether the desk has a screen.
     has_screen = True
-    # How the server treats two notifications with the same text within a second. None if it shows both.
+    # What the server does with two notifications that have the same text and arrive within a second. None if the server shows
+    # both.
     same_words = None
 
     def __init__(self):
@@ -169,7 +172,7 @@ class Desk:
     def move(self, x, y):
         raise NotImplementedError
 
-    # The server.
+    # Methods for the server.
 
     def start_server(self):
         self.server = self.processes.start("server", self.command(), self.environment)
@@ -188,7 +191,7 @@ class Desk:
         if not self.has_screen:
             return
         self.move(*self.rest)
-        # Later servers show the current notifications at once, so their desktop is not empty.
+        # Servers that start later show the existing notifications at once, so the empty desktop is captured only once.
         if self.empty is not None:
             return
         last = self.picture()
@@ -233,7 +236,7 @@ class Desk:
     def is_alive(self):
         return self.server is not None and self.server.poll() is None and self.bus.owner() is not None
 
-    # The screen.
+    # Methods for the screen.
 
     @property
     def region(self):
@@ -270,7 +273,7 @@ class Desk:
         if self.has_screen:
             self.picture().save(path)
 
-    # The user.
+    # Methods for the user's actions.
 
     def at(self, spot, box=None):
         if spot not in self.spots:
@@ -320,7 +323,7 @@ class X11Desk(Desk):
             self.environment, pass_fds=[writing])
         os.close(writing)
         with os.fdopen(reading) as pipe:
-            # Reads the complete line, because Xvfb ends if it cannot write the line.
+            # The complete line is read. If Xvfb cannot write the line, Xvfb ends.
             number = pipe.readline().strip()
         if not number:
             raise No("Xvfb does not start")
@@ -363,7 +366,7 @@ class Dunst(X11Desk):
         self.menu = Menu(self.folder)
         settings = {"dmenu = .*": f"dmenu = {self.menu.program}", "mouse_right_click = .*": "mouse_right_click = context",
                     "timeout = 10": f"timeout = {self.expires}"}
-        # Debian's configuration with these changes.
+        # The configuration is Debian's configuration with these changes.
         text = pathlib.Path("/etc/xdg/dunst/dunstrc").read_text()
         for old, new in settings.items():
             text = re.sub(rf"^( *){old}$", rf"\g<1>{new}", text, flags=re.MULTILINE)
@@ -438,7 +441,7 @@ class NotifyOsd(X11Desk):
 
     def start_display(self):
         super().start_display()
-        # The server's bubbles are drawn only with a compositor.
+        # The server draws its bubbles only if a compositor is running.
         self.processes.start("compositor", ["xcompmgr"], self.environment)
 
     def command(self):
@@ -590,7 +593,7 @@ class Gnome(Desk):
 
     @property
     def region(self):
-        # The region excludes the top bar with the clock.
+        # The region excludes the top bar, which contains the clock.
         return (0, 34, *self.size)
 
     def start_display(self):
@@ -618,7 +621,8 @@ class Gnome(Desk):
     def wait_for_server(self):
         until(lambda: "true" in self.shell("!Main.layoutManager._startingUp").split(",")[-1], self.patience, "GNOME Shell does not start")
         self.shell("Main.overview.hide(); 1")
-        # GNOME Shell shows its own notifications if it runs as root and without a display manager. They are removed.
+        # If GNOME Shell runs as root and without a display manager, it shows its own notifications. These notifications are
+        # removed.
         for _ in range(15):
             self.shell("Main.messageTray.getSources().filter(s => s.title != 'Proving ground').forEach(s => s.destroy()); 1")
             time.sleep(0.2)
@@ -633,7 +637,7 @@ class Gnome(Desk):
     def kill_server(self):
         self.processes.kill(self.server)
         self.server = None
-        # A helper process owns the name. The helper does not always end with the shell.
+        # A helper process owns the bus name. The helper does not always end when the shell ends.
         for pid in self.processes_of_homes():
             try:
                 command = pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()
@@ -648,7 +652,7 @@ class Gnome(Desk):
         answer = self.shell("Main.messageTray.getSources().reduce((n, s) => n + s.notifications.length, 0)")
         return answer.startswith("(true") and "'0'" not in answer
 
-    # A script that returns the left, top, width and height on the screen of each part of a banner that can be pressed.
+    # The script returns, for each part of a banner that can be pressed, its left, top, width and height on the screen.
     PLACES = """(() => {
         const banner = Main.messageTray._banner;
         if (!banner) return '{}';
@@ -657,7 +661,7 @@ class Gnome(Desk):
         if (banner._buttonBox) banner._buttonBox.get_children().forEach(button => found[button.label.toLowerCase()] = place(button));
         return JSON.stringify(found);
     })()"""
-    # Scripts with which the shell performs a press.
+    # The scripts with which the shell performs a press.
     ACTIVATIONS = {"body": "one.activate()", "close": "one.destroy(2)"}
 
     def places(self):
@@ -699,7 +703,7 @@ class Gnome(Desk):
         self.move(*self.rest)
 
     def stir(self):
-        # A banner stays until the user is active, and the next banner waits until the banner is gone.
+        # A banner stays on the screen until the user is active. The next banner waits until the first banner has left the screen.
         for _ in range(2):
             self.move(self.rest[0] + 10, self.rest[1])
             self.move(*self.rest)
@@ -752,7 +756,8 @@ class Plasma(X11Desk):
         return (880, 0, self.size[0], self.size[1] - 50)
 
     def configure(self):
-        # KRunner opens if keys are typed without a focused window, and would then cover the screen.
+        # If keys are typed without a focused window, KRunner opens and covers the screen. KRunner's service file is therefore
+        # removed.
         (self.folder / "services/org.kde.krunner.service").unlink(missing_ok=True)
         self.bus.ask("ReloadConfig")
 
@@ -767,7 +772,7 @@ class Plasma(X11Desk):
         return ["plasmashell", "--no-respawn"]
 
     def type_reply(self, text):
-        # The reply button is the last button. A text field over the full width replaces the buttons.
+        # The reply button is the last button. After a click, a text field over the full width replaces the buttons.
         self.click(*self.at("later"))
         time.sleep(0.8)
         left, top, right, bottom = self.still_box()

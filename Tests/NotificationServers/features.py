@@ -29,7 +29,7 @@ def expect(is_held, complaint):
 TITLE = "Title of storm"
 
 
-# Appearance.
+# Features of the appearance.
 
 @feature("shown", "Is shown", "The server has the notification within 2 s of `add(_:)`, and the screen shows it.")
 def shown(scene):
@@ -110,7 +110,7 @@ def stays(scene):
     expect(scene.desk.box(), "the server takes it off the screen, to its list")
 
 
-# Buttons.
+# Features of the buttons.
 
 @feature("buttons", "Buttons", "Two buttons are shown, in their order, and the notification itself can be pressed.")
 def buttons(scene):
@@ -190,7 +190,7 @@ def reply(scene):
     expect(scene.responses() == [("storm", "reply", "on my way")], f"the app hears {scene.responses()}")
 
 
-# Changes.
+# Features of changes.
 
 @feature("takeoff", "Removed by the app", "`removeDeliveredNotifications` removes the notification from the screen.")
 def takeoff(scene):
@@ -205,7 +205,8 @@ def takeoff(scene):
 def replace(scene):
     first = scene.show()
     second = scene.show(title="Another title")
-    # Plasma hides the replacement of a notification that left the screen, so an alert closes the first.
+    # If a notification has left the screen, Plasma hides its replacement. An alert therefore closes the first notification before
+    # it shows the new one.
     replaced = 0 if scene.desk.name == "plasma" else first.number
     expect(second.replaces == replaced, f"it asks to replace {second.replaces}, not {replaced}")
     expect(len(scene.bus.standing()) == 1, f"{len(scene.bus.standing())} stand there")
@@ -280,7 +281,7 @@ def progress_ends(scene):
     scene.wait_blank()
 
 
-# Text from unknown sources.
+# Features of text from sources that are not trusted.
 
 @feature("controls", "Control characters", "Control characters and a right-to-left override do not disturb the text.")
 def controls(scene):
@@ -296,7 +297,7 @@ def controls(scene):
 
 @feature("long", "A body of 1 MB", "The text is shown, but cut. Agent and server continue to run, and the next notification is shown.")
 def long(scene):
-    # The text is too long for an argument of a command. It is therefore written to the ledger while no agent runs.
+    # The text is too long for an argument of a command. The text is therefore written to the ledger while no agent is running.
     scene.run("notify", "storm", f"title={TITLE}", "body=LONG", PROVING_GROUND_NO_AGENT="1")
     (content,) = scene.rows("SELECT content FROM notification WHERE identifier = 'storm'")[0]
     words = "Thunder & lightning, <b>very</b> frightening. "
@@ -342,12 +343,12 @@ def attachments(scene):
     scene.alive(agent)
 
 
-# Restarts.
+# Features of restarts.
 
 def live_buttons(scene, settle=1.5):
     """Checks that exactly one notification is on the screen, and that the app receives a press of its button once."""
     if not scene.desk.spots:
-        # On this desk, notifications leave the screen within seconds and cannot be pressed.
+        # On this desk, notifications leave the screen after a few seconds and cannot be pressed.
         time.sleep(settle)
         shown = {notice.number for notice in scene.calls(TITLE) if notice.epoch == scene.bus.epoch and notice.number is not None}
         return expect(len(shown) == 1, f"{len(shown)} were shown instead of 1")
@@ -438,7 +439,7 @@ def bus_restart(scene):
 def burst(scene):
     words, same = ["notify", "storm", f"title={TITLE}", "body=A line of text", "count=30", "level=2"], scene.desk.same_words
     if same:
-        # Thirty notifications with different titles wait for an agent.
+        # Thirty notifications with different titles are queued while no agent is running.
         scene.run(*words, PROVING_GROUND_NO_AGENT="1")
         scene.rows("UPDATE notification SET content = replace(content, ?, ? || ' ' || identifier) WHERE identifier LIKE 'storm-%'", TITLE, TITLE)
         words = ["notify", "later", "seconds=3600"]
@@ -492,7 +493,7 @@ def closed_stays_closed(scene):
     scene.desk.restart_server()
     time.sleep(3)
     expect(len(scene.calls(TITLE)) == before, "it is shown again")
-    # If the agent has no more work, it has already ended.
+    # If the agent has no more work, it has already exited.
     if scene.agent():
         scene.kill_agent()
     scene.start_agent()

@@ -56,7 +56,8 @@ def remove():
     """Removes all packages that `install` has installed."""
     if not LIST.exists():
         return
-    # Plasma depends on sudo. The removal of sudo fails if root has no password, and would stop the removal of all other packages.
+    # Plasma depends on sudo. If root has no password, the removal of sudo fails, and would stop the removal of all other
+    # packages.
     names = sorted(set(LIST.read_text().split()) & installed() - {"sudo"})
     if names:
         print(f"Removing {len(names)} packages that were not here before", flush=True)

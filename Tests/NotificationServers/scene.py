@@ -43,7 +43,7 @@ class Scene:
         self.state = self.home / "state/proving-ground"
         self.begun = time.monotonic()
 
-    # The app.
+    # Methods for the app.
 
     def command(self, *words):
         return [str(PROGRAM), *map(str, words)]
@@ -108,7 +108,7 @@ class Scene:
         lines = [line.split(" ", 1) for line in self.run("notifications").stdout.splitlines()]
         return ([name for kind, name in lines if kind == "delivered"], [name for kind, name in lines if kind == "pending"])
 
-    # The agent.
+    # Methods for the agent.
 
     def agent(self):
         """Returns the agent's process id, or None if no agent runs."""
@@ -137,7 +137,7 @@ class Scene:
         finally:
             connection.close()
 
-    # Common checks.
+    # Checks that several features use.
 
     def wait_standing(self, title, count=1, seconds=8, settle=0.0):
         """Waits until the server has exactly `count` notifications with this title, and checks the count again after `settle` seconds."""

@@ -145,7 +145,8 @@ def use(root: Root, package: str, folder: str) -> None:
     root.run("chown", f"{PERSON}:", f"/home/{PERSON}/run")
     root.run("apt-get", "update", "-qq")
     before = with_version(package, "0.0.1", folder)
-    # The dependencies are installed before the first list of files, because they stay installed when the package is removed.
+    # The dependencies are installed before the first list of files is made, because they stay installed when the package is
+    # removed.
     depends = subprocess.check_output(["dpkg-deb", "-f", before, "Depends"], text=True)
     root.run("apt-get", "install", "-y", "-qq", "--no-install-recommends", *[word.split()[0] for word in depends.split(", ")])
     clean = root.files()
@@ -202,7 +203,7 @@ def use(root: Root, package: str, folder: str) -> None:
 def try_package(package: str, base: str, version: str) -> None:
     if not os.path.exists(os.path.join(base, "etc/debian_version")):
         print(f"Making a clean Debian {version} (a minute)", flush=True)
-        # The packages come from the first source of this machine.
+        # The packages are downloaded from the first package source of this machine.
         mirror = subprocess.check_output(["apt-get", "indextargets", "--format", "$(SITE)"], text=True).split()[0]
         subprocess.run(
             ["debootstrap", "--variant=minbase", "--include=ca-certificates", VERSIONS[version], base, mirror], check=True,

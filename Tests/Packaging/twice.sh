@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Makes the package of this commit twice, in two new folders with different names, and compares the two packages byte for byte.
+# Builds the package of this commit twice, in two new folders with different names. Then compares the two packages byte for byte.
 #
 # usage: twice.sh CHECKOUT
 set -euo pipefail
 checkout="$(cd "$1" && pwd)"
-# Both builds use this commit, even if HEAD changes while the script runs.
+# Both builds use this commit, even if HEAD changes while the script is running.
 commit="$(git -C "$checkout" rev-parse HEAD)"
 place="$(mktemp -d)"
 trap 'rm -rf "$place"' EXIT

@@ -17,10 +17,10 @@ NUMBERS = [b"47.3700", b"47.3701", b"8.5491", b"47,22.20", b"8,32.94", "47.3700"
            struct.pack(">i", 473700940), struct.pack("<i", 473700940)]
 HELD_IS_FAILURE = (".jpg", ".png", ".webp", ".tif", ".heic", ".avif", ".dng", ".arw", ".nef", ".cr2", ".cr3", ".mp4", ".mov")
 
-# Prefixes of files without a location, in the other formats.
+# Prefixes of the names of files without a location, in the other formats.
 UNLOCATED = ("noise-", "none.", "comment-none.", "bare.jxl")
 
-# The prefix of the files to which decoders write pictures.
+# The prefix of the files into which decoders write pictures.
 SHOWN = os.path.join(tempfile.gettempdir(), f"judge-{os.getpid()}")
 VERDICTS = {"clean": "ok", "unreadable": "UNKNOWN"}
 
@@ -138,7 +138,7 @@ def judge(cleaner, pairs, isWhole):
     for original, copy in pairs:
         verdict, problems = verdicts[copy], []
         if verdict.startswith("CRASH"): problems.append(verdict)
-        # A file of an unknown format can be sent unchanged, so it must not have a location.
+        # A file of an unknown format can be sent unchanged. Such a file must therefore not have a location.
         if verdict.startswith("UNKNOWN") and before.get(original): problems.append(f"not known: {before[original]}")
         if not verdict.startswith("ok"):
             held += 1
@@ -149,15 +149,16 @@ def judge(cleaner, pairs, isWhole):
             data, was = open(copy, "rb").read(), open(original, "rb").read()
             if len(data) != len(was): problems.append("another size")
             if locations.get(copy): problems.append(f"exiftool: {locations[copy]}")
-            # A damaged file must lose the coordinates that ExifTool can still read.
+            # After the cleaning, a damaged file must not contain the coordinates that ExifTool could read before.
             values = " ".join(str(value) for value in before.get(original, {}).values())
             wanted = NAMES + NUMBERS if isWhole else NUMBERS if "47.3700" in values and "8.5491" in values else []
             for number in wanted:
                 if number in data: problems.append(f"search: {number}")
             if data != was and (isWhole or random.random() < 0.25):
-                # Decoders of damaged pictures can show uninitialized memory. Pictures that differ between two decodings are not compared.
+                # If a picture is damaged, decoders can show uninitialized memory. If two decodings of one picture differ, the
+                # pictures are not compared.
                 shown = [pixels(path) for path in (original, copy, original, original)]
-                # A damaged block that is overwritten can make a picture decodable.
+                # If a damaged block is overwritten, the picture can become decodable.
                 if shown[0] and shown[0] != shown[1] and shown[0] == shown[2] == shown[3]: problems.append("other pixels")
             if isWhole:
                 inside = [embedded(path) for path in (copy, original)]

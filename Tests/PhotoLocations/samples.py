@@ -78,7 +78,7 @@ class Samples:
         tag(self.convert("destination.jpg"), "-GPSDestLatitude=33.856784", "-GPSDestLatitudeRef=S", "-GPSDestLongitude=70.648923", "-GPSDestLongitudeRef=W")
 
     def jpegs(self):
-        # A second copy of the metadata in the thumbnail, in MPF's second picture, and in Photoshop's resources.
+        # A second copy of the metadata: in the thumbnail, in MPF's second picture, and in Photoshop's resources.
         tag(self.convert("thumb.jpg"), *GPS)
         shutil.copy(self.path("thumb.jpg"), self.path("outer.jpg"))
         run("exiftool", "-q", "-overwrite_original", f"-ThumbnailImage<={self.path('gps.jpg')}", self.path("outer.jpg"))
@@ -120,7 +120,8 @@ class Samples:
             shutil.copy(self.path("gps.tif"), self.path(name + ".tif"))
             tag(self.path(name + ".tif"), f"-Make={make}", *XMP)
             os.rename(self.path(name + ".tif"), self.path(name))
-        # DNG files as Adobe's converter makes them: with the raw file and its small picture inside, and previews in other directories.
+        # DNG files in the form of Adobe's converter. They contain the raw file with its small picture, and have previews in other
+        # directories.
         for name, raw, level in [("embedded.dng", self.read("raw.nef"), 6), ("embedded-cr2.dng", self.read("raw.cr2") * 3, 9), ("embedded-jpeg.dng", self.read("all.jpg"), 9)]:
             self.write(name, embed(self.read("raw.dng"), raw, self.read("gps.jpg"), level))
         self.write("preview.dng", preview(self.read("raw.dng"), self.read("all.jpg")))
@@ -189,7 +190,7 @@ class Samples:
         os.rename(self.path("plain.jxl"), self.path("all.jxl"))
         run("cjxl", "--quiet", self.path("all.jpg"), self.path("jpeg.jxl"))
         run("cjxl", "--quiet", "--compress_boxes=0", self.path("all.jpg"), self.path("jpeg-plain.jxl"), check=False)
-        # A parser cannot find the end of a codestream without boxes.
+        # In a codestream without boxes, a parser cannot find the end of the codestream.
         run("cjxl", "--quiet", "--container=0", self.plain, self.path("bare.jxl"))
         exif = b"\0\0\0\0" + self.tiff(self.read("all.jpg"))
         for name, behind in [("jpeg", self.read("all.jpg")), ("exif", box(b"Exif", exif)), ("text", b"latitude=47.370094, longitude=8.549106")]:

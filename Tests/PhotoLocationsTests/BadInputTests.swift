@@ -86,7 +86,7 @@ import Testing
         #expect(PhotoCleaning.response(about: try write([], to: "empty"))[0] == "unreadable")
     }
 
-    /// The header declares 50 GB, but the file is small.
+    /// The header declares a size of 50 GB, but the file is small.
     @Test func `a wrong size in a header does not prevent cleaning`() throws {
         let huge = Samples.big(1, 4) + Array("mdat".utf8) + Samples.big(50 << 30, 8) + [1, 2, 3]
         let film = Samples.film + huge
@@ -95,7 +95,8 @@ import Testing
         #expect(try !Cleaned(tiff).contains("Zurich"))
     }
 
-    /// The film has holes, which are read as zeros. The test counts the bytes that are read, because reading 50 GB takes a minute.
+    /// The film consists mostly of holes, which are read as zeros. The test counts the bytes that are read, because reading 50 GB
+    /// would take a minute.
     @Test(arguments: [0, 1]) func `a sparse film of 50 GB costs few reads`(_ kind: Int) throws {
         final class Sparse: PhotoBytes {
             let (head, count): ([UInt8], Int)
@@ -128,14 +129,15 @@ import Testing
         #expect(!cleaned.contains("47.37") && !cleaned.contains("8.549") && cleaned.contains("<html>"))
     }
 
-    /// The photo is stored in the archive without compression. The directory of the archive is not changed.
+    /// The archive contains the photo without compression. The directory of the archive is not changed.
     @Test func `a photo in a ZIP archive behind a JPEG picture is cleaned`() throws {
         let archive = Array("PK\u{3}\u{4}\0\0\0\0\0\0photo.jpg".utf8) + photo + Array("PK\u{1}\u{2}photo.jpg".utf8)
         let cleaned = try Cleaned(Samples.jpeg() + archive)
         #expect(!cleaned.contains("Zurich") && cleaned.contains("PK\u{1}\u{2}photo.jpg"))
     }
 
-    /// A deflated location after a picture cannot be changed. If the same location was found in the picture, the photo is held.
+    /// A location in deflated data after a picture cannot be changed. If the picture contains the same location, the photo is
+    /// held.
     @Test func `a deflated copy of a location behind a JPEG picture is held`() throws {
         let text = Array("taken at 47.370094 north, 8.549106 east, on a day of hail and storms".utf8)
         let deflated = try #require(Deflate.deflate(text, into: 200))
@@ -145,7 +147,7 @@ import Testing
 
     // MARK: Files that change
 
-    /// A file that another program changes after one of the reads.
+    /// A file that another program changes after a certain number of reads.
     private final class Changing: PhotoBytes {
         let file: FileBytes
         var count: Int { file.count }
@@ -165,7 +167,7 @@ import Testing
         }
     }
 
-    /// Cleans a photo that needs several reads. The first reads are for parsing, and the last read is for the proof.
+    /// Cleans a photo that needs several reads. The first reads parse the photo, and the last read proves the result.
     private func clean(after read: Int, _ change: @escaping (String) -> Void) throws -> (path: String, PhotoCleaning.Report) {
         let path = try write(photo + [UInt8](repeating: 1, count: 200_000), to: "photo")
         let descriptor = open(path, O_RDWR)
@@ -188,7 +190,7 @@ import Testing
         #expect(throws: LocationFailure.unreadable) { try clean(after: read) { truncate($0, 100_000) } }
     }
 
-    /// Another program changes the photo after the proof. The bytes are compared at the end.
+    /// Another program changes the photo after the proof. The cleaner compares the bytes at the end.
     @Test func `a photo that is written after it was proved is not sent`() throws {
         let reads = (1..<100).last { read in
             var isReached = false

@@ -60,7 +60,7 @@ import Testing
                 let mime = item.type == "mime" ? Array("application/rdf+xml\0\(encoding)\0".utf8) : []
                 entries += Samples.box(
                     "infe", [2, 0, 0, 0] + Samples.big(index + 1, 2) + [0, 0] + Array("\(item.type)\0".utf8) + mime)
-                // The item has two extents.
+                // The content of the item is split into two extents.
                 let half = item.content.count / 2
                 locations +=
                     Samples.big(index + 1, 2) + Samples.big(method, 2) + [0, 0, 0, 2]
@@ -124,7 +124,8 @@ import Testing
     func `the box for the old JPEG file is removed if it needs the removed metadata`(
         _ kind: String, _ isNeeded: Bool
     ) throws {
-        // The bits are: not gray, one marker of JFIF, the end of the picture, and the kind and size of the marker.
+        // The bits mean: the picture is not gray, one marker of JFIF, the end of the picture, and the kind and size of the
+        // marker.
         let bits = [0] + [0xE0, 0xD9].flatMap { marker in (0..<6).map { (marker - 0xC0) >> $0 & 1 } } + [0, 0]
         var old = [UInt8](repeating: 0, count: 12)
         for (index, bit) in bits.enumerated() { old[index / 8] |= UInt8(bit) << UInt8(index % 8) }
@@ -141,8 +142,8 @@ import Testing
         #expect(cleaned.bytes.suffix(4).elementsEqual([0xFF, 0x0A, 1, 2]))
     }
 
-    /// The box begins with the lowest bit: whether the picture is gray, the markers minus 0xC0 in 6 bits, the end of the picture,
-    /// and the kinds in 2 bits, each with a size.
+    /// The box is read from its lowest bit. The bits are: whether the picture is gray, the markers minus 0xC0 in 6 bits each, the
+    /// end of the picture, and the kinds in 2 bits, each with a size.
     @Test(arguments: [
         ([0xE0, 0xE1], [0, 2, 0], true), ([0xE0, 0xED], [0, 0], false), ([0xE1, 0xE2], [2, 1, 1], true), ([0xFE], [], false),
     ])
@@ -151,7 +152,7 @@ import Testing
     {
         var bits = [0]
         for marker in markers + [0xD9] { bits += (0..<6).map { (marker - 0xC0) >> $0 & 1 } }
-        // Kind 2 has the number 2 and one additional bit.
+        // Kind 2 has the value 2 and one additional bit.
         var index = 0
         while index < kinds.count {
             bits += [kinds[index] & 1, kinds[index] >> 1]
@@ -231,7 +232,7 @@ import Testing
         let meta = Samples.box("meta", [0, 0, 0, 0] + handler + Samples.box("xml ", [0, 0, 0, 0] + Array(list.utf8)))
         let cleaned = try Cleaned(Samples.film + meta)
         #expect(!cleaned.contains("47:22") && !cleaned.contains("8:32") && cleaned.contains("24-70"))
-        // Cameras also store the list in a separate file.
+        // Cameras also store the list of items in a separate file.
         #expect(try !PhotoLocations(searching: MemoryBytes(Array(list.utf8))).overwrites.isEmpty)
     }
 

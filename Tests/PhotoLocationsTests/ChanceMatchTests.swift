@@ -2,9 +2,10 @@ import Testing
 
 @testable import PhotoLocations
 
-/// Tests bytes that look like a location by chance, in blocks that are not text. Locations of the same forms are removed.
+/// Tests bytes that look like a location only by chance, in blocks that are not text. Real locations of the same forms are
+/// removed.
 @Suite struct ChanceMatchTests {
-    /// Parts of random data and of dark sensor data that earlier versions overwrote.
+    /// Parts of random data and of dark sensor data. Earlier versions overwrote these parts by mistake.
     static let snippets = [
         "104947611306d869151b23fe3896124d8d805aa62a1c24054534c2b0398a33219aac2664460cda238e6f0dc4c27b4fb3ed7983aaf2b2c1cf9c53",
         "b5a34573db924fe3fbbf953ebad8637348fda968eecd66ec2532344efeea0b96f4f169210e7bd81213de3e4be34692560d919f2b35ddaf0dc042",
@@ -26,7 +27,7 @@ import Testing
         "2c0031003000310030002c002c0037002f002a0030002f002d00300033002e0031003400300038002d003000300030002e002000300029002e00",
     ]
 
-    /// Constructed examples: a mark of each kind with bytes that are not text.
+    /// Constructed examples. Each contains a mark of one kind, with bytes that are not text.
     static let marks: [[UInt8]] = [
         [0x1C, 2, 90, 0, 3, 0xC1, 0x9F, 0x80, 0x1B], [0x1C, 2, 90, 2, 26, 2, 26, 2, 28, 2, 26, 2],
         [0x1C, 2, 101, 0, 2, 0x41, 0x42, 0x8F],
@@ -38,7 +39,7 @@ import Testing
         [2, 0, 5, 0, 3, 0, 0, 0, 0x9A, 1, 2, 3], Array("8BIM".utf8) + [4, 4, 0x80, 0x91, 3],
     ]
 
-    /// Returns bytes without coordinates. They are random, or the values of dark pixels in one or two bytes each.
+    /// Returns bytes without coordinates. The bytes are random, or are the values of dark pixels in one or two bytes each.
     private func filler(_ count: Int, like snippet: [UInt8]) -> [UInt8] {
         var state: UInt32 = 9
         let isWide = snippet.count > 9 && snippet[1] == 0 && snippet[3] == 0
@@ -84,7 +85,7 @@ import Testing
         }
     }
 
-    /// Locations in the forms of the marks. They are tested with text around them, and between zeros.
+    /// Locations in the forms of the marks. They are tested with text around them, and with zeros around them.
     static let locations = [
         "47°22'12.3\"N 8°32'56.8\"E", "N 47.370094 E 8.549106", "+47.370094+008.549106/", "lat=47.370094;lon=8.549106",
         "geo:47.370094,8.549106", "@47.370094,8.549106,17z", "!3d47.370094!4d8.549106", "$GPGGA,1,4722.2056,N,00832.9464,E,1",
@@ -122,7 +123,7 @@ import Testing
         }
     }
 
-    /// The samples of a film behind a picture are not searched. The boxes after the samples are searched.
+    /// The samples of a film after a picture are not searched. The boxes after these samples are searched.
     @Test func `media data of a motion photo stay`() throws {
         let text = Array("latitude: 47.370094, longitude: 8.549106 of nothing".utf8)
         let film =

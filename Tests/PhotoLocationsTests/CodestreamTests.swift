@@ -7,10 +7,10 @@ import Testing
         [0xFF, kind] + Samples.big(text.count + 4, 2) + Samples.big(registration, 2) + text
     }
 
-    /// Coded data that contains text, which is not searched.
+    /// Coded data that contains text. The search must not read this text.
     private static let coded = Array("geo:12.345678,98.765432".utf8) + [0xFF, 0x12, 0x80]
 
-    /// Returns a codestream with segments in the main header and in the header of one tile part.
+    /// Returns a codestream with segments in the main header, and with segments in the header of one tile part.
     static func codestream(_ main: [UInt8] = [], tile: [UInt8] = [], hasLength: Bool = true) -> [UInt8] {
         let size = [0xFF, 0x51] + Samples.big(41, 2) + [UInt8](repeating: 0, count: 35) + [1, 7, 1, 1]
         let length = hasLength ? 12 + tile.count + 2 + coded.count : 0
@@ -93,7 +93,7 @@ import Testing
 
     // MARK: JPEG XL
 
-    /// Returns bytes in place of a codestream. A decoder could not read them.
+    /// Returns bytes that replace a codestream. A decoder could not decode these bytes.
     private static func jxl(_ count: Int = 4_000) -> [UInt8] {
         var state: UInt32 = 7
         return [0xFF, 0x0A]
@@ -113,7 +113,7 @@ import Testing
             #expect(throws: LocationFailure.self) { try PhotoLocations(searching: MemoryBytes(Self.jxl() + behind)) }
         }
         #expect(try Cleaned(Self.jxl(300_000)).bytes == Self.jxl(300_000))
-        // A block of another format begins with the same bytes as JPEG XL.
+        // A block of another format can begin with the same bytes as JPEG XL.
         let text: [UInt8] = [0xFF, 0x0A] + Array("latitude=47.370094, longitude=8.549106".utf8)
         #expect(try !Cleaned(Samples.jpeg(Samples.segment(0xE9, text))).contains("47.37"))
     }

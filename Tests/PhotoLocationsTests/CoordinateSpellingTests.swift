@@ -2,8 +2,8 @@ import Testing
 
 @testable import PhotoLocations
 
-/// Tests places with spelled units and hemispheres, as codes, in grids, and in links of maps. Similar texts that are not places
-/// stay.
+/// Tests places in many forms: with spelled units and hemispheres, as codes, in grids, and in links of maps. Similar texts that
+/// are not places are not changed.
 @Suite struct CoordinateSpellingTests {
     static let places = [
         "47 deg 22 min 12.34 sec N, 8 deg 32 min 56.78 sec E",

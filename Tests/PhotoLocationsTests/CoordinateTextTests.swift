@@ -3,7 +3,7 @@ import Testing
 
 @testable import PhotoLocations
 
-/// Tests texts with the place 47.370094, 8.549106, and similar texts without a location.
+/// Tests texts that contain the place 47.370094, 8.549106, and similar texts without a location.
 @Suite struct CoordinateTextTests {
     static let places = [
         "latitude: 47.370094, longitude: 8.549106", "lat=47.370094,lon=8.549106", "Lat: 47.370094 Lng: 8.549106",
@@ -34,7 +34,7 @@ import Testing
         "<Item name=\"LAT_OFF\" sample=\"0\">47.370094</Item>",
     ]
 
-    /// Places with hemispheres and names in other languages, and with other marks.
+    /// Places whose hemispheres and names are in other languages, and places with other punctuation.
     static let languages = [
         "Breitengrad: 47.370094 La\u{308}ngengrad: 8.549106", "coordonne\u{301}es: 47.370094, 8.549106",
         "latitude: \u{2013}47.370094 longitude: \u{2011}8.549106", "纬度：－47.370094 经度：－8.549106",
@@ -165,7 +165,7 @@ import Testing
 
     private func holdsNumbers(_ text: String) -> Bool { ["370094", "549106", "4722", "47°"].contains { text.contains($0) } }
 
-    /// The signs of coordinates also occur in bytes that are not text.
+    /// Characters of coordinates also occur in bytes that are not text.
     @Test func `random bytes hold no location`() throws {
         var state: UInt64 = 7
         let noise = (0..<12 << 20).map { _ in
@@ -262,7 +262,8 @@ import Testing
         return Array(result[..<Int(size)])
     }
 
-    /// Returns files with the text in each kind of block that contains text. The text has "Before" and "behind" around it.
+    /// Returns a file for each kind of block that can contain text. Each file contains the text, with the words "Before" and
+    /// "behind" around it.
     static func files(_ place: String) -> [(name: String, bytes: [UInt8])] {
         let text = "Before \(place) behind"
         let bytes = Array(text.utf8)
@@ -365,7 +366,7 @@ import Testing
 }
 
 extension CoordinateText {
-    /// Returns the text without the coordinates that are found in it.
+    /// Returns the text without the coordinates that the search finds in it.
     static func cleaned(_ text: String) -> String {
         var letters = Array(text.utf8)
         for find in CoordinateText(letters).all() {

@@ -3,7 +3,7 @@ import Testing
 
 @testable import PhotoLocations
 
-/// Tests DNG files that contain the raw file of the camera.
+/// Tests DNG files that contain the original raw file of the camera.
 @Suite struct EmbeddedRawTests {
     private func deflate(_ bytes: ArraySlice<UInt8>, level: Int32 = 6) -> [UInt8] {
         var size = compressBound(UInt(bytes.count))
@@ -15,11 +15,11 @@ import Testing
     private func inflate(_ bytes: ArraySlice<UInt8>, _ count: Int) -> [UInt8]? {
         var size = UInt(count)
         var inflated = [UInt8](repeating: 0, count: count)
-        // Zeros after the stream are not an error.
+        // Zeros after the stream do not count as an error.
         return uncompress(&inflated, &size, Array(bytes), UInt(bytes.count)) == Z_OK && size == count ? inflated : nil
     }
 
-    /// Returns a fork: the size, the offset of each block and of the end, and the blocks.
+    /// Returns a fork. It consists of the size, the offset of each block, the offset of the end, and the blocks.
     private func fork(_ bytes: [UInt8], level: Int32 = 6) -> [UInt8] {
         let starts = stride(from: 0, to: bytes.count, by: 65_536)
         let blocks = starts.map { deflate(bytes[$0..<min(bytes.count, $0 + 65_536)], level: level) }
@@ -31,7 +31,7 @@ import Testing
         return table + blocks.flatMap { $0 }
     }
 
-    /// Returns the inflated blocks of the first fork; `nil` if a block cannot be inflated.
+    /// Returns the inflated blocks of the first fork. Returns `nil` if a block cannot be inflated.
     private func unfold(_ data: ArraySlice<UInt8>) -> [UInt8]? {
         let data = Array(data)
         func number(_ start: Int) -> Int { data[start..<start + 4].reduce(0) { $0 << 8 | Int($1) } }
@@ -50,14 +50,14 @@ import Testing
                 + (digest.map { [Samples.Entry(tag: 0xC71D, type: 1, count: 16, value: $0)] } ?? []), hasGPS: false)
     }
 
-    /// A raw file of three blocks. Its levels are between the location and the preview with another location.
+    /// A raw file of three blocks. Its brightness values are between the location and the preview, which has another location.
     private let raw =
         Samples.tiff([Samples.text(0x010F, "Maker")]) + (0..<140_000).map { UInt8(truncatingIfNeeded: $0 &* $0 >> 3) }
         + Samples.jpeg(Samples.exif(Samples.tiff()))
 
     @Test(arguments: [1, 6, 9] as [Int32], [true, false])
     func `the location is removed, and the other bytes inflate to what they were`(_ level: Int32, _ hasResource: Bool) throws {
-        // The data has forks of data and of resources, the type and the creator, for two files.
+        // The data contains the following for two files: a fork of data, a fork of resources, the type and the creator.
         let second = Array("TIFFADBE".utf8) + fork(Samples.jpeg(Samples.exif(Samples.tiff())), level: level)
         let data = fork(raw, level: level) + (hasResource ? fork([1, 2, 3], level: level) : [0, 0, 0, 0]) + second
         let original = dng(data, digest: MD5.digest(of: data))
@@ -93,7 +93,8 @@ import Testing
         #expect(try Cleaned(original).bytes == original)
     }
 
-    /// Deflated properties that repeat a comment need few bytes. After the locations are removed they do not repeat the comment.
+    /// Deflated properties need few bytes if they repeat a comment. After the locations are removed, the properties do not repeat
+    /// the comment any more.
     @Test func `a block that becomes longer is held and named`() {
         var state: UInt32 = 7
         let properties = (0..<30).map { index in

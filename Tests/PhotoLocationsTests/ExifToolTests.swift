@@ -3,8 +3,8 @@ import Testing
 
 @testable import PhotoLocations
 
-/// Tests pictures of ImageMagick with tags of ExifTool. ExifTool checks the result, because it is independent of Stormy's
-/// parsers.
+/// Tests pictures of ImageMagick with tags of ExifTool. ExifTool also checks the result, because ExifTool is independent of
+/// Stormy's parsers.
 @Suite(.serialized) struct ExifToolTests {
     private let folder: URL
 

@@ -3,7 +3,7 @@ import Testing
 @testable import PhotoLocations
 
 @Suite struct GIFTests {
-    /// Returns a text in sub-blocks, each with its length in front.
+    /// Returns a text in sub-blocks. The length of each sub-block is in front of it.
     private static func subBlocks(_ text: some Collection<UInt8>, _ size: Int = 255) -> [UInt8] {
         var (result, rest) = ([UInt8](), Array(text))
         while !rest.isEmpty {
@@ -15,7 +15,7 @@ import Testing
 
     private static func comment(_ text: String, _ size: Int = 255) -> [UInt8] { [0x21, 0xFE] + subBlocks(text.utf8, size) }
 
-    /// A picture of one pixel, with tables of colours.
+    /// A picture of one pixel, with colour tables.
     private static let picture: [UInt8] =
         [0x2C, 0, 0, 0, 0, 1, 0, 1, 0, 0x80] + [UInt8](repeating: 5, count: 6) + [2] + subBlocks(Array("lat=47.5".utf8))
 
@@ -23,7 +23,7 @@ import Testing
         Array("GIF89a".utf8) + [1, 0, 1, 0, 0x80, 0, 0] + [UInt8](repeating: 9, count: 6) + blocks.joined() + trailer
     }
 
-    /// Checks that the lengths of the sub-blocks and the letters around the place stay.
+    /// Checks that the lengths of the sub-blocks and the letters around the place are unchanged.
     private func check(_ file: [UInt8], sourceLocation: SourceLocation = #_sourceLocation) throws {
         let cleaned = try Cleaned(file)
         #expect(cleaned.blocks == ["comment of GIF"], sourceLocation: sourceLocation)
@@ -51,7 +51,7 @@ import Testing
     }
 
     @Test func `XMP and bytes behind the end are cleaned`() throws {
-        // XMP has no lengths of sub-blocks. A trailer of 258 bytes leads readers to the end of the block.
+        // XMP has no lengths of sub-blocks. A trailer of 258 bytes leads readers of sub-blocks to the end of the block.
         let magic = [1] + (0...255).reversed().map { UInt8($0) } + [0]
         let xmp = [0x21, 0xFF, 11] + Array("XMP DataXMP".utf8) + Array(Samples.xmp.utf8) + magic
         let cleaned = try Cleaned(Self.gif(xmp, Self.picture, trailer: [0x3B] + Array("lat=47.370094".utf8)))

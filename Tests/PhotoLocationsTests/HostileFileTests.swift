@@ -3,7 +3,8 @@ import Testing
 
 @testable import PhotoLocations
 
-/// Tests files that no camera writes. The cleaner must not crash, take very long, or change bytes outside the reported ranges.
+/// Tests files that no camera writes. The cleaner must not crash, must not take very long, and must not change bytes outside the
+/// reported ranges.
 @Suite struct HostileFileTests {
     static let files: [[UInt8]] = [
         Samples.jpeg(Samples.exif(Samples.tiff()), Samples.xmp(Array(Samples.xmp.utf8)))
@@ -20,7 +21,7 @@ import Testing
         do {
             _ = try Cleaned(bytes)
         } catch is LocationFailure {
-            // An error is also a valid result: the file is held, with a reason.
+            // An error is also a valid result. In this case the file is held, and the reason is reported.
         }
     }
 

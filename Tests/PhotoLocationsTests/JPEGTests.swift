@@ -24,7 +24,7 @@ import Testing
     @Test func `extended XMP is one text, and its digest is written again`() throws {
         let text = Array(Samples.xmp.utf8)
         let digest = MD5.hexadecimal(MD5.digest(of: text))
-        // The cut is inside a name.
+        // The border between the two parts is inside a name.
         let half = try #require(text.firstRange(of: Array("itude>47".utf8)))
         func part(_ offset: Int, _ bytes: ArraySlice<UInt8>) -> [UInt8] {
             Samples.segment(0xE1, Self.extended + digest + Samples.big(text.count, 4) + Samples.big(offset, 4) + Array(bytes))

@@ -3,7 +3,7 @@ import Testing
 
 @testable import PhotoLocations
 
-/// Tests the second search, with a place that the parsers have not found.
+/// Tests the second search with a place that the parsers have not found.
 @Suite struct LocationProofTests {
     private let place = FoundPlace(latitude: -33.856784, longitude: 151.215297)
 
@@ -45,7 +45,7 @@ import Testing
         }
     }
 
-    /// The search skips many zeros, but zeros can be the beginning of a number.
+    /// The search skips long runs of zeros. Zeros can also be the beginning of a number.
     @Test(arguments: 0..<20) func `the place is found after zeros`(_ count: Int) {
         let zeros = [UInt8](repeating: 0, count: 1_000 + count)
         #expect(finds(zeros + [33, 1, 51, 1, 244_224, 10_000].flatMap { Samples.big($0, 4) } + zeros))
@@ -61,7 +61,7 @@ import Testing
         #expect(finds(Array(deflated[..<Int(size)])))
     }
 
-    /// The file is read in pieces. A stream of 60 KB begins in one piece and ends in the next piece.
+    /// The file is read in pieces. A deflated stream of 60 KB begins in one piece and ends in the next piece.
     @Test func `a deflated stream across the border of two pieces is searched`() throws {
         var state: UInt32 = 7
         var noise = (0..<60_000).map { _ in
@@ -104,7 +104,7 @@ import Testing
         #expect(finds([0, 1, 0, 1, 3_024, 100].flatMap { Samples.big($0, 4) }, place))
     }
 
-    /// The second search finds a copy that the parsers have missed.
+    /// The second search finds a copy of the location that the parsers have missed.
     @Test func `a copy that no parser reads is held`() throws {
         let jpeg = Samples.jpeg(
             Samples.exif(Samples.tiff()), Samples.segment(0xE9, Array("NOTES\0at 47.3700944 or near".utf8)))

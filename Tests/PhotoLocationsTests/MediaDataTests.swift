@@ -2,7 +2,7 @@ import Testing
 
 @testable import PhotoLocations
 
-/// Tests media data without an entry in a table of the film. Such data can contain anything, like free space.
+/// Tests media data that no table of the film refers to. Such data can contain anything, like free space.
 @Suite struct MediaDataTests {
     private static let coded = Array("latitude: 12.345678, longitude: 98.765432 in coded data".utf8)
     private static let sentence = Array("$GPRMC,123519,A,4722.2056,N,00832.9464,E,022.4,084.4,230394,003.1,W*64\r\n".utf8)
@@ -14,7 +14,7 @@ import Testing
         for text in [Self.sentence, Array(Samples.iso.utf8) + [0], Array(Samples.xmp.utf8), Samples.exif(Samples.tiff())] {
             let cleaned = try Cleaned(Self.film + Samples.box("mdat", [0, 0] + text))
             #expect(cleaned.bytes.starts(with: Self.film) && cleaned.bytes.firstRange(of: text) == nil)
-            // The film can also be behind a picture.
+            // The film can also come after a picture in the file.
             #expect(try Cleaned(Samples.jpeg() + Self.film + Samples.box("mdat", [0, 0] + text)).contains(Self.coded))
         }
     }

@@ -11,7 +11,7 @@ import Testing
         return Array(result[..<Int(size)])
     }
 
-    /// Returns the chunks, and whether the checksum of each chunk is right.
+    /// Returns the chunks of a file, and whether the checksum of each chunk is right.
     private func chunks(_ png: [UInt8]) -> [(type: String, isRight: Bool)] {
         var (position, result) = (8, [(String, Bool)]())
         while position + 12 <= png.count {
@@ -89,8 +89,8 @@ import Testing
     }
 
     @Test func `deflated text that is longer without its location is named as a loss`() throws {
-        // The deflated stream refers to the first number, which is not a location. Spaces in place of the second number need more
-        // room.
+        // The deflated stream refers back to the first number, which is not a location. If spaces replace the second number, the
+        // stream becomes longer.
         let text = Array("number 147.370094, lat=47.370094".utf8)
         let cleaned = try check(Samples.chunk("zTXt", Array("Comment\0\0".utf8) + deflated(text)), becomes: "tEXt")
         #expect(cleaned.blocks == ["all of chunk zTXt of PNG (Comment)"])

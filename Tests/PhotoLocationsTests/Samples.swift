@@ -2,7 +2,7 @@ import Testing
 
 @testable import PhotoLocations
 
-/// Makes the bytes of files of every format.
+/// Returns the bytes of test files in every format.
 enum Samples {
     static let (latitude, longitude) = (47.370094, 8.549106)
     static let iso = "+47.370094+008.549106+408.000/"
@@ -149,7 +149,7 @@ struct Cleaned {
     let credentials: [String]
     let places: [FoundPlace]
 
-    /// Searches and proves a file, and checks that its size and the bytes outside the ranges are unchanged.
+    /// Searches and proves a file. Then checks that the size of the file and the bytes outside the ranges are unchanged.
     init(_ original: [UInt8], sourceLocation: SourceLocation = #_sourceLocation) throws {
         let found = try PhotoLocations(searching: MemoryBytes(original))
         try found.prove()

@@ -10,7 +10,7 @@ import Testing
         #expect(!cleaned.contains("Zurich") && cleaned.contains("Maker of cameras"))
         let place = try #require(cleaned.places.first)
         #expect(abs(place.latitude! - Samples.latitude) < 1e-6 && abs(place.longitude! - Samples.longitude) < 1e-6)
-        // The pointer is unchanged, and the directory has one entry with the version.
+        // The pointer is unchanged. The directory has only one entry, which is the version.
         let number = isLittle ? Samples.little : Samples.big
         let directory = tiff.count - Samples.directory(Samples.gps(isLittle: isLittle), at: 0, isLittle: isLittle).count
         #expect(Array(cleaned.bytes[directory..<directory + 2]) == number(1, 2))
@@ -28,7 +28,7 @@ import Testing
     }
 
     @Test func `pages and levels of other directories are unchanged`() throws {
-        // The file has directories with strips. The last directory also leads to a GPS directory.
+        // The file has directories with strips. The last directory also points to a GPS directory.
         let pixels = [UInt8]((0..<200).map { UInt8($0) })
         let strip = [
             Samples.Entry(tag: 0x111, type: 4, count: 1, value: Samples.little(8, 4)),
@@ -94,7 +94,7 @@ import Testing
     }
 
     @Test func `names of places in makers' notes become zeros`() throws {
-        // The offsets of Panasonic's values count from the file's header.
+        // The offsets of Panasonic's values are counted from the header of the file.
         let head = Samples.tiff(
             [Samples.Entry(tag: 0x927C, type: 7, count: 100, value: [UInt8](repeating: 0, count: 100))], hasGPS: false)
         let start = head.count - 100
@@ -106,7 +106,7 @@ import Testing
         #expect(cleaned.blocks == ["name of a place in maker note of TIFF"])
     }
 
-    /// Casio stores the name of a city, and Pentax stores the numbers of two cities in four bytes.
+    /// Casio stores the name of a city. Pentax stores the numbers of two cities in four bytes.
     @Test func `cities of the world clock are removed`() throws {
         let head = Samples.tiff(
             [Samples.Entry(tag: 0x927C, type: 7, count: 100, value: [UInt8](repeating: 0, count: 100))], hasGPS: false)
@@ -179,7 +179,7 @@ import Testing
 
     @Test func `a GPS pointer into another directory loses its meaning`() throws {
         var tiff = Samples.tiff(hasGPS: false)
-        // The entry of the maker becomes a pointer to the directory that contains the entry.
+        // The entry of the maker is changed into a pointer to the directory that contains this entry.
         tiff.replaceSubrange(
             10..<22, with: Samples.little(0x8825, 2) + Samples.little(4, 2) + Samples.little(1, 4) + Samples.little(8, 4))
         let cleaned = try Cleaned(tiff)

@@ -2,7 +2,7 @@ import Testing
 
 @testable import PhotoLocations
 
-/// Tests locations after the name of a tag, with binary numbers of the format between the name and the location.
+/// Tests locations that follow the name of a tag. Binary numbers of the format are between the name and the location.
 @Suite struct TaggedTextTests {
     private static let place = "+47.3701+008.5491/"
 
@@ -72,7 +72,7 @@ import Testing
 
     private static func float(_ value: Double) -> [UInt8] { Samples.little(Int(Float(value).bitPattern), 4) }
 
-    /// The two numbers with their names in the forms of several formats.
+    /// The two numbers of a location with their names, in the forms of several formats.
     private static let numbers: [(format: String, bytes: [UInt8])] = {
         func list(_ latitude: String, _ longitude: String, _ number: (Double) -> [UInt8]) -> [UInt8] {
             Array("x\0".utf8) + Array(latitude.utf8) + number(Samples.latitude) + [0, 9] + Array(longitude.utf8)

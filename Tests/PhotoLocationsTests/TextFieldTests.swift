@@ -2,7 +2,7 @@ import Testing
 
 @testable import PhotoLocations
 
-/// Tests texts with a location in fields that are not for locations.
+/// Tests texts that contain a location, in fields that are not intended for locations.
 @Suite struct TextFieldTests {
     private static let texts = [
         "47.370N 8.549E", "Hail at 47.370094 N, 8.549106 E", "lat 47.370094 lon 8.549106", "+47.370094+008.549106/",
@@ -108,7 +108,7 @@ import Testing
         }
     }
 
-    /// Eight bytes before the directory were lost, so an offset leads to the minutes instead of the degrees.
+    /// Eight bytes before the directory were lost. An offset therefore points to the minutes instead of the degrees.
     @Test(arguments: [true, false]) func `a GPS directory that moved loses its numbers`(_ isLittle: Bool) throws {
         let number = isLittle ? Samples.little : Samples.big
         let header = (isLittle ? [0x49, 0x49] : [0x4D, 0x4D]) + number(42, 2) + number(8, 4)

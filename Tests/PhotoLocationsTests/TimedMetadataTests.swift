@@ -8,7 +8,7 @@ import Testing
             + [UInt8](repeating: 0, count: (4 - data.count % 4) % 4)
     }
 
-    /// GPMF telemetry with a scale and one position.
+    /// GPMF telemetry with a scale factor and one position.
     static let telemetry: [UInt8] = {
         let position =
             Samples.big(473_700_940, 4) + Samples.big(85_491_060, 4) + Samples.big(408_000, 4) + Samples.big(1, 4)
@@ -47,7 +47,7 @@ import Testing
         #expect(cleaned.places == [FoundPlace(latitude: 47.370094, longitude: 8.549106)])
     }
 
-    /// A value contains the number of a GPS tag by chance.
+    /// A value has by chance the number of a GPS tag.
     @Test func `positions in Sony metadata are removed, and bytes of other values stay`() throws {
         let header = Samples.big(28, 2) + [UInt8](repeating: 1, count: 26)
         let other = Samples.big(0x8106, 2) + Samples.big(12, 2) + [9, 0x85, 2, 0, 4, 7, 7, 7, 7, 9, 9, 9]
@@ -105,7 +105,7 @@ import Testing
         #expect(!cleaned.contains("secret"))
     }
 
-    /// The formats are from Parrot's drones and from dashcams.
+    /// The formats are those of Parrot's drones and of dashcams.
     @Test(arguments: [
         ("mett", "P2\0\u{0D}secret numbers", true), ("mett", "E1\0\u{02}secret numbers", true),
         ("mett", "other secret numbers", false),
@@ -124,7 +124,7 @@ import Testing
         [0, 0, 5, 0] + Samples.double(Samples.latitude) + Samples.double(Samples.longitude) + Samples.double(408)
 
     @Test(arguments: [4, 8, 16]) func `samples with compact sizes are cleaned`(_ width: Int) throws {
-        // A size of 4 bits is at most 15.
+        // A size in 4 bits is at most 15.
         let samples: [[UInt8]] = width == 4 ? [Array("N47222056E00".utf8), Array("secret".utf8)] : [Self.camera, Self.camera]
         var bytes = Self.film(width == 4 ? "djmd" : "camm", handler: width == 4 ? "meta" : "camm", samples: samples)
         let table = try #require(bytes.firstRange(of: Array("stsz".utf8)))
@@ -156,7 +156,7 @@ import Testing
 
     // MARK: Appended films
 
-    /// The offsets of an appended film count from the beginning of the film or of the file.
+    /// The offsets of an appended film are counted from the beginning of the film or from the beginning of the file.
     @Test(arguments: [true, false]) func `films behind another film are cleaned`(_ isOfFile: Bool) throws {
         let first = Samples.film + Samples.box("mdat", (0..<2_000).map { UInt8(truncatingIfNeeded: $0 * 7) })
         let second = Self.film("djmd", samples: [Array("secret numbers".utf8)], origin: isOfFile ? first.count : 0)
@@ -175,7 +175,8 @@ import Testing
 
     // MARK: Fragments
 
-    /// Returns a film with samples in a fragment. The data offset counts from the box `moof` or from the beginning of the file.
+    /// Returns a film with samples in a fragment. The data offset is counted from the box `moof` or from the beginning of the
+    /// file.
     private func fragmented(_ format: String, handler: String, _ samples: [[UInt8]], isOfFile: Bool, number: Int) -> [UInt8] {
         let header = Samples.box("tkhd", [UInt8](repeating: 0, count: 12) + Samples.big(1, 4) + [UInt8](repeating: 0, count: 68))
         var film = Self.film(format, handler: handler, samples: [[1, 2, 3]])
@@ -231,7 +232,7 @@ import Testing
         #expect(cleaned.bytes.suffix(50).elementsEqual(pictures))
     }
 
-    /// A byte 3 after two zeros stays, and no zeros are added, because two zeros mark the beginning of a message.
+    /// A byte 3 after two zeros is not changed, and no zeros are added. Two zeros mark the beginning of a message.
     @Test func `the location in H264 messages is removed`() throws {
         let values: [[UInt8]] = [
             [0xB0, 2, 3, 0, 0], [0xB1, 0x4E, 0, 0, 3, 0], [0xB2, 0, 47, 0, 1], [0x18, 1, 2, 3, 4],

@@ -3,7 +3,7 @@ import Testing
 @testable import PhotoLocations
 
 @Suite struct TrailerTests {
-    /// The picture is damaged: a marker in its scan has a size that includes the trailer.
+    /// The picture is damaged: the size of a marker in its scan includes the trailer.
     @Test func `a damaged picture does not protect a record of Insta360`() throws {
         let record =
             [UInt8](repeating: 7, count: 10) + Array("A".utf8) + Samples.double(Samples.latitude) + Array("N".utf8)
@@ -16,7 +16,7 @@ import Testing
         #expect(!cleaned.contains(Samples.double(Samples.latitude)) && cleaned.blocks == ["location record of Insta360"])
     }
 
-    /// The damaged size of the record includes the picture.
+    /// The size of the record is damaged, and includes the picture.
     @Test func `a record of Insta360 with a damaged size leaves the picture`() throws {
         let record = [UInt8](repeating: 9, count: 53)
         let size = Samples.little(0x700, 2) + Samples.little(53 + 90, 4)

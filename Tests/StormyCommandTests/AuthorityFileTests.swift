@@ -4,7 +4,7 @@ import Testing
 
 @testable import StormyCommand
 
-/// Tests that the file of `ca_file` is checked before its use.
+/// Tests that the file of the key `ca_file` is checked before it is used.
 @Suite struct AuthorityFileTests {
     private static let certificate = """
         -----BEGIN CERTIFICATE-----

@@ -5,9 +5,9 @@ import ServerScripts
 import StormyFixtures
 import Testing
 
-/// Tests `stormy check` and `stormy forecast`: their output, the use of the stored forecast, and unusable responses.
+/// Tests `stormy check` and `stormy forecast`: their output, the use of the stored forecast, and invalid responses.
 @Suite(.timeLimit(.minutes(30))) struct CheckCommandTests {
-    /// Plays a test without an agent, with a stormy forecast on the server.
+    /// Plays a test without an agent. The server has a stormy forecast.
     private func play(_ configuration: String = "", _ body: @Sendable (VirtualHome) async throws -> Void) async throws {
         try await VirtualHome.play(configuration) { home in
             await home.setStartsAgents(false)
@@ -41,7 +41,7 @@ import Testing
     @Test func `gusts in an unknown unit are reported as unreadable and not as missing`() async throws {
         try await play { home in
             let answer = Weather.forecast(thunder: [], from: home.now)
-            // JSON may write the stroke with an escape.
+            // JSON may contain the slash with an escape.
             home.serve(.json(answer.replacing("km\\/h", with: "furlong").replacing("km/h", with: "furlong")))
             try await home.stormy("place", "add", "Here", "1,1")
             #expect(try await home.row()["unreadable"] as? [String] == ["gusts"])
@@ -82,7 +82,7 @@ import Testing
             #expect(try await home.stormy("forecast", "Here", "--svg", home.folder.path + "/none/here.svg").status == 73)
             let drawing = home.folder.path + "/here.png"
             #expect(try await home.stormy("forecast", "Here", "--png", drawing).output == drawing + "\n")
-            // The picture has the colours of rain and of a storm, and shades at the edges of the letters.
+            // The picture contains the colours of rain and of a storm, and shades at the edges of letters.
             let picture = try Self.sizeAndColours(of: drawing)
             let parts = picture.output.split(separator: " ")
             #expect(parts.first == "1520x680" && Int(parts.last ?? "") ?? 0 > 20, "\(picture)")
@@ -91,9 +91,9 @@ import Testing
         }
     }
 
-    /// Runs ImageMagick. The output is "1520x680 123" for a picture with 123 different colours.
+    /// Runs ImageMagick. The output is for example "1520x680 123" for a picture with 123 different colours.
     private static func sizeAndColours(of picture: String) throws -> ChildProcess.End {
-        // A newer ImageMagick prints to standard error that `convert` is deprecated.
+        // A newer ImageMagick prints on standard error that `convert` is deprecated.
         let script = "exec convert \"$0\" -format '%wx%h %k ' info: 2> /dev/null"
         return try ChildProcess(
             path: "/bin/sh", arguments: ["-c", script, picture], environment: ProcessInfo.processInfo.environment
@@ -103,7 +103,7 @@ import Testing
     @Test func `a fresh check requires the service and other checks use the stored forecast`() async throws {
         try await play { home in
             try await home.stormy("place", "add", "Here", "1,1", "--no-sync")
-            // Without a stored forecast the weather is unknown, which is neither stormy nor calm.
+            // Without a stored forecast, the weather is unknown. Unknown weather is neither stormy nor calm.
             let nothing = try await home.stormy("check", "--offline", "--json")
             #expect(nothing.status == 66)
             #expect(nothing.output.contains(#""stormy" : null"#))
@@ -141,8 +141,8 @@ import Testing
         }
     }
 
-    /// A virtual network has no limit for response headers, and closes the connection for a reset. `EndToEnd.Answer` tests too many
-    /// headers and a reset with real connections.
+    /// The virtual network does not limit response headers. At a reset, it closes the connection. `EndToEnd.Answer` therefore
+    /// tests too many headers and a reset with real connections.
     static let badAnswers = [
         BadAnswer("truncated JSON", "is incomplete", .json(String(Weather.forecast().prefix(1_500)))),
         BadAnswer("empty", "is incomplete", .json("")),
@@ -183,7 +183,7 @@ import Testing
             let unknown = try await home.row()
             #expect(unknown["stormy"] is NSNull)
             #expect((unknown["trouble"] as? String)?.contains(bad.words) == true)
-            // The earlier forecast is kept and reported as stale.
+            // The earlier forecast is kept, and the output marks it as stale.
             home.serveForecast()
             #expect(try await home.row()["stormy"] as? Bool == true)
             home.serve(bad.script)
@@ -194,7 +194,7 @@ import Testing
         }
     }
 
-    /// The name has escape sequences, a line break, and a character that reverses the direction of writing.
+    /// The server's text contains escape sequences, a line break, and a character that reverses the direction of writing.
     @Test func `control characters of a server do not reach the terminal`() async throws {
         try await play("geocoding_url = \"\(VirtualHome.origin)\"\n") { home in
             let evil = #"\u001b]0;owned\u0007\u001b[2J\u009b31m\u202egnp.exe"#
@@ -254,7 +254,7 @@ import Testing
             home.serve(bad.script)
             try await home.check()
             try await home.driver.settle()
-            // The place never had a forecast.
+            // No forecast was ever received for this place.
             #expect(home.notification("trouble-weather-1")?.state == .delivered)
             #expect(home.shown == ["The weather is unknown"])
             let check = try #require((try await home.status()["checks"] as? [[String: Any]])?.first)
@@ -266,7 +266,7 @@ import Testing
 }
 
 extension VirtualHome {
-    /// The first row of `stormy check --json`.
+    /// Returns the first row of `stormy check --json`.
     fileprivate func row(_ arguments: String...) async throws -> [String: Any] {
         let result = try await stormy(["check"] + arguments + ["--json"])
         let rows = try JSONSerialization.jsonObject(with: Data(result.output.utf8)) as? [[String: Any]]

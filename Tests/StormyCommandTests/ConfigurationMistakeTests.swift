@@ -6,7 +6,7 @@ import Testing
 
 @testable import StormyCommand
 
-/// Tests the output of commands if `config.toml` has a mistake.
+/// Tests the output of commands if the file `config.toml` has a mistake.
 @Suite(.timeLimit(.minutes(30))) struct ConfigurationMistakeTests {
     @Test(arguments: [
         ("[weather]\nprovidre = \"open-meteo\"\n", ":2:1:", "provider"),
@@ -76,7 +76,7 @@ import Testing
         }
     }
 
-    /// The configuration cannot be read because of the disk or a limit of open files, which is not a mistake of the user.
+    /// The configuration cannot be read because of a disk error or a limit of open files. This is not a mistake of the user.
     @Test(arguments: [
         (EMFILE, 75), (ENFILE, 75), (ENOMEM, 75), (EIO, 74), (ESTALE, 74), (EACCES, 78), (ELOOP, 78), (EISDIR, 78),
     ])

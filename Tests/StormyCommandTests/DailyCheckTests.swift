@@ -10,12 +10,12 @@ import Testing
 
 /// Tests the times, the notifications and the retries of the daily check.
 @Suite(.timeLimit(.minutes(30))) struct DailyCheckTests {
-    /// The configuration of a check with two seconds of time, and two more seconds to end.
+    /// The configuration of a check with a time limit of two seconds and a grace time of two seconds.
     private static let shortTime = "[background]\nrefresh_budget_seconds = 2\ngrace_seconds = 2\n"
     private static let loginPage = ResponseScript.status(
         200, headers: ["Content-Type": "text/html"], body: "<html>Log in</html>")
 
-    /// Plays a test with one place, whose forecast has a storm in four hours.
+    /// Plays a test with one place. The forecast of this place has a storm in four hours.
     private func play(_ configuration: String = "", _ body: @Sendable (VirtualHome) async throws -> Void) async throws {
         try await VirtualHome.play(configuration) { home in
             home.serveForecast()
@@ -69,7 +69,7 @@ import Testing
         }
     }
 
-    /// The check cannot be submitted: an app can have only one request of this kind, and another request already exists.
+    /// The check cannot be submitted. An app can have only one request of this kind, and another request already exists.
     @Test func `a check that cannot be submitted keeps its settings`() async throws {
         try await play { home in
             await home.setStartsAgents(false)
@@ -118,7 +118,7 @@ import Testing
         }
     }
 
-    /// No notification server was available before the storm ended.
+    /// No notification server was available until the storm had ended.
     @Test(arguments: [false, true])
     func `a storm is not shown after its end or without its place`(_ isPlaceRemoved: Bool) async throws {
         try await play { home in
@@ -149,13 +149,12 @@ import Testing
 
     // MARK: Missing responses
 
-    /// The download is handed over and retried. Until the download succeeds, `status` shows the reason why the weather is
-    /// unknown.
+    /// The download is handed over and retried. Until it succeeds, `status` shows the reason why the weather is unknown.
     @Test(arguments: [0, 503, 429])
     func `a service that does not respond is shown for each place`(_ status: Int) async throws {
         try await VirtualHome.play(Self.shortTime) { home in
             if status == 0 { home.driver.network.takeAway(VirtualHome.origin) } else { home.serve(.status(status)) }
-            // Some transfers wait for other transfers to the same service, and have no separate error.
+            // Some transfers wait for other transfers to the same service. The waiting transfers have no separate error.
             let places = (1...5).map { "Place \($0)" }
             for (number, name) in places.enumerated() {
                 #expect(try await home.stormy("place", "add", name, "\(number),1", "--no-sync").status == 0)
@@ -172,7 +171,8 @@ import Testing
         }
     }
 
-    /// The server accepts the connection and sends nothing. After the first check of a new place the response may still arrive.
+    /// The server accepts the connection and sends nothing. After the first check of a new place, the response may still arrive,
+    /// so no problem is shown.
     @Test func `a silent service is shown after the second check`() async throws {
         try await play(Self.shortTime) { home in
             home.serve(ResponseScript([.stall]))
@@ -184,7 +184,7 @@ import Testing
         }
     }
 
-    /// The storm is known because the forecast was fetched when the place was added.
+    /// The storm is known, because the forecast was received when the place was added.
     @Test func `a known storm is shown although the service fails`() async throws {
         try await VirtualHome.play { home in
             home.serveForecast()
@@ -198,7 +198,7 @@ import Testing
 
     // MARK: Unusable responses
 
-    /// A notification of the failure is shown only if no forecast was fetched for a day.
+    /// The user is notified of the failure only if no forecast was received for a day.
     @Test(arguments: [false, true])
     func `a check that meets a captive portal is retried`(_ isOverdue: Bool) async throws {
         try await VirtualHome.play { home in
@@ -219,7 +219,7 @@ import Testing
         }
     }
 
-    /// A server whose data is outdated sends valid responses about past days.
+    /// A server with outdated data sends valid responses about past days.
     @Test func `a check that receives an outdated forecast is retried`() async throws {
         try await play { home in
             try await home.stormy("schedule")

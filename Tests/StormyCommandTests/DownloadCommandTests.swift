@@ -41,20 +41,20 @@ import Testing
         }
     }
 
-    /// With `--wait` the exit code is 0 only if the file exists.
+    /// With `--wait`, the exit code is 0 only if the downloaded file exists.
     @Test func `a complete download whose file is not there is an error`() async throws {
         try await VirtualHome.play { home in
             let place = home.folder.appendingPathComponent("disk.img")
             #expect(DownloadVerb.absence(of: place.path, byteCount: 100_000)?.contains("the file is not there") == true)
             try Self.file.data.write(to: place)
             #expect(DownloadVerb.absence(of: place.path, byteCount: 100_000) == nil)
-            // A file of another size is not the downloaded file.
+            // If a file has another size, it is not the downloaded file.
             #expect(DownloadVerb.absence(of: place.path, byteCount: 99_999) != nil)
             #expect(DownloadVerb.absence(of: home.folder.path, byteCount: 0) != nil)
         }
     }
 
-    /// Both commands checked the file name before one of them queued its download.
+    /// Both commands checked the file name before either of them queued its download.
     @Test func `two downloads to one file are queued once`() async throws {
         try await VirtualHome.play { home in
             home.server.route("GET", "/disk.img", .file(Self.file, etag: "\"v1\""))

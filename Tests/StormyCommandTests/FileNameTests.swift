@@ -11,7 +11,7 @@ import Testing
 
 /// Tests that a path leads to the file that the system finds under exactly these bytes.
 @Suite(.timeLimit(.minutes(30))) struct FileNameTests {
-    /// "é" in one code point, which is usual on Linux, and in two code points, which is usual on a Mac.
+    /// The letter "é" as one code point, which is usual on Linux, and as two code points, which is usual on a Mac.
     private static let (composed, decomposed) = ("\u{E9}", "e\u{301}")
 
     private static func names(_ found: [PhotoFinder.Found]) -> Set<PathName> {
@@ -29,7 +29,7 @@ import Testing
         #expect(first != second && Set([first, second]).count == 2 && second < first)
         #expect(PathName("/a/b").isInside(PathName("/a")) && PathName("/a").isInside(PathName("/a")))
         #expect(!PathName("/ab").isInside(PathName("/a")) && !second.isInside(first))
-        // A combining character after the slash makes both one character.
+        // If a combining character follows a slash, Swift treats both as one character.
         #expect(PathName("/a/\u{301}b").isInside(PathName("/a")))
     }
 
@@ -61,7 +61,8 @@ import Testing
 
     // MARK: The folder above a linked folder
 
-    /// Creates two folders. `near` contains the link `link`, and `link/..` is the folder `far`.
+    /// Creates two folders. The folder `near` contains the symbolic link `link`, and the path `link/..` leads to the folder
+    /// `far`.
     private static func linkFolder(_ home: VirtualHome) throws -> (near: String, far: String) {
         let (near, far) = (home.camera.path + "/near", home.camera.path + "/far")
         for folder in [near, far + "/sub"] {
@@ -105,7 +106,7 @@ import Testing
     ) async throws {
         try await PhotoHome.play { home, store in
             let (near, _) = try Self.linkFolder(home)
-            // In the wrong folder `one.jpg` is another photo, and `two.jpg` is not a photo.
+            // In the wrong folder, `one.jpg` is another photo, and `two.jpg` is not a photo.
             try home.picture("near/one.jpg")
             try home.write(Data("notes".utf8), to: "camera/near/two.jpg")
             let photos = [try home.picture("far/one.jpg"), try home.picture("far/two.jpg")]
@@ -192,7 +193,7 @@ import Testing
         }
     }
 
-    /// A combining character and the replacement character before it are one character for Swift.
+    /// The replacement character and a following combining character are one character in Swift.
     @Test func `names that are not UTF-8 are refused before a combining character`() async throws {
         try await PhotoHome.play { home, _ in
             let path = home.folder.path + "/b\u{FFFD}\u{301}.jpg"

@@ -4,9 +4,9 @@ import ServerScripts
 import StormyFixtures
 import Testing
 
-/// Compares commands, their exit codes and both output streams with files in `Golden`.
+/// Compares commands with files in `Golden`: their exit codes and both output streams.
 ///
-/// `UPDATE_GOLDEN=1` writes the files, but not if `CI` is set.
+/// If `UPDATE_GOLDEN=1` is set and `CI` is not set, writes the files.
 @Suite(.timeLimit(.minutes(30))) struct GoldenTests {
     struct Situation: Sendable, CustomTestStringConvertible {
         let name: String
@@ -14,7 +14,7 @@ import Testing
         var locale = "C.UTF-8"
         var configuration = PhotoHome.destination() + "[schedule]\nspread_seconds = 0\n"
         var hasAgent = true
-        /// The number of columns of the terminal, if the commands print to a terminal, and its type.
+        /// The number of columns and the type of the terminal, if the commands print to a terminal.
         var columns: Int?
         var terminal = "xterm"
         var prepare: @Sendable (VirtualHome, DavStore) async throws -> Void = { _, _ in }
@@ -49,7 +49,7 @@ import Testing
 
     private static let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("Golden")
 
-    /// Replaces the parts that differ between two runs: folders, process numbers, and the offset of this installation.
+    /// Replaces the text that differs between two runs: folders, process numbers, and the offset of this installation.
     private static func normalized(_ text: String, _ home: VirtualHome) -> String {
         var text = text.replacingOccurrences(of: home.folder.path, with: "HOME")
         for (pattern, replacement) in [

@@ -1,9 +1,9 @@
 import Foundation
 import Testing
 
-/// Tests the help, mistyped commands, and the locale of the output.
+/// Tests the help, the messages for mistyped commands, and the locale of the output.
 @Suite(.timeLimit(.minutes(30))) struct HelpTests {
-    /// Commands that replace their process with `stormy-rehearse`, which prints their help. `EndToEnd.Help` tests this help.
+    /// Commands that replace their process by `stormy-rehearse`. This program prints their help, which `EndToEnd.Help` tests.
     private static let companionCommands: Set = ["demo", "rehearse"]
 
     @Test func `the help of every command has an example`() async throws {
@@ -29,7 +29,7 @@ import Testing
     }
 
     private static func subcommands(in help: String) -> [String] {
-        // The names are indented by two columns, and the further lines of a description by more.
+        // The names of commands are indented by two columns. The further lines of a description are indented more.
         help.components(separatedBy: "SUBCOMMANDS:\n").dropFirst().flatMap { list in
             list.split(separator: "\n", omittingEmptySubsequences: false).prefix { $0.hasPrefix("  ") }
                 .filter { !$0.hasPrefix("   ") }
@@ -46,7 +46,7 @@ import Testing
         }
     }
 
-    /// The time format of a locale is also used if the locale is not installed on the system.
+    /// The time format of a locale is used even if the locale is not installed on the system.
     @Test(arguments: [
         ("de_DE.UTF-8", "12:00"), ("en_US.UTF-8", "12:00 PM"), ("C", "12:00"), ("", "12:00"), ("nonsense", "12:00"),
         ("fr_CH.UTF-8@euro", "12:00"),
@@ -57,17 +57,17 @@ import Testing
             home.environment["LC_ALL"] = nil
             home.environment["LC_TIME"] = locale
             home.environment["LANG"] = locale
-            // The times are in two hours and in sixteen hours. Only later times have a date.
+            // The first time is in two hours, and the second time is in sixteen hours. Only a time on a later day has a date.
             let said = try await home.stormy("schedule").output
             let next = said.split(separator: "\n").first ?? ""
             #expect(next.contains("\(noon) (in ") && next.contains("PM") == noon.contains("PM"), "\(said)")
-            // The format is the same as in a notification.
+            // The format of the time is the same as in a notification.
             let night = try await home.stormy("schedule", "--at", "02:00").output
             #expect(night.contains(noon.contains("PM") ? " 2:00 AM (in " : " 02:00 (in "), "\(night)")
         }
     }
 
-    /// The locale decides the units of texts. JSON is metric in every locale.
+    /// The locale determines the units in texts. In JSON, the units are metric in every locale.
     @Test(arguments: [
         ("en_US.UTF-8", "rain of 0.09 in per hour"), ("en_GB.UTF-8", "rain of 2.4 mm per hour"),
         ("C", "rain of 2.4 mm per hour"),
@@ -87,14 +87,15 @@ import Testing
         }
     }
 
-    /// The words that a shell offers when the user presses Tab, as the completion script asks for them.
+    /// Tests the words that a shell offers when the user presses Tab. The completion script requests these words from the
+    /// program.
     @Test func `the shell completes places, destinations, transfers and requests`() async throws {
         try await PhotoHome.play(PhotoHome.destination()) { home, _ in
             func offered(_ words: String...) async throws -> Set<String> {
                 let result = try await home.stormy(["---completion"] + words)
                 return Set(result.output.split(separator: "\n").map(String.init))
             }
-            // Before the first use nothing is offered, and no file is made.
+            // Before the first use, no words are offered, and no file is created.
             let files = try FileManager.default.subpathsOfDirectory(atPath: home.folder.path)
             #expect(try await offered("check", "--", "positional@0", "0", "0", "").isEmpty)
             #expect(try FileManager.default.subpathsOfDirectory(atPath: home.folder.path) == files)

@@ -29,7 +29,7 @@ import Testing
         var id = "1"
         var country = "france"
         var area = MeteoAlarmTests.code("FR035")
-        /// The languages of the document, with the name of the event in each.
+        /// The languages of the document. Each language has a name of the event.
         var events = [("fr-FR", "Vigilance orange vent violent")]
         var awareness = "1; Wind"
         var issuer = "Météo-France"
@@ -243,7 +243,7 @@ import Testing
 
     // MARK: Places in two countries
 
-    /// Valga is in a region of Estonia and in a region of Latvia.
+    /// Valga is in two regions: a region of Estonia and a region of Latvia.
     private static let valga = (name: "Valga", at: "57.775,26.032")
     private static let estonian = Warning(area: code("EE013"))
 
@@ -350,7 +350,7 @@ import Testing
 
     private static let feed = "/feeds/meteoalarm-legacy-atom-france"
 
-    /// The conditions of all requests of the French feed.
+    /// Returns the condition header of each request of the French feed.
     private func conditions(_ home: VirtualHome) -> [String?] {
         home.server.requests(matching: Self.feed).map { $0.headers["If-None-Match"] }
     }
@@ -359,7 +359,7 @@ import Testing
         try await play([Self.annecy]) { (home) async throws in
             serve([Warning()], writtenAt: 0, etag: "\"1\"", home)
             #expect(try await home.stormy("check", "--exit-code").status == 10)
-            // A failure between two responses is not reported after the second response.
+            // If the service fails once between two responses, the failure is not reported after the second response.
             home.server.route("GET", Self.feed, .status(503))
             #expect(try await home.stormy("check").output.contains("no usable response"))
             try await home.driver.advance(by: .seconds(7_200))
@@ -430,7 +430,7 @@ import Testing
         try await play([Self.annecy]) { (home) async throws in
             serve([], writtenAt: 0, etag: "\"1\"", home)
             #expect(try await home.stormy("check", "--exit-code").status == 0)
-            // The server sends its entity tag and ignores conditions.
+            // The server sends an entity tag, but ignores conditions in requests.
             serve([Warning()], writtenAt: 0.01, etag: "\"1\"", isConditional: false, home)
             for _ in 0..<2 { #expect(try await home.stormy("check", "--exit-code").status == 10) }
             #expect(conditions(home) == [nil, "\"1\"", nil])

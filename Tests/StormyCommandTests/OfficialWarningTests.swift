@@ -7,7 +7,7 @@ import Testing
 
 @testable import StormyCommand
 
-/// Tests official warnings in the output of commands: the services of a place, and their responses or the reason for a missing
+/// Tests official warnings in the output of commands: the services of a place, their responses, and the reason for a missing
 /// response.
 @Suite(.timeLimit(.minutes(30))) struct OfficialWarningTests {
     private static let warningsOfUS = "/alerts/active*"
@@ -138,7 +138,7 @@ import Testing
             #expect(try await warnings(home).isEmpty)
             try StormyTool.configure()
             #expect(try WarningLines(of: StormyStore.open().place(named: "Here"), in: .open()).finding.status == .ok)
-            // The response of Bright Sky counts, not the table of regions.
+            // Bright Sky itself determines whether a warning is for the place. The table of regions is not used.
             let added = try await home.stormy("place", "add", "Constance", "47.66,9.1758").output
             #expect(
                 added.contains("\n  Official warnings: Deutscher Wetterdienst (Bright Sky) does not cover this place.\n"),
@@ -167,7 +167,7 @@ import Testing
             }
             let said = try await home.stormy("check", "--exit-code")
             #expect(said.status == 10 && said.output.contains("; data from 1 h ago."), "\(said)")
-            // The service has new data again.
+            // The service now has new data again.
             home.server.route("GET", Self.warningsOfUS, Self.answer(home, []))
             #expect(try await home.check().outcome == .completed)
             #expect(home.onScreen == ["No longer expected: storm in Here"])

@@ -3,7 +3,7 @@ import Foundation
 import ServerScripts
 import Testing
 
-/// Tests the options, destinations and `keep_location`, which decide whether a photo keeps its location.
+/// Tests the settings that decide whether a photo keeps its location: options, destinations and `keep_location`.
 @Suite(.timeLimit(.minutes(30))) struct PhotoLocationChoiceTests {
     private static func configuration(_ general: String = "", _ lines: String = "") -> String {
         general + PhotoHome.destination() + lines
@@ -21,7 +21,7 @@ import Testing
         _ general: String, _ lines: String, _ options: [String], _ isKept: Bool, _ source: String
     ) async throws {
         try await PhotoHome.play(Self.configuration(general, lines)) { home, store in
-            // With `--recursive`, the test also covers photos in a folder, for which the same decision must be made.
+            // With `--recursive`, the test also covers photos in a folder. The same decision must be made for these photos.
             let photos = [try home.picture("one.jpg", isLocated: true), try home.picture("deep/two.jpg", isLocated: true)]
             let result = try await home.stormy(["upload", "--wait", "--recursive", home.camera.path] + options)
             #expect(result.status == 0, "\(result)")

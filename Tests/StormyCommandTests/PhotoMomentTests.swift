@@ -3,7 +3,7 @@ import Foundation
 import ServerScripts
 import Testing
 
-/// Tests photos that wait for a good moment, which is external power and a network without charges.
+/// Tests photos that wait for a good time, which means external power and a network that is not metered.
 @Suite(.timeLimit(.minutes(30))) struct PhotoMomentTests {
     /// Plays a test on a machine that runs on battery.
     private func playOnBattery(
@@ -22,7 +22,7 @@ import Testing
             #expect(queued.status == 0 && queued.output.contains("held until there is external power"), "\(queued)")
             #expect(try await home.rows("transfers").map { $0["state"] as? String } == ["held", "held"])
             #expect(try await home.stormy("why", "StormyUploads").output.contains("external power"))
-            // The original is not needed any more.
+            // The original photo is not needed any more.
             try FileManager.default.removeItem(at: photos[0])
             try await home.driver.setConditions { $0.isOnExternalPower = true }
             try await home.driver.advance(by: .seconds(60))
@@ -31,7 +31,8 @@ import Testing
         }
     }
 
-    /// The time of the processing task ends while the photo is sent. The photo is held again, and another launch is requested.
+    /// While the photo is being sent, the time of the processing task ends. The photo is held again, and another launch is
+    /// requested.
     @Test func `a photo is held again if the time of its launch ends`() async throws {
         try await playOnBattery(PhotoHome.destination("put", VirtualHome.origin + "/p/")) { home, _ in
             home.server.route("PUT", "/p/*", .status(201).after(.hold(until: "never")))
@@ -48,7 +49,7 @@ import Testing
         }
     }
 
-    /// The processing task does not wait for the paused photo, because the photo could stay paused forever.
+    /// The processing task does not wait for the paused photo, because the user may never resume it.
     @Test func `a photo that the user paused is not released`() async throws {
         try await playOnBattery { home, store in
             await home.setStartsAgents(false)

@@ -22,7 +22,7 @@ import Testing
         try await PhotoHome.play { home, store in
             try home.picture("a/one.jpg")
             try home.write(OtherPicture.png, to: "camera/a/b/two.png")
-            // A photo is recognized by its content, not by its name.
+            // A photo is recognized by its content, and not by its name.
             try home.picture("a/three.dat")
             try home.write(Data("notes".utf8), to: "camera/a/notes.jpg")
             try home.write(OtherPicture.webP, to: "camera/four.webp")
@@ -59,7 +59,7 @@ import Testing
         }
     }
 
-    /// Renames all photos of a folder after each of the first lists of it.
+    /// Returns a finder for which all photos of a folder are renamed after each of its first lists of the folder.
     private static func finder(renaming times: Int) -> PhotoFinder {
         let count = Mutex(0)
         return PhotoFinder(isRecursive: true) { folder in
@@ -154,7 +154,7 @@ import Testing
         }
     }
 
-    /// The paths of the deepest folders are too long for any system call.
+    /// The paths of the deepest folders are too long for every system call.
     @Test func `a folder that is too deep is reported and the other photos are queued`() async throws {
         try await PhotoHome.play { home, _ in
             let folder = try home.picture("one.jpg").deletingLastPathComponent().path
@@ -167,7 +167,7 @@ import Testing
             let result = try await home.stormy("upload", "--recursive", folder)
             #expect(result.status == 74 && result.output.contains("Queued 1 photo"), "\(result)")
             #expect(result.errors.contains("cannot be read: File name too long"), "\(result)")
-            // The patterns lead to a folder that cannot be opened, and to a name that cannot be examined.
+            // The patterns match a folder that cannot be opened, and a name that cannot be examined.
             for end in ["/*.jpg", "/none/*.jpg"] {
                 for depth in 18...24 {
                     let pattern = folder + String(repeating: "/d*", count: depth) + end
@@ -222,8 +222,8 @@ import Testing
             let sent = try await home.stormy("upload", "--wait", photo.path)
             #expect(sent.status == 0 && sent.errors.contains("location removed (GPS directory of Exif of JPEG)"), "\(sent)")
             let arrived = try #require(store.contents(of: "hdr.jpg"))
-            // The GPS directory is in the first 160 bytes. The index of pictures, XMP and both pictures follow, and must be
-            // unchanged.
+            // The GPS directory is in the first 160 bytes. The index of pictures, XMP and both pictures follow after it. They
+            // must be unchanged.
             #expect(arrived.count == JPEG.withGainMap.count && arrived.dropFirst(160) == JPEG.withGainMap.dropFirst(160))
             #expect(arrived != JPEG.withGainMap)
         }
@@ -240,7 +240,7 @@ import Testing
         }
     }
 
-    /// The password file is not in a folder of Stormy.
+    /// The password file is outside Stormy's folders.
     @Test func `the password file of a destination is never sent`() async throws {
         try await PhotoHome.play { home, store in
             let secret = try home.writeSecret("word", to: "secret.txt")
@@ -251,7 +251,7 @@ import Testing
         }
     }
 
-    /// `EndToEndTests` tests the agent's database, because the database is in memory here.
+    /// The agent's database is in memory in these tests, so `EndToEndTests` tests its file.
     @Test(arguments: ["config.toml", "stormy.sqlite"])
     func `the configuration and the store are never sent, not even through a link`(_ name: String) async throws {
         try await PhotoHome.play { home, _ in
@@ -291,7 +291,7 @@ import Testing
             #expect(third.status == 0 && third.errors.contains("is already uploaded, as"), "\(third)")
             #expect(!third.output.contains("Uploaded"), "\(third)")
             #expect(try await home.rows("transfers").count == 1)
-            // Another photo of the same name does not replace the first.
+            // Another photo with the same name does not replace the first photo.
             let other = try home.picture("elsewhere/one.jpg")
             #expect(try await home.stormy("upload", "--wait", other.path).status == 0)
             #expect(store.arrived == ["one-1.jpg", "one.jpg"])
@@ -315,7 +315,7 @@ import Testing
 
     // MARK: Sentences
 
-    /// A file name with a line break could look like a message of Stormy.
+    /// If a file name contains a line break, a part of the name could look like a message of Stormy.
     @Test func `a line break in a file name begins no line`() async throws {
         try await PhotoHome.play { home, store in
             let name = "a\nstormy: all is well.jpg"

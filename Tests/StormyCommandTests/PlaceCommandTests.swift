@@ -2,7 +2,7 @@ import Foundation
 import ServerScripts
 import Testing
 
-/// Tests `stormy place` with valid and invalid places, and the search for a place by its name.
+/// Tests `stormy place` with valid and invalid places. Also tests the search for a place by its name.
 @Suite(.timeLimit(.minutes(30))) struct PlaceCommandTests {
     /// Plays a test without an agent.
     private func play(_ configuration: String = "", _ body: @Sendable (VirtualHome) async throws -> Void) async throws {

@@ -3,7 +3,7 @@ import Testing
 
 @testable import StormyCommand
 
-/// Tests files with a password, a token or a key.
+/// Tests files that contain a password, a token or a key.
 @Suite final class SecretFileTests {
     private let path = FileManager.default.temporaryDirectory.appendingPathComponent("secret-" + UUID().uuidString).path
 

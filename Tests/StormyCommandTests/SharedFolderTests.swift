@@ -3,9 +3,9 @@ import Foundation
 import ServerScripts
 import Testing
 
-/// Tests plain PUT into a folder that other machines also use. The files have typical names of cameras.
+/// Tests plain PUT into a folder that other machines also use. The files have names as cameras give them.
 @Suite(.timeLimit(.minutes(30))) struct SharedFolderTests {
-    /// Returns a photo of about `count` bytes. Photos with different marks differ only in their last byte.
+    /// Returns a photo of about `count` bytes. Photos with different values of `mark` differ only in their last byte.
     private static func photo(_ count: Int, mark: UInt8) -> Data {
         JPEG.withoutPosition + Data(repeating: 7, count: count) + Data([mark])
     }
@@ -16,7 +16,7 @@ import Testing
         return (row["state"] as? String, receipt?["url"] as? String, receipt?["verified"] as? String)
     }
 
-    /// The PUT of this machine fails, and another machine stores a file of the same length under the name.
+    /// The PUT of this machine fails. Another machine then stores a file of the same length under the name.
     @Test(arguments: [1_000, 1_500_000])
     func `a photo whose name another machine took gets another name`(_ count: Int) async throws {
         try await PhotoHome.play(PhotoHome.destination("put")) { home, store in
@@ -49,7 +49,7 @@ import Testing
         }
     }
 
-    /// The server accepts the photo and does not replace existing files.
+    /// The server accepts the photo, and never replaces existing files.
     @Test func `a photo whose PUT made a new file is not read back`() async throws {
         try await PhotoHome.play(PhotoHome.destination("put")) { home, _ in
             let photo = try home.write(Self.photo(1_000, mark: 1), to: "DSC1.jpg")
@@ -61,7 +61,7 @@ import Testing
         }
     }
 
-    /// The server confirms that the file was renamed, but does not rename the file.
+    /// The server confirms that it renamed the file, but it did not rename the file.
     @Test func `a WebDAV upload is completed when the file has its name`() async throws {
         try await PhotoHome.play { home, store in
             let photo = try home.write(Self.photo(1_000, mark: 1), to: "DSC1.jpg")

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Stormy
 
-/// Tests alerts, call-offs, answers of the user and restarts for one storm over several checks.
+/// Tests one storm over several checks: alerts, call-offs, reactions of the user, and restarts.
 @Suite(.timeLimit(.minutes(30))) struct StormLifeCommandTests {
     private func play(_ body: @Sendable (VirtualHome) async throws -> Void) async throws {
         try await VirtualHome.play("[storm]\nthunderstorm = false\n") { home in
@@ -29,7 +29,7 @@ import Testing
         home.serve(.json(Weather.forecast(thunder: hours, gusts: gusts, from: home.now)))
     }
 
-    /// Returns the number of notifications that appeared, without notifications that replaced another.
+    /// Returns the number of notifications that appeared. If a notification replaced another notification, it is not counted.
     private static func alerts(_ home: VirtualHome) -> Int { home.driver.notifications.history.filter { $0.showings == 1 }.count }
 
     private static func check(_ home: VirtualHome, gusts: Double? = nil) async throws {

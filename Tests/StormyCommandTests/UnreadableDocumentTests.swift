@@ -4,7 +4,7 @@ import ServerScripts
 import StormyFixtures
 import Testing
 
-// Documents and entries with a part that cannot be read.
+// Tests documents and entries that contain a part that cannot be read.
 extension WarningDocumentTests {
     @Test(
         arguments: [

@@ -7,9 +7,9 @@ import Spool
 import Stormy
 import Testing
 
-/// Tests that each photo arrives once, also if the user adds it again, retries it, or if it is missing in a new store.
+/// Tests that each photo arrives once, even if the user adds it again, retries it, or if a new store does not contain it.
 @Suite(.timeLimit(.minutes(30))) struct UploadAgainTests {
-    /// Plays a test with one photo, and a server that refuses it the first time.
+    /// Plays a test with one photo. The server refuses the photo the first time.
     private func playRefusedOnce(
         _ body: @Sendable (_ home: VirtualHome, _ store: DavStore, _ photo: String) async throws -> Void
     ) async throws {
@@ -20,7 +20,7 @@ import Testing
         }
     }
 
-    /// The response to the PUT is 201, but the server has not stored the file.
+    /// The server responds with 201 to the PUT, but has not stored the file.
     @Test(arguments: ["webdav", "put"])
     func `a photo is not completed if the server does not store it`(_ kind: String) async throws {
         try await PhotoHome.play(PhotoHome.destination(kind)) { home, store in
@@ -62,7 +62,7 @@ import Testing
         }
     }
 
-    /// A simultaneous retry has changed the store, but not yet the ledger.
+    /// The user retries the photo at the same time. The retry has changed the store, but not yet the ledger.
     @Test func `a photo that is given again while it is retried arrives once`() async throws {
         try await playRefusedOnce { home, store, photo in
             #expect(try await home.stormy("upload", "--wait", photo).status == 69)
@@ -74,7 +74,8 @@ import Testing
         }
     }
 
-    /// The process that received the failure was stopped for a while, and stored the failure after the user had retried the photo.
+    /// A process received the failure and was then stopped for some time. It stored the failure after the user had retried the
+    /// photo.
     @Test func `a failure that is written late does not send a photo again`() async throws {
         try await playRefusedOnce { home, store, photo in
             #expect(try await home.stormy("upload", "--wait", photo).status == 69)
@@ -86,7 +87,7 @@ import Testing
         }
     }
 
-    /// The destination has another user or another kind, so it has another folder.
+    /// The destination has another user or another kind. It is therefore a different folder on the server.
     @Test(arguments: ["user = \"bob\"\npassword = \"x\"\n", "put"])
     func `a photo is not known at another account or kind of its destination`(_ other: String) async throws {
         try await PhotoHome.play(PhotoHome.destination("webdav") + "user = \"alice\"\npassword = \"x\"\n") { home, _ in
@@ -111,12 +112,12 @@ import Testing
             #expect(try await virtual.stormy("upload", "--wait", photo).status == 0)
             try virtual.configure(isSecond ? home + other : other)
             let again = try await virtual.stormy("upload", "--to", "nas", photo)
-            // Two destinations with the same address but different users have separate photos.
+            // If two destinations have the same URL but different users, each destination has its own photos.
             #expect(again.errors.contains("is already uploaded") == !isSecond && again.status == 0, "\(again)")
         }
     }
 
-    /// The store was lost after the transfer failed. The server may have a part of the photo.
+    /// The transfer failed, and then the store was lost. The server may have a part of the photo.
     @Test func `a failed transfer that the store does not know is continued if its photo is given again`() async throws {
         try await playRefusedOnce { home, store, photo in
             #expect(try await home.stormy("upload", "--wait", photo).status == 69)
@@ -127,7 +128,7 @@ import Testing
         }
     }
 
-    /// No agent runs, so the store does not receive the ends of the uploads.
+    /// No agent is running, so the store does not receive the ends of the uploads.
     @Test func `photos whose uploads were cancelled are queued again among hundreds`() async throws {
         try await PhotoHome.play { home, _ in
             await home.setStartsAgents(false)
@@ -142,7 +143,7 @@ import Testing
         }
     }
 
-    /// The command compared the store with the ledger when it began.
+    /// When the command began, it compared the store with the ledger. The upload ended after this comparison.
     @Test func `a photo is queued again if its upload ended a moment ago`() async throws {
         try await PhotoHome.play { home, _ in
             await home.setStartsAgents(false)
@@ -164,7 +165,7 @@ import Testing
         }
     }
 
-    /// Another photo was sent to the same address after the upload of the first photo had failed.
+    /// The upload of the first photo failed. After that, another photo was sent to the same presigned URL.
     @Test func `a retried photo does not replace the photo at its presigned address`() async throws {
         try await PhotoHome.play(PhotoHome.destination("put", PhotoHome.address + "x.jpg?X-Sig=secret")) { home, store in
             let (first, second) = (try home.picture("one.jpg"), try home.picture("two.jpg"))
@@ -177,7 +178,7 @@ import Testing
         }
     }
 
-    /// A command of an earlier version runs during the upgrade. It stores the number of the transfer.
+    /// A command of an earlier version is running during the upgrade. It stores the number of the transfer instead of its key.
     @Test func `a photo of an earlier version gets the key of its transfer`() async throws {
         try await PhotoHome.play { home, _ in
             await home.setStartsAgents(false)
@@ -192,7 +193,7 @@ import Testing
 
     // MARK: A killed command
 
-    /// Plays a test with the record of a photo whose command was killed before it queued the photo. The key of the record is
+    /// Plays a test with the record of a photo whose command was killed before it could queue the photo. The key of the record is
     /// `key:killed`.
     private func playKilled(
         _ body: @Sendable (_ home: VirtualHome, _ store: DavStore, _ photo: String) async throws -> Void
@@ -225,13 +226,13 @@ import Testing
         }
     }
 
-    /// The process has the lock of the spool until the ledger contains the photo.
+    /// The process holds the lock of the spool until the ledger contains the photo.
     @Test func `a photo that a living process queues is left alone and may be given again`() async throws {
         try await playKilled { home, _, photo in
             let claim = try FileLock.share(home.directories.spoolLock)
             #expect(try await home.stormy("transfers").errors == "")
             #expect(try await home.rows("transfers").isEmpty)
-            // Another command queues the photo under the key of the first command.
+            // Another command queues the photo with the key of the first command.
             let second = try await home.stormy("upload", photo)
             #expect(second.status == 0 && second.output.contains("Queued 1 photo"), "\(second)")
             extendLifetime(claim)
@@ -251,7 +252,7 @@ import Testing
         }
     }
 
-    /// The path contains another photo now, because every camera creates an IMG_0001.jpg.
+    /// The path now leads to another photo, because every camera creates a file IMG_0001.jpg.
     @Test func `another file at the path of a photo is not sent`() async throws {
         try await PhotoHome.play { home, store in
             let photo = home.camera.appendingPathComponent(try #require(try home.makePhotos(1).keys.first)).path
@@ -265,7 +266,7 @@ import Testing
             #expect(next.errors.contains("\(photo): not sent, because another file has this path now"), "\(next)")
             #expect(try await home.rows("transfers").isEmpty && store.digests.isEmpty)
             #expect(try await home.stormy("transfers").errors == "")
-            // The other file is another photo, which may be sent.
+            // The other file is another photo, and may be sent separately.
             #expect(try await home.stormy("upload", photo).status == 0)
         }
     }
@@ -274,7 +275,7 @@ import Testing
         try await PhotoHome.play { home, _ in
             #expect(try await home.stormy("place", "list").status == 0)
             let mount = home.camera.deletingLastPathComponent().appendingPathComponent("stick")
-            // The folder beneath the mount point is older than the photo.
+            // The folder under the mount point is older than the photo.
             try FileManager.default.createDirectory(at: mount, withIntermediateDirectories: false)
             for path in [mount.path + "/a.jpg", mount.path + "/DCIM/b.jpg"] {
                 try home.changeStore(
@@ -309,7 +310,7 @@ import Testing
         }
     }
 
-    /// The digest of the sent bytes differs from the digest of the file.
+    /// The digest of the bytes that were sent differs from the digest of the file.
     @Test(arguments: [true, false]) func `a cleaned photo is not sent again after the store was lost`(_ hasArrived: Bool)
         async throws
     {
@@ -341,7 +342,7 @@ import Testing
         }
     }
 
-    /// A new store counts its photos from one again. The agent's ledger was not lost.
+    /// A new store counts its photos from one again. The agent's ledger still contains the old uploads.
     @Test func `a new store does not mistake an old upload for the upload of a new photo`() async throws {
         let configuration =
             PhotoHome.destination("webdav", VirtualHome.origin + "/one/")
@@ -356,7 +357,7 @@ import Testing
             #expect(try await home.stormy("upload", "--wait", "--to", "other", photo).status == 0)
             #expect(home.server.requests(matching: "/two/*").contains { $0.method == "PUT" })
             #expect(try await home.rows("transfers").count == 2)
-            // The first destination has the photo already.
+            // The first destination already has the photo.
             let again = try await home.stormy("upload", "--wait", "--to", "home", photo)
             #expect(again.output.contains("is already uploaded") || again.errors.contains("is already uploaded"), "\(again)")
             #expect(home.server.requests(matching: "/one/*").filter { $0.method == "PUT" }.count == 1)

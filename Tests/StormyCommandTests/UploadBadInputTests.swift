@@ -3,7 +3,7 @@ import Foundation
 import ServerScripts
 import Testing
 
-/// Tests `stormy upload` with files that are not photos, have unusual names, or contain two formats.
+/// Tests `stormy upload` with files that are not photos, that have unusual names, or that contain two formats.
 @Suite(.timeLimit(.minutes(30))) struct UploadBadInputTests {
     // MARK: Files that cannot be sent
 
@@ -43,7 +43,7 @@ import Testing
 
     // MARK: Names
 
-    /// The first name has 255 bytes, which is the maximum of a file system.
+    /// The first name has 255 bytes. This is the maximum in most file systems.
     @Test(arguments: [
         String(repeating: "n", count: 251) + ".jpg", "two\nlines.jpg", "tab\tand\u{1B}[31mred.jpg", "-", "--wait", "%2e%2e.jpg",
     ])
@@ -56,7 +56,8 @@ import Testing
         }
     }
 
-    /// These names begin with a hyphen. A parser of options would read an "h" in them as a request for help, and exit with 0.
+    /// These names begin with a hyphen. A parser of options would read an "h" in such a name as a request for help, and would
+    /// exit with 0.
     @Test(arguments: ["-photo.jpg", "-1h.jpg", "-x.jpg", "-vh"])
     func `a name that begins with a hyphen is refused, and nothing is uploaded`(_ name: String) async throws {
         try await PhotoHome.play { home, store in
@@ -88,7 +89,7 @@ import Testing
 
     // MARK: Damage
 
-    /// One command uploads all photos.
+    /// A single command uploads all photos.
     @Test func `photos that are cut at many bytes are sent without a location or held`() async throws {
         try await PhotoHome.play { home, store in
             let original = JPEG.picture("cut", isLocated: true)
@@ -102,7 +103,7 @@ import Testing
             #expect(store.arrived.count + held.count == files.count, "\(result)")
             for name in store.arrived {
                 let arrived = try #require(store.contents(of: name))
-                // The numbers of the latitude are 24 times the byte 1.
+                // The latitude consists of 24 bytes, each with the value 1.
                 #expect(arrived.range(of: Data(repeating: 1, count: 24)) == nil, "\(name)")
             }
         }

@@ -27,7 +27,7 @@ import Testing
             #expect(try await home.stormy(["upload"] + files).status == 0)
             try await home.driver.advance(by: .seconds(55))
             #expect(store.arrived == [])
-            // A new agent also keeps the limit.
+            // A new agent also obeys the limit.
             await home.driver.killAgent()
             try await home.driver.startAgent()
             try await home.driver.advance(by: .seconds(45))
@@ -136,7 +136,7 @@ import Testing
             #expect(refused["state"] as? String == "failed")
             #expect((refused["error"] as? [String: Any])?["message"] is String)
 
-            // Each photo differs, because the same photo is not sent again.
+            // The photos are different, because an equal photo is not sent again.
             try Data(repeating: 1, count: 1_000).write(to: photo)
             store.refuse(status: 507, method: "PUT", next: 1)
             try await home.stormy("upload", photo.path)
@@ -154,13 +154,13 @@ import Testing
             try Data(repeating: 3, count: 1_000).write(to: photo)
             store.loseAnswers(to: "MOVE", next: 1)
             #expect(try await home.stormy("upload", "--wait", photo.path).status == 0)
-            // One photo was refused and three arrived, each under another name.
+            // The server refused one photo, and received three photos, each under another name.
             #expect(store.files.count == 3, "\(store.files)")
             #expect(store.unfinishedUploads == 0)
         }
     }
 
-    /// Photos of the same name and size whose contents differ.
+    /// Creates photos with the same name and size but different contents.
     private static func photos(_ count: Int, in home: VirtualHome) throws -> [URL] {
         try (0..<count).map { number in
             try home.write(
@@ -168,11 +168,11 @@ import Testing
         }
     }
 
-    /// Cameras use the same name for many photos, and raw files have the same size. After a refusal the file of one photo must
-    /// not be mistaken for the file of the other.
+    /// Cameras use one name for many photos, and raw files have equal sizes. After a refusal, the file of one photo must not be
+    /// taken for the file of the other photo.
     @Test(arguments: [503, 403, nil])
     func `two photos of the same name and size both arrive`(_ status: Int?) async throws {
-        // The address of the second destination is written in another way.
+        // The URL of the second destination is written in a different form.
         let address = "http://me:pw@service.test/photos"
         let configuration =
             "[upload]\ndefault = \"home\"\n" + PhotoHome.destination("put", address + "/")
@@ -186,7 +186,7 @@ import Testing
                 store.loseAnswers(to: "PUT", next: 1)
             }
             #expect(try await home.stormy("upload", files[0].path).status == 0)
-            // The second photo is queued while the first waits for its next attempt.
+            // The second photo is queued while the first photo waits for its next attempt.
             try await home.advance(untilFirstTransferIs: status == 403 ? .failed : .waiting)
             #expect(try await home.stormy("upload", files[1].path, "--to", "again").status == 0)
             try await home.driver.advance(by: .seconds(600))
@@ -200,7 +200,7 @@ import Testing
         }
     }
 
-    /// The server does not report whether a name is in use, and a PUT to this server replaces an existing file.
+    /// The server does not report whether a name is in use. A PUT to this server replaces an existing file.
     @Test func `photos of the same name are all kept by a server that only supports PUT`() async throws {
         try await PhotoHome.play(PhotoHome.destination("put", "http://me:pw@service.test/")) { home, _ in
             for name in ["DSC1.jpg", "DSC1-1.jpg", "DSC1-2.jpg"] {
@@ -224,7 +224,7 @@ import Testing
     @Test func `a retry uses the password that is configured now`() async throws {
         try await PhotoHome.play { home, store in
             let secret = try home.writeSecret("old\n", to: "password")
-            // The permissions of the file count, not the permissions of the link.
+            // The permissions of the file are checked, and not the permissions of the symbolic link.
             let link = home.folder.appendingPathComponent("link")
             try FileManager.default.createSymbolicLink(at: link, withDestinationURL: secret)
             try home.configure(PhotoHome.destination() + "user = \"me\"\npassword_file = \"\(link.path)\"\n")
@@ -241,7 +241,7 @@ import Testing
         }
     }
 
-    /// A secret with a second line would add another header, or the server would refuse the request.
+    /// If a secret has a second line, it could add another header, or the server would refuse the request.
     @Test(arguments: ["one\r\nX-Other: two\n", "one\ntwo", "one\u{0}"])
     func `a secret of more than one line is refused`(_ text: String) async throws {
         try await PhotoHome.play { home, _ in

@@ -3,9 +3,9 @@ import Foundation
 import ServerScripts
 import Testing
 
-/// Tests a spool of queued copies that is missing, or on another file system than its parent folder.
+/// Tests a spool that is missing, or that is on another file system than its parent folder.
 @Suite(.timeLimit(.minutes(30))) struct UploadMissingCopyTests {
-    /// Queues one photo, and replaces the spool by an empty folder.
+    /// Queues one photo, and then replaces the spool by an empty folder.
     private func playWithoutCopy(
         _ body: @Sendable (_ home: VirtualHome, _ store: DavStore, _ photo: String, _ away: URL) async throws -> Void
     ) async throws {
@@ -72,7 +72,7 @@ import Testing
         }
     }
 
-    /// The spool is the same folder as before, so the missing copy is lost and the transfer fails.
+    /// The spool is still the same folder. The missing copy is therefore lost, and the transfer fails.
     @Test func `a photo whose copy was removed is sent again after its upload failed`() async throws {
         try await PhotoHome.play { home, store in
             let photo = try home.picture("a.jpg").path
@@ -148,7 +148,7 @@ import Testing
     private static let hasOtherPlace =
         access(otherPlace.path, W_OK) == 0 && device(otherPlace.path) != device(FileManager.default.temporaryDirectory.path)
 
-    /// The spool may be a link, or a mount point.
+    /// The spool may be a symbolic link or a mount point.
     @Test(.enabled(if: hasOtherPlace, "one file system only"))
     func `a photo is cleaned in a spool on another file system`() async throws {
         try await PhotoHome.play { home, store in

@@ -117,10 +117,10 @@ import Testing
             let row = try #require(try await home.rows("transfers").first)
             #expect((row["note"] as? String)?.contains("does not allow : ? in file names") == true, "\(row)")
             #expect(home.server.requests().count { $0.method == "PUT" } == 1)
-            // The server has the photo, so the photo is not sent again.
+            // The server already has the photo, so the photo is not sent again.
             #expect(try await home.stormy("upload", "--wait", photo.path).status == 0)
             #expect(home.server.requests().count { $0.method == "PUT" } == 1)
-            // The name of another photo becomes the same name.
+            // On the server, the name of this photo would be equal to the name of the first photo.
             let other = try home.picture("2026-11-26 12_00_00_.jpg")
             #expect(try await home.stormy("upload", "--wait", other.path).status == 0)
             #expect(store.names == ["photos/2026-11-26 12_00_00_-1.jpg", "photos/2026-11-26 12_00_00_.jpg"])
@@ -178,7 +178,7 @@ import Testing
             let sent = try await home.stormy("upload", "--wait", home.picture("noon.jpg").path)
             #expect(sent.status == 0 && sent.errors.contains("the bucket ignores If-None-Match"), "\(sent)")
             #expect(store.files.count == 1 && store.keys.first?.hasPrefix("noon-") == true, "\(store.keys)")
-            // Another computer stores a photo under the plain name. The properties of the bucket are already known.
+            // Another computer stores a photo under the plain name. The capabilities of the bucket are already known.
             let probes = home.server.requests().count { $0.path.hasSuffix(".part") }
             store.put(Data("a photo of another computer".utf8), as: "evening.jpg")
             try await upload("evening.jpg", from: home)

@@ -5,7 +5,7 @@ import Testing
 
 /// Tests `stormy upload --verify`, which checks whether the server still has the uploaded photos.
 @Suite(.timeLimit(.minutes(30))) struct UploadVerificationTests {
-    /// After the upload, the server reports that the photo has an address on another server.
+    /// After the upload, the server reports that the URL of the photo is on another server.
     @Test func `the password is not sent to another server`() async throws {
         let configuration =
             PhotoHome.destination("multipart", VirtualHome.origin + "/up") + "user = \"u\"\npassword = \"secret\"\n"
@@ -56,7 +56,7 @@ import Testing
         }
     }
 
-    /// The photo was lost on the server and uploaded again under the same name.
+    /// The server lost the photo. The user uploaded it again under the same name.
     @Test(arguments: [true, false]) func `a photo that was uploaded twice is reported once`(_ isNamed: Bool) async throws {
         try await PhotoHome.play { home, store in
             let photo = try home.picture("one.jpg").path

@@ -5,7 +5,7 @@ import ProcessSupport
 import ServerScripts
 import Testing
 
-/// Tests that work waits if it cannot continue, is shown as waiting, and continues as soon as possible.
+/// Tests work that cannot continue. It waits, is shown as waiting, and continues as soon as possible.
 @Suite(.timeLimit(.minutes(30))) struct WaitingTests {
     private func play(_ body: @Sendable (VirtualHome, DavStore) async throws -> Void) async throws {
         let destination = "[upload.destinations.home]\nkind = \"webdav\"\nurl = \"\(VirtualHome.origin)/photos/\"\n"
@@ -16,7 +16,7 @@ import Testing
         }
     }
 
-    /// Writes a file that is not a photo of a known format and has no location.
+    /// Writes a file that is not a photo of a known format and that has no location.
     private func photo(_ home: VirtualHome) throws -> URL {
         let file = home.folder.appendingPathComponent("a.jpg")
         try Payload.pattern(2_000_000).data.write(to: file)
@@ -25,7 +25,7 @@ import Testing
 
     /// Lets virtual time pass until a transfer waits for its next attempt.
     ///
-    /// - Parameter attempts: The number of attempts that the transfer has to exceed.
+    /// - Parameter attempts: The transfer must have made more attempts than this number.
     private func waitingTransfer(_ home: VirtualHome, after attempts: Int = -1) async throws -> TransferReport {
         var found: TransferReport?
         for _ in 0..<200 where found == nil {
@@ -70,7 +70,7 @@ import Testing
             #expect(simulated.errors.contains("STORMY_NO_AGENT"))
             try await home.driver.advance(by: .seconds(60))
             #expect(home.server.activity.connectionsAccepted == 0)
-            // An agent may start again.
+            // Commands may start an agent again.
             await home.setStartsAgents(true)
             try await home.stormy("status")
             try await home.driver.advance(by: .seconds(60))
@@ -108,7 +108,7 @@ import Testing
                 #expect(unknown.status == 66 && unknown.errors.contains("no transfer has the id 99"), "\(unknown)")
                 #expect(try await home.stormy("transfers", action, "99", id).status == 66)
             }
-            // The store numbers its photos separately.
+            // The store numbers its photos independently of the numbers of transfers.
             let sent = try await home.stormy("transfers", "cancel", "photo-1")
             #expect(sent.status == 69 && !sent.errors.contains("only cancel"), "\(sent)")
         }

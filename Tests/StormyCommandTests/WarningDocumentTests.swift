@@ -4,9 +4,9 @@ import ServerScripts
 import StormyFixtures
 import Testing
 
-/// Tests documents and responses of warning services in the forms of real publishers, from the request to the screen.
+/// Tests documents and responses in the forms of real warning services, from the request to the screen.
 @Suite(.timeLimit(.minutes(30))) struct WarningDocumentTests {
-    /// Plays a test with a calm forecast, and without an agent unless the test needs one.
+    /// Plays a test with a calm forecast. No agent is running unless the test needs one.
     func play(
         at place: String = "47.37,8.54", _ body: @Sendable (VirtualHome) async throws -> Void
     ) async throws {
@@ -118,7 +118,7 @@ import Testing
             let row = try await home.rows("check").first
             let reason = try #require((row?["reasons"] as? [[String: Any]])?.first)
             #expect(reason["openEnd"] as? Bool == true)
-            // The warning began days ago, and its message expired long ago.
+            // The warning began days ago, and its message has expired long ago.
             for _ in 0..<3 {
                 home.serveCalm()
                 #expect(try await home.nextCheck().outcome == .completed)
@@ -308,7 +308,7 @@ import Testing
             try await home.stormy("schedule")
             #expect(try await home.check().outcome == .crashed, "it is repeated")
             #expect(try await home.stormy("status").output.contains("of its documents were not requested yet"))
-            // The next launch requests the other documents.
+            // The next launch requests the remaining documents.
             let said = try await home.stormy("check", "--exit-code")
             #expect(said.status == 10 && !said.errors.contains("not requested"), "\(said)")
             #expect(home.server.requests(matching: "/cap/*").count == names.count, "each once")

@@ -4,7 +4,7 @@ import ServerScripts
 import StormyFixtures
 import Testing
 
-/// Tests the daily check and manual checks with responses in the format of each weather service.
+/// Tests daily checks and manual checks with responses in the format of each weather service.
 @Suite(.timeLimit(.minutes(30))) struct WeatherServiceTests {
     private func play(
         _ provider: String, at place: String, _ configuration: String = "",
@@ -110,7 +110,7 @@ import Testing
         }
     }
 
-    /// Thunder alone does not count. A second service also has to forecast thunder.
+    /// Thunder in one forecast does not count. A second service must also forecast thunder.
     @Test(arguments: [true, false]) func `a second service confirms thunder or refutes it`(_ agrees: Bool) async throws {
         try await play("open-meteo", at: "59.91,10.75") { home in
             home.serve(.json(Weather.forecast(from: home.now).replacing("2.4", with: "0.1")))
@@ -129,7 +129,7 @@ import Testing
         }
     }
 
-    /// The time of the check ends while the first response, with the address of the forecast, arrives.
+    /// The time of the check ends while the first response arrives. This response contains the URL of the forecast.
     @Test func `a response with the address of the forecast is followed after the hand-over`() async throws {
         try await play("nws", at: "30,-85", "[background]\nrefresh_budget_seconds = 2\ngrace_seconds = 2\n") { home in
             let points = NationalWeatherServiceAnswer.points
@@ -162,7 +162,7 @@ import Testing
         .json(BrightSkyAnswer.warning(severity, id: id, now: home.now))
     }
 
-    /// Only the official warning reports the storm. The forecast is calm.
+    /// The forecast is calm. Only the official warning reports the storm.
     @Test func `a warning alerts once and is called off when the service cancels it`() async throws {
         try await play("open-meteo", at: "52.52,13.4") { home in
             home.serveCalm()
@@ -173,7 +173,7 @@ import Testing
             let said = try await home.stormy("check").output
             #expect(said.contains("Because: warning: severe thunderstorm, severe: Deutscher Wetterdienst."), "\(said)")
             #expect(try await home.stormy("check", "--offline", "--exit-code").status == 10)
-            // At this service an update has another identifier, but belongs to the same storm.
+            // An update of this service has another identifier, but belongs to the same storm.
             home.server.route("GET", BrightSkyAnswer.warningsPath, Self.warning(home, id: "2.49.0.0.276.2"))
             #expect(try await home.check().outcome == .completed)
             home.server.route("GET", BrightSkyAnswer.warningsPath, Self.none)
@@ -203,7 +203,7 @@ import Testing
         }
     }
 
-    /// An earlier check found a storm at hours that are missing in the newest forecast.
+    /// An earlier check found a storm. The newest forecast has no values for these hours.
     @Test(arguments: [true, false])
     func `only the storm of the newest forecast is shown`(_ byHand: Bool) async throws {
         try await play("open-meteo", at: "1,1") { home in
@@ -322,8 +322,8 @@ import Testing
         }
     }
 
-    /// A warning in a feed of documents alerts if its area contains the place. The document is fetched once, and the cancellation
-    /// of the warning withdraws the notification.
+    /// A warning in a feed of documents causes an alert if its area contains the place. The document is requested once. The
+    /// cancellation of the warning withdraws the notification.
     @Test func `a feed warns of what is drawn around the place`() async throws {
         try await play("open-meteo", at: "1,1", "[alerts]\ncap_feeds = [\"\(VirtualHome.origin)/feed.xml\"]\n") { home in
             let (server, cap) = (home.server, CAPAnswer(home))
@@ -344,7 +344,7 @@ import Testing
             #expect(!said.output.contains("there") && !said.output.contains("Gale test"))
             #expect(said.errors.contains("/feed.xml: 1 of its 3 warnings have only codes of areas that are not known"), "\(said)")
             #expect(server.requests(matching: "/cap/*").count == 4, "each once")
-            // According to the feed one document was changed.
+            // The feed reports that one document was changed.
             let again =
                 "<entry><updated>2026-07-01T12:00:00Z</updated><link type=\"application/cap+xml\" href=\"/cap/there\"/></entry>"
             server.route("GET", "/feed.xml", .status(200, body: .text("<feed>\(again)</feed>")))
@@ -353,7 +353,7 @@ import Testing
             server.route("GET", "/feed.xml", cap.feed("here", "there", "end"))
             #expect(try await home.check().outcome == .completed)
             #expect(home.shown.last == "No longer expected: storm in Here")
-            // A feed that cannot be read does not withdraw a warning.
+            // If a feed cannot be read, no warning is withdrawn.
             server.route("GET", "/feed.xml", .status(500))
             let unread = try await home.stormy("check")
             #expect(unread.errors.contains("/feed.xml: the weather service responded with status 500"), "\(unread)")
@@ -422,7 +422,7 @@ import Testing
             let moved = try await home.stormy("place", "move", "There", "-1.01,1.01")
             #expect(moved.output.contains("Moved There to -1.01,1.01.") && moved.output.contains("There: stormy."), "\(moved)")
             try await home.check()
-            // The text of the notification has the new name, without a second alert.
+            // The text of the notification is updated with the new name, without a second alert.
             #expect(
                 home.onScreen == ["Storm expected in There"]
                     && home.driver.notifications.history.filter { $0.showings == 1 }.count == 1)

@@ -5,17 +5,17 @@ import Testing
     @Test(arguments: [
         ("one two three", 20, "one two three"),
         ("one two three", 8, "one two\nthree"),
-        // The next lines begin below the first word.
+        // The following lines begin below the first word.
         ("  one two three", 9, "  one two\n  three"),
-        // A word that is longer than a line stays whole, so that an address can be copied.
+        // If a word is longer than a line, it is not split, so that the user can copy a URL.
         ("see https://h/a/long/path now", 10, "see\nhttps://h/a/long/path\nnow"),
         ("https://h/a/long/path", 10, "https://h/a/long/path"),
-        // Spaces between columns stay.
+        // Spaces between columns are kept.
         ("a    b", 20, "a    b"), ("ID     NAME STATE", 12, "ID     NAME\nSTATE"),
         ("one two\nthree four", 8, "one two\nthree\nfour"), ("", 5, ""), ("      ", 3, "      "),
-        // The next lines begin below the second column.
+        // The following lines begin below the second column.
         ("Sydney  stormy, checked now", 18, "Sydney  stormy,\n        checked\n        now"),
-        // A deep indentation is not repeated.
+        // A deep indentation is not used for the following lines.
         ("        one two", 12, "        one\ntwo"),
     ])
     func `long lines break at spaces`(_ text: String, _ columns: Int, _ wanted: String) {

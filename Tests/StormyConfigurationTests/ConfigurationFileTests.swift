@@ -81,12 +81,12 @@ import Testing
         #expect(message(path)?.contains("\(folder.path) belongs to another user") == true)
     }
 
-    /// Passwords and photos are sent to the addresses in the file.
+    /// The file must be protected, because Stormy sends passwords and photos to the URLs in the file.
     @Test func `a file that other users can change is refused`() throws {
         let text = Data("[upload.destinations.home]\nkind = 'put'\nurl = 'https://a'\npassword_file = 'x'\n".utf8)
         let path = try file(text, mode: 0o666)
         #expect(message(path)?.hasSuffix("other users can write to this file; run: chmod go-w \(path)") == true)
-        // Some distributions give each user a group.
+        // Some distributions give each user a separate group.
         #expect(message(try file(text, mode: 0o664)) == nil)
         if getuid() == 0 {
             #expect(chown(path, 0, 12_345) == 0)
@@ -95,7 +95,7 @@ import Testing
         _ = try file(text, mode: 0o644)
         try FileManager.default.setAttributes([.posixPermissions: 0o777], ofItemAtPath: folder.path)
         #expect(message(path)?.contains("other users can write to \(folder.path);") == true)
-        // The permissions of /tmp.
+        // The folder has the same permissions as /tmp.
         try FileManager.default.setAttributes([.posixPermissions: 0o1777], ofItemAtPath: folder.path)
         #expect(message(path) == nil)
     }

@@ -3,13 +3,13 @@ import Testing
 
 @testable import StormyConfiguration
 
-/// Compares the page of the configuration keys with the parser.
+/// Compares the page of the configuration keys with the keys of the parser.
 @Suite struct ConfigurationKeysPageTests {
-    /// A row of a table on the page.
+    /// A row of a table on the page of keys.
     private struct Row {
         var section: String
         var key: String
-        /// The default as TOML. `nil` if the key has no default.
+        /// The default in TOML; `nil` if the key has no default.
         var value: String?
     }
 
@@ -31,7 +31,7 @@ import Testing
         #expect(try Self.rows().map(\.key) == ConfigurationParser.allKeys)
     }
 
-    /// Destinations have no default in the configuration. The code that uses them has their defaults.
+    /// The configuration contains no defaults for destinations. The code that uses the destinations contains these defaults.
     @Test func `the defaults on the page are the defaults of the configuration`() throws {
         let rows = try Self.rows().filter { $0.section != "upload.destinations.NAME" }
         let values = rows.compactMap(\.value)

@@ -50,7 +50,7 @@ private func message(_ text: String) -> String? {
                 keep_location = false
                 """, path: "c")
         var expected = Configuration()
-        // The line has the default value, but also counts as a choice of the user.
+        // The value of this line is the default value, but the line still counts as a choice of the user.
         expected.upload.keepLocation = false
         #expect(configuration == expected)
     }
@@ -243,8 +243,8 @@ private func message(_ text: String) -> String? {
                 "remove one of these") == true)
     }
 
-    /// In these lines an assertion of the library fails, which would end the process. An assertion does not report a place, so
-    /// Stormy finds the line.
+    /// At these lines, an assertion of the TOML library fails, and would end the process. An assertion does not report a
+    /// position, so Stormy finds the line.
     @Test(arguments: [
         ("[/a]", 1), ("[[/a]]", 1), ("x = \"[/\"\n  [ =\"x\"]", 2), ("[é]", 1), ("a = [ # [\n]\n[<a]", 3),
         ("a = 'it\\'\n[<a]", 2),
@@ -255,19 +255,19 @@ private func message(_ text: String) -> String? {
         #expect(message(text) == "config.toml:\(line): not valid TOML: this line cannot be understood")
     }
 
-    /// The nesting is deeper than in any real file. The parser must return an error before its stack overflows.
+    /// The values are nested deeper than in any real file. The parser must return an error before its stack overflows.
     @Test(arguments: ["[", "{ a = "]) func `nesting that is too deep is an error`(_ opening: String) {
         let words = message("a = " + String(repeating: opening, count: 100_000))
         #expect(words?.hasPrefix("config.toml:1:") == true && words?.contains("not valid TOML") == true)
     }
 
-    /// The library does not limit the parts of a key.
+    /// The TOML library does not limit the number of parts in a dotted key.
     @Test(arguments: [("", ""), ("[", "]"), ("a = {", "}")])
     func `more than 4000 dots are an error`(_ opening: String, _ closing: String) {
         let key = String(repeating: "a.", count: 400_000) + "a"
         let text = opening + key + (opening == "[" ? "" : " = 1") + closing
         #expect(message(text) == "config.toml: not valid TOML: more than 4000 dots are in it; this is not a configuration")
-        // The key follows a mark in a string that looks like the beginning of a comment.
+        // The key follows a `#` in a string. The `#` looks like the beginning of a comment.
         #expect(message("x = [\"\"\"\n#\"\"\", {\(key) = 1}]")?.contains("more than 4000 dots") == true)
         let deep = String(repeating: "a.", count: 3_990) + "a = "
         #expect(message(deep + "1")?.hasPrefix("config.toml:1:1: unknown key") == true)

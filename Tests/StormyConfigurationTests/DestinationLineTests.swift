@@ -2,7 +2,7 @@ import Testing
 
 @testable import StormyConfiguration
 
-/// The lines `location` and `ca_file` of a destination.
+/// Tests the keys `location` and `ca_file` of a destination.
 @Suite struct DestinationLineTests {
     private static func parse(_ lines: String, before: String = "", url: String = "https://h/") throws -> Configuration.Upload {
         try Configuration.parse(

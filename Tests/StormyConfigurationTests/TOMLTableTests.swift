@@ -4,7 +4,7 @@ import Testing
 @Suite struct TOMLTableTests {
     private func at(_ line: Int, _ column: Int) -> TOMLTable.Place { .init(line: line, column: column) }
 
-    /// Returns the places of all keys, by the path of the key.
+    /// Returns the position of each key, by the path of the key.
     private func places(_ text: String) throws -> [[String]: TOMLTable.Place] {
         var found: [[String]: TOMLTable.Place] = [:]
         func walk(_ table: TOMLTable, _ path: [String]) {

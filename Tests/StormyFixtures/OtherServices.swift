@@ -1,12 +1,12 @@
 import Foundation
 
-// Responses in the format of the other weather services.
+// Responses in the formats of the weather services other than Open-Meteo.
 
 /// MET Norway, Locationforecast.
 package enum MetNorwayAnswer {
     package static let path = "/weatherapi/locationforecast/2.0/complete*"
 
-    /// - Parameter thunder: Whether the fourth to the sixth hour have thunderstorms.
+    /// - Parameter thunder: Whether the hours four to six have thunderstorms.
     package static func forecast(thunder: Bool, from start: Date) -> String {
         let times = hours(48, from: start)
         let series = times.enumerated().map { index, time in
@@ -32,12 +32,12 @@ package enum NationalWeatherServiceAnswer {
     package static let pointsPath = "/points/30,-85"
     package static let forecastPath = "/gridpoints/TAE/58,65/forecast/hourly"
 
-    /// The response for a point, which contains the address of the forecast.
+    /// The response for a point. It contains the URL of the forecast.
     package static let points = Weather.json([
         "properties": ["forecastHourly": "https://api.weather.gov" + forecastPath]
     ])
 
-    /// - Parameter thunder: Whether the fourth to the sixth hour have thunderstorms.
+    /// - Parameter thunder: Whether the hours four to six have thunderstorms.
     package static func forecast(thunder: Bool, from start: Date) -> String {
         let times = hours(48, from: start)
         let periods = times.enumerated().map { index, time in
@@ -51,7 +51,7 @@ package enum NationalWeatherServiceAnswer {
     }
 }
 
-/// Bright Sky, which serves the data of Deutscher Wetterdienst.
+/// Bright Sky, a service for the data of Deutscher Wetterdienst.
 package enum BrightSkyAnswer {
     package static let forecastPath = "/weather*"
     package static let warningsPath = "/alerts*"
@@ -69,7 +69,7 @@ package enum BrightSkyAnswer {
 
     package static let noWarnings = #"{"alerts":[]}"#
 
-    /// A warning of a thunderstorm in two to five hours.
+    /// Returns a warning of a thunderstorm that lasts from two to five hours from now.
     package static func warning(_ severity: String = "severe", id: String = "2.49.0.0.276.1", now: Date) -> String {
         func time(_ hours: Double) -> String { now.addingTimeInterval(hours * 3600).formatted(.iso8601) }
         return Weather.json([

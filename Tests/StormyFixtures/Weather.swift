@@ -1,11 +1,11 @@
 import Foundation
 
-/// Responses in the format of Open-Meteo, for the hours around the present time.
+/// Responses in the format of Open-Meteo, for the hours around the current time.
 package enum Weather {
     /// - Parameters:
-    ///   - thunder: Hours from now with thunderstorms.
+    ///   - thunder: The hours with thunderstorms, counted from now.
     ///   - padding: The number of bytes of an additional member that makes the response long.
-    ///   - gusts: Gusts in the hours with thunderstorms, in km/h.
+    ///   - gusts: The gusts in the hours with thunderstorms, in km/h.
     ///   - start: A time in the first hour.
     package static func forecast(
         thunder: Set<Int> = [4, 5, 6], padding: Int = 0, gusts: Double? = nil, from start: Date = Date()

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Stormy
 
-/// Stored forecasts and checks, also if they were stored under a wrong clock.
+/// Tests stored forecasts and checks, also if they were stored while the clock was wrong.
 @Suite final class CheckTests {
     private let folder: URL
     private let store: StormyStore
@@ -85,7 +85,7 @@ import Testing
         #expect(try store.lastForecast(of: place)?.fetchedAt == noon)
     }
 
-    /// Records that were written under a clock that was ahead are also kept.
+    /// Records that were written while the clock was ahead are also kept.
     @Test func `old forecasts and cancelled photo requests are removed, storms and photos are kept`() throws {
         let (old, place) = (noon - 31 * 86_400, try store.addPlace("Here", Coordinates(latitude: 1, longitude: 1)))
         try take(95, of: place, fetchedAt: old, now: old)
@@ -106,7 +106,7 @@ import Testing
         #expect(try store.checks().count == 1)
     }
 
-    /// A row that cannot be read is damaged or comes from a later version. The other rows are still read.
+    /// If a row cannot be read, it is damaged or comes from a later version. The other rows are still read.
     @Test func `a row that cannot be read is skipped and replaced by the next response`() throws {
         let (here, there) = (
             try store.addPlace("Here", Coordinates(latitude: 1, longitude: 1)),
@@ -134,7 +134,7 @@ import Testing
         #expect(try store.warnings(of: here).count == 1)
     }
 
-    /// A storm that was called off and is expected again can have a photo.
+    /// If a storm was called off and is expected again, it can have another photo.
     @Test func `a storm has one photo request, and another after the first is cancelled`() throws {
         let place = try store.addPlace("Here", Coordinates(latitude: 1, longitude: 1))
         try take(95, of: place, fetchedAt: noon, now: noon)
@@ -146,7 +146,7 @@ import Testing
         #expect(try store.photos().map(\.state) == [.cancelled, .awaitingPhoto])
     }
 
-    /// The age of a forecast counts from the time when the service issued the forecast, not from the time of the response 304.
+    /// The age of a forecast is counted from the time when the service issued it, and not from the time of the response 304.
     @Test func `a response without a newer forecast does not make an old forecast fresh`() async throws {
         let place = try store.addPlace("Here", Coordinates(latitude: 60, longitude: 10), provider: .metNorway)
         let source = try #require(WeatherSource(.metNorway, place, StormySettings(dataFolder: folder)))
@@ -165,7 +165,7 @@ import Testing
             return asked
         }
         #expect(try await ask(at: noon) == [stored.lastModified])
-        // If the stored forecast is too old, the request has no `If-Modified-Since`. For this reason, a response 304 is an error.
+        // If the stored forecast is too old, the request contains no `If-Modified-Since`. A response 304 is therefore an error.
         await #expect(throws: WeatherError.self) { _ = try await ask(at: noon + 30 * 3600) }
     }
 }

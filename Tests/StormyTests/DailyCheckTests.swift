@@ -17,7 +17,8 @@ import Testing
 
     deinit { try? FileManager.default.removeItem(at: folder) }
 
-    /// Makes a store of the previous version with these settings and with one setting that does not belong to the check.
+    /// Creates a store of the previous version. It contains these settings, and one setting that does not belong to the daily
+    /// check.
     private func makeEarlierStore(_ settings: [String: String]) throws {
         let queue = try DatabaseQueue(path: path)
         try StormyStore.migrator.migrate(queue, upTo: "16: the processes that queue a photo")
@@ -45,7 +46,7 @@ import Testing
         #expect(try StormyStore(folder: folder).dailyCheck() == check)
     }
 
-    /// Without a row, the store may have replaced a lost store. The daily check of such a store reports that the places are lost.
+    /// If the row is missing, this store may have replaced a lost store. The daily check then reports that the places are lost.
     @Test(arguments: [[:], ["at": "09:00", "exact": "true", "wake": "true"]] as [[String: String]])
     func `a check that was never turned on or off has no row`(_ settings: [String: String]) throws {
         try makeEarlierStore(settings)

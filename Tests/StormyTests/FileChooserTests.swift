@@ -3,7 +3,7 @@ import Testing
 
 @testable import Stormy
 
-/// The choosers zenity and kdialog print one path in each line.
+/// Tests the choosers zenity and kdialog, which print one path in each line.
 @Suite struct FileChooserTests {
     @Test func `a chosen path with a line feed is not read as two paths`() throws {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("chooser-\(UUID())").path

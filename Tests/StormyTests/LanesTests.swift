@@ -36,7 +36,7 @@ import Testing
         #expect(work.done.sorted() == Array(0..<100))
     }
 
-    /// One item for each lane stalls until all other items are completed.
+    /// In each lane, one item hangs until all other items are completed.
     @Test func `stalled items do not delay other items`() async {
         let work = Work()
         await Lanes(count: 4, patience: .milliseconds(20)).forEach(of: Array(0..<50)) { number in
@@ -48,7 +48,7 @@ import Testing
         #expect(Set(work.done.suffix(4)) == [0, 1, 2, 3])
     }
 
-    /// When the time of a task is up, each remaining item starts and can observe the cancellation.
+    /// When the time of a task is up, each remaining item starts, so that it can detect the cancellation.
     @Test func `a cancelled task starts all items`() async {
         let work = Work()
         let task = Task {

@@ -7,7 +7,7 @@ import Testing
 
 @testable import Stormy
 
-/// The states of an opening on a virtual network.
+/// The states of an opening on a virtual network, in order.
 private final class Seen: Sendable {
     private let states = Mutex<[OpenState]>([])
 
@@ -46,7 +46,7 @@ private final class Seen: Sendable {
 
         var server: VirtualServer { driver.network.server(OpeningTests.service) }
 
-        /// - Parameter broken: The server responds with 503 if the address contains this text.
+        /// - Parameter broken: If the URL contains this text, the server responds with 503.
         func serve(_ code: Int, but broken: String? = nil) {
             let start = Int(driver.clock.date.timeIntervalSince1970 / 3600) * 3600
             let hours = (0..<48).map { start + $0 * 3600 }
@@ -71,7 +71,7 @@ private final class Seen: Sendable {
             AutoOpen(store, behavior, timeout: timeout, settings: settings)
         }
 
-        /// Collects the states of an opening, from now on.
+        /// Collects the states of an opening from now on.
         func listen(_ opening: some AsyncSequence<OpenState, Never> & Sendable) -> Seen {
             let seen = Seen()
             Task {
@@ -139,7 +139,7 @@ private final class Seen: Sendable {
         }
     }
 
-    /// `autoOpen` also reports the error of the network.
+    /// `autoOpen` also reports the network error.
     @Test func `without a network, asyncOpen fails and autoOpen opens the stored forecast`() async throws {
         try await play { world in
             try world.add("A")
@@ -175,7 +175,7 @@ private final class Seen: Sendable {
         try await play { world in
             try world.add("A")
             world.serve(0)
-            // With this latency no response arrives in time.
+            // With this latency, no response arrives before the time limit.
             world.driver.network.latency = 1_000_000
             let failed = try await world.end(of: world.asyncOpen(timeout: .milliseconds(200)))
             #expect(failed.error == "the weather service did not respond within 200 ms")
@@ -185,7 +185,7 @@ private final class Seen: Sendable {
         }
     }
 
-    /// The response of a service may contain years of hours. Hours that are not used are not stored.
+    /// A service may respond with years of hours. Hours that Stormy does not need are not stored.
     @Test(arguments: [-3_000, 0, 3_000]) func `a trimmed forecast leads to the same assessment`(_ shift: Int) throws {
         let now = Date(timeIntervalSince1970: 1_800_000_000)
         let hours = (-2_000..<2_000).map {
@@ -197,13 +197,13 @@ private final class Seen: Sendable {
         #expect(StormRule().assess(kept, now: now) == StormRule().assess(forecast, now: now))
     }
 
-    /// The opening waits because the store has no place.
+    /// The opening waits because the store contains no place.
     @Test func `the opening continues when another process adds the first place`() async throws {
         try await play { world in
             world.serve(0)
             let seen = world.listen(world.asyncOpen())
             while seen.words.last != "waitingForUser" { await Task.yield() }
-            // A separate connection simulates another process, because GRDB does not observe such a connection.
+            // A separate connection simulates another process. GRDB does not observe changes of such a connection.
             try StormyStore(folder: world.settings.dataFolder).addPlaceForTest("A")
             while !seen.isOver { try await world.driver.advance(by: .milliseconds(100)) }
             #expect(seen.words == ["connecting", "waitingForUser", "connecting", "0 of 1", "1 of 1", "open"])
@@ -220,7 +220,7 @@ private final class Seen: Sendable {
             while !older.isOver { await Task.yield() }
             #expect(older.words.last == "cancelled")
             #expect(newer.words.last == "open")
-            // The check has no error of the cancelled opening.
+            // The cancelled opening leaves no error in the check.
             #expect(try world.store.checks().map(\.trouble) == [nil])
         }
     }
@@ -239,7 +239,7 @@ private final class Seen: Sendable {
         }
     }
 
-    /// The other connection commits before, during or after the start.
+    /// The other connection commits before, during or after the start of the observation.
     @Test func `changes during the start of the observation are delivered`() async throws {
         try await play { world in
             let other = try StormyStore(folder: world.settings.dataFolder)

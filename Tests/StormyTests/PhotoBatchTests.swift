@@ -76,36 +76,36 @@ import Testing
         #expect(try end(ids[0]).left == 1)
         let both = try end(ids[1])
         #expect(both.left == 0 && both.batch.uploaded == ["a", "b"])
-        // The end of an upload is delivered again if the process died during the first delivery.
+        // If the process died during the first delivery, the end of the upload is delivered again.
         #expect(try end(ids[1]).batch == both.batch)
-        // The next photo belongs to the same batch until the result of the batch is notified.
+        // The next photo belongs to the same batch, because the result of the batch was not yet notified.
         let next = try begin("c")
         #expect(try end(next, as: .failed).batch.failures.map(\.name) == ["c"])
         #expect(try !store.closePhotoBatch(both.batch))
-        // The photo was retried and arrived.
+        // The photo was retried, and the server has received it.
         let all = try end(next)
         #expect(all.batch.failures.isEmpty && all.batch.uploaded == ["a", "b", "c"])
         #expect(try store.closePhotoBatch(all.batch))
         #expect(try store.photoBatch().batch == PhotoBatch())
-        // The user has not seen the notification, and no photo ended since, so the notification does not change.
+        // The user has not seen the notification. No photo has ended since, so the notification is not changed.
         let said = try #require(try store.closedPhotoBatch())
         try store.reopenPhotoBatch(said)
         #expect(try store.photoBatch().batch == PhotoBatch() && store.closedPhotoBatch() == all.batch)
-        // Another photo ended, so one notification has all photos.
+        // Another photo has ended, so one notification lists all photos.
         let last = try begin("d")
         _ = try end(last, as: .failed)
         try store.reopenPhotoBatch(said)
         let joined = try store.photoBatch().batch
         #expect(joined.uploaded == ["a", "b", "c"] && joined.failures.map(\.name) == ["d"] && joined.mark == said.mark)
-        // The user retries the failed photo before the notification was seen. The other photos are notified with the result of
-        // the retry.
+        // The user retries the failed photo before the notification was seen. The next notification lists the other photos and
+        // the result of the retry.
         #expect(try store.closePhotoBatch(joined))
         try store.reopenPhotoBatch(joined, isOpened: true) { $0.failures = [] }
         let rest = try store.photoBatch().batch
         #expect(rest.uploaded == ["a", "b", "c"] && rest.failures.isEmpty)
     }
 
-    /// The session can deliver ends after the batch notification. No later call reports such an end.
+    /// The session may deliver ends after the notification of the batch. No later call reports such an end.
     @Test func `a photo that ends after the batch notification leads to another notification`() async throws {
         let folder = URL(fileURLWithPath: NSTemporaryDirectory()).appendingPathComponent(UUID().uuidString)
         defer { try? FileManager.default.removeItem(at: folder) }
@@ -122,7 +122,7 @@ import Testing
                 continuation.resume()
             }
         }
-        // `photosEnded(_:)` returns after the notification was accepted. Before this, the end does not count as reported.
+        // The call `noted` returns when the notification was accepted. Until then, the end does not count as reported.
         #expect(told.withLock { $0 } == 2)
     }
 }

@@ -4,7 +4,7 @@ import Testing
 @testable import Stormy
 
 @Suite struct PhotoFormatTests {
-    /// Opening a named pipe must not block, because the pipe may never get a writer.
+    /// Opening a named pipe must not block, because no writer may ever open the pipe.
     @Test func `a named pipe is not a photo and does not block`() {
         let file = FileManager.default.temporaryDirectory.appendingPathComponent("pipe-" + UUID().uuidString)
         mkfifo(file.path, 0o600)

@@ -4,8 +4,7 @@ import Testing
 
 @testable import Stormy
 
-/// Tests that no photo is uploaded with its location unless the user is informed, for each verdict, format and result of the
-/// search.
+/// Tests every verdict, format and result of the search. No photo is uploaded with its location unless the user is informed.
 @Suite struct PhotoPrivacyTests {
     private func ends(_ format: PhotoFormat?, _ verdict: PhotoCleaner.Verdict, _ looksLocated: Bool) -> PhotoPrivacy {
         PhotoPrivacy(format: format, verdict: verdict, looksLocated: looksLocated)
@@ -40,7 +39,7 @@ import Testing
         }
     }
 
-    /// The cleaner needs a folder in the spool, which cannot be created here.
+    /// The cleaner needs a folder in the spool. In this test the folder cannot be created.
     @Test func `a photo is not judged if its cleaner cannot be started`() throws {
         let copy = URL(fileURLWithPath: "/nowhere/spool/copy")
         let error = try #require(throws: PhotoUploadError.self) { try PhotoCleaner(program: "/bin/true").clean(copy) }
@@ -51,7 +50,7 @@ import Testing
         #expect(!reason.contains("--keep-location"))
     }
 
-    /// A folder with a file, and a program that reports each file as clean.
+    /// Provides a folder with a file, and a program that reports each file as clean.
     private func withCleaner(_ body: (_ program: String, _ photo: URL) throws -> Void) throws {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("cleaner-" + UUID().uuidString)
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
@@ -63,8 +62,7 @@ import Testing
         try body(program.path, photo)
     }
 
-    /// The first attempt fails, for example because the cleaner was killed while it was idle, or because the system has no memory
-    /// for sockets.
+    /// The first attempt fails. For example, the cleaner was killed while it was idle, or the system has no memory for sockets.
     @Test(arguments: [ENOBUFS, EPIPE]) func `a photo is cleaned if its cleaner can be reached at the second attempt`(
         _ number: Int32
     ) throws {
@@ -107,7 +105,7 @@ import Testing
     @Test func `a cleaner that rarely gets a processor has time until it is done`() {
         var patience = CleanerTimeLimit(forBytes: 6_000_000, used: 100)
         var used = 100.0
-        // In one hour the cleaner gets a little processor time every 30 seconds.
+        // For one hour, the cleaner gets a little processor time every 30 seconds.
         for second in 1...3_600 {
             if second % 30 == 0 { used += 0.02 }
             let isOver = patience.isOver(used: used)
@@ -154,14 +152,14 @@ import Testing
         #expect(PhotoLocation.isPresent(in: Data([0xFF, 0xD8]) + Data(words.utf8)))
     }
 
-    /// XMP can be in UTF-16.
+    /// XMP can be encoded in UTF-16.
     @Test(arguments: [String.Encoding.utf16LittleEndian, .utf16BigEndian])
     func `names of location fields in UTF-16 are found in either byte order`(_ encoding: String.Encoding) {
         let text = "<x exif:GPSLatitude='1'/>".data(using: encoding)!
         #expect(PhotoLocation.isPresent(in: Data([0xFF, 0xD8]) + text))
     }
 
-    /// A photo with more TIFF headers than the search reads counts as a photo with a location.
+    /// If a photo has more TIFF headers than the search reads, it counts as a photo with a location.
     @Test func `a GPS directory after many entries is found, and too many headers count as a location`() {
         let many = Data(repeatElement([0x49, 0x49, 0x2A, 0x00], count: 10_001).joined())
         #expect(PhotoLocation.isPresent(in: many), "nobody can say")
@@ -182,18 +180,18 @@ import Testing
         }
     }
 
-    /// The film follows a picture in the same file.
+    /// The film comes after a picture in the same file.
     @Test func `the place of a film after a picture is found only if the film has a valid header`() {
         let place = Data([0xA9]) + Data("xyz\u{0}\u{12}+48.1+011.5/".utf8)
         #expect(
             PhotoLocation.isPresent(
                 in: Data([0xFF, 0xD8, 0xFF, 0xD9]) + Data("\u{0}\u{0}\u{0}\u{18}ftypmp42....moov".utf8) + place))
-        // Every large picture contains such bytes by chance.
+        // Large pictures contain such bytes by chance.
         #expect(!PhotoLocation.isPresent(in: Data([0xFF, 0xD8, 0xFF, 0xD9]) + place))
         #expect(!PhotoLocation.isPresent(in: Data([0xFF, 0xD8, 0xFF, 0xD9]) + Data("....ftypmp42....moov".utf8) + place))
     }
 
-    /// A photo is searched in windows, which have to overlap.
+    /// A photo is searched in windows. The windows have to overlap.
     @Test func `a location across the border of two windows is found`() {
         let word = Data("exif:GPSLatitude".utf8)
         var left: [Range<Int>] = []

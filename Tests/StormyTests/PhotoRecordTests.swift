@@ -4,7 +4,7 @@ import Testing
 
 @testable import Stormy
 
-/// Tests which photo fulfils which request, and the records of a process that died before it queued a photo.
+/// Tests which photo completes which request. Also tests the records of a process that died before it queued a photo.
 @Suite final class PhotoRecordTests {
     private let folder: URL
     private let store: StormyStore
@@ -59,7 +59,7 @@ import Testing
         #expect(try photo(first).state == .awaitingPhoto)
     }
 
-    /// The app died after the button was pressed, and the press was delivered again.
+    /// The app died after the user had pressed the button, and the press was delivered again.
     @Test func `the same photo for the same storm is one record`() throws {
         let mine = try job(1)
         try job(2)
@@ -71,7 +71,7 @@ import Testing
         #expect(try store.photos().count == 2)
         #expect(once.submission != nil && again.submission == once.submission)
         try end(once)
-        // A ledger from a backup does not contain the completed upload, and its copy of the photo is missing.
+        // A ledger from a backup does not contain the completed upload. The copy of the photo is missing.
         #expect(try end(once, as: .failed) == nil)
         #expect(try begin(storm: 1).photo.state == .completed)
         #expect(try begin(storm: 1).photo.submission == once.submission)
@@ -133,7 +133,7 @@ import Testing
 
     // MARK: Ends
 
-    /// The transfer was retried, and another process stored the failure late.
+    /// The user retried the transfer. Another process stored the earlier failure late.
     @Test func `a photo arrives after its failure was stored`() throws {
         let mine = try begin().photo
         try end(mine, as: .failed)
@@ -185,7 +185,7 @@ import Testing
         #expect(try photo(mine.id).state == .cancelled)
         let again = try begin()
         #expect(again.photo.id == mine.id && again.photo.state == .queued)
-        // The photo of a storm has its own record.
+        // The photo of a storm has a separate record.
         try store.revert(again)
         let filled = try job(1)
         #expect(try begin().photo.id == filled)
@@ -237,7 +237,7 @@ import Testing
         #expect(try [first, second].map { try photo($0).state } == [.awaitingPhoto, .awaitingPhoto])
         try again(2)
         #expect(try [first, second].map { try photo($0).state } == [.awaitingPhoto, .completed])
-        // The photo is not known at another destination.
+        // At another destination, the photo counts as a new photo.
         #expect(try begin(at: "work").photo.id != there.photo.id)
     }
 

@@ -4,7 +4,7 @@ import TransferMachines
 
 @testable import Stormy
 
-/// Tests the query of presigned addresses. The signature differs each day, and the query may name the file.
+/// Tests the query of presigned URLs. The signature is different each day, and the query may contain the name of the file.
 @Suite struct PresignedQueryTests {
     private func digest(_ query: String) throws -> String? {
         PresignedQuery.digest(try #require(URL(string: "https://h/up?" + query)))
@@ -32,7 +32,7 @@ import TransferMachines
         #expect(first.identity != second.identity && !first.isMeant(by: second.identity, among: ["d"]))
         #expect(try first.identity == destination("https://h/up?id=1&sig=b").identity)
         #expect(!first.identity.contains("id=1"), "a query may be secret")
-        // Earlier versions stored these destinations.
+        // Earlier versions stored destinations in these forms.
         for earlier in ["d https://h/up put", "d https://h/up"] { #expect(first.isMeant(by: earlier, among: ["d"])) }
         #expect(
             try destination("https://h/up?album=1", .multipart).identity

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Stormy
 
-/// Tests that the store's file is created only if no other file has its name.
+/// Tests that the store's file is created only if no other file has this name.
 @Suite final class StoreFileTests {
     private let folder: URL
     private var path: String { folder.appendingPathComponent(StormyStore.fileName).path }
@@ -15,7 +15,7 @@ import Testing
 
     deinit { try? FileManager.default.removeItem(at: folder) }
 
-    /// The second link is a loop, so the system reports an error that does not mean "missing".
+    /// The second symbolic link leads to itself. The error of the system is therefore not "file not found".
     @Test(arguments: ["/nowhere/stormy.sqlite", "stormy.sqlite"])
     func `a link that cannot be followed is reported and stays`(_ target: String) throws {
         try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: target)
@@ -35,7 +35,7 @@ import Testing
         let shared = SharedStore()
         let first = try shared.store(in: folder)
         #expect(try shared.store(in: folder) === first)
-        // The first file is kept, so that the system gives the second file another number.
+        // The first file is kept, so that the system gives the second file a different inode number.
         try FileManager.default.moveItem(atPath: path, toPath: path + ".old")
         let second = try shared.store(in: folder)
         #expect(second !== first && FileManager.default.fileExists(atPath: path))

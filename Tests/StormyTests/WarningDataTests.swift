@@ -5,8 +5,7 @@ import Testing
 
 @testable import Stormy
 
-/// Tests what happens to stored warnings if a service sends old data. Also tests the stored time of the last response of each
-/// service.
+/// Tests stored warnings if a service sends old data. Also tests the stored time of the last response of each service.
 @Suite final class WarningDataTests {
     private let folder: URL
     private let store: StormyStore
@@ -45,7 +44,7 @@ import Testing
 
     @Test func `a warning that disappears is kept while the service's data is not newer`() throws {
         #expect(try take([warning()], at: 1, data: 1) == 0)
-        // The service responds again, with data from before its outage.
+        // The service responds again. Its data is from before its outage.
         #expect(try take([], at: 2, data: 0.5) == 1 && standing == 1)
         #expect(try take([], at: 3, data: 1) == 1 && standing == 1)
         #expect(try take([warning("b")], at: 3.5, data: 1) == 1 && standing == 2, "a new warning counts at once")
@@ -64,13 +63,13 @@ import Testing
     }
 
     @Test func `a wrong clock of this machine does not keep a warning`() throws {
-        // The clock was a month ahead, so the service's data did not seem to be in the future.
+        // The clock was a month ahead, so the time of the service's data did not seem to be in the future.
         #expect(try take([warning()], at: 720, data: 720) == 0)
         #expect(try take([warning()], at: 1, data: 0.9) == 0)
         #expect(try take([], at: 2, data: 1.9) == 0 && standing == 0)
     }
 
-    /// The time of the data from Bright Sky is requested only when a warning disappears.
+    /// Stormy requests the time of Bright Sky's data only when a warning disappears.
     @Test func `a separate time is compared with the last request`() throws {
         #expect(try take([warning()], at: 5, data: nil, hasOwnTime: false) == 0)
         #expect(try store.hasUnlisted([], by: "nws", of: place, now: noon + 6 * 3600))
@@ -133,7 +132,7 @@ import Testing
         let events = try store.warnings(of: place)
         #expect(Set(events.map(\.messages)) == [["a", "m"], ["n"]] && events.allSatisfy { $0.infos.count == 1 }, "\(events)")
         #expect(events.first { $0.messages.contains("a") }?.infos.first?.until == noon + 12 * 3600)
-        // The service of the place responds again, without the warning.
+        // The service for the place responds again, without the warning.
         #expect(try take([], at: 3, data: 3) == 0)
         let left = try store.warnings(of: place).filter { $0.state == .standing }
         #expect(Set(left.map(\.messages)) == [["m"], ["n"]], "\(left)")
@@ -157,7 +156,7 @@ import Testing
         }
         for hours in [1.0, 2] { #expect(try severities(documents, at: hours) == [.severe, .extreme]) }
         #expect(try severities([documents[1]], at: 3) == [.severe, .extreme], "a feed may list its newest alone")
-        // A service that lists all its warnings has withdrawn the warnings that are not listed.
+        // This service always lists all its warnings. A warning that is not listed was therefore withdrawn.
         for (count, listed) in [documents, [documents[0]]].enumerated() {
             try store.storeWarnings(
                 listed, by: "meteoalarm/germany", of: place, rule: StormRule(), now: noon + Double(4 + count) * 3600)

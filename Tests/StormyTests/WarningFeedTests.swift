@@ -6,7 +6,7 @@ import TransferMachines
 
 @testable import Stormy
 
-/// Tests the stored feeds of warnings and the stored documents, and when they are requested again.
+/// Tests the stored feeds and documents of warnings, and the times of their next requests.
 @Suite final class WarningFeedTests {
     private let folder: URL
     private let store: StormyStore
@@ -121,7 +121,7 @@ import TransferMachines
             WarningDocument(link: link, message: nil, seenAt: noon, updated: updated, validator: Self.tag, checkedAt: checkedAt))
     }
 
-    /// Returns the addresses of stored documents that are due.
+    /// Returns the URLs of stored documents that must be requested again.
     private func due(_ links: [FeedLink], changedAt: Date? = nil, now: Date? = nil) throws -> [String] {
         try store.knownDocuments(links, changedAt: changedAt ?? .distantPast, now: now ?? noon).due.map(\.address)
     }
@@ -138,8 +138,8 @@ import TransferMachines
         #expect(try store.document("old")?.validator == Self.tag)
     }
 
-    /// Two daily checks are less than 24 hours apart if daylight saving time begins, or if the second check starts some seconds
-    /// earlier.
+    /// Two daily checks can be less than 24 hours apart. This happens if daylight saving time begins, or if the second check
+    /// starts some seconds earlier.
     @Test func `each daily check requests a document again`() throws {
         for age in [23 * 3600.0, 86_390, 86_400] {
             try keep("\(age)", updated: "x", checkedAt: noon - age)

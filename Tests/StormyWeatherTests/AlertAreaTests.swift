@@ -2,7 +2,7 @@ import Foundation
 import StormyWeather
 import Testing
 
-/// Tests shapes of areas that are not simple polygons.
+/// Tests areas whose shape is not a simple polygon.
 @Suite struct AlertAreaTests {
     private func at(_ latitude: Double, _ longitude: Double) -> Coordinates {
         guard let place = try? Coordinates(latitude: latitude, longitude: longitude) else { preconditionFailure("no place") }
@@ -13,7 +13,7 @@ import Testing
         AlertArea(name: "", polygons: [corners.map { at($0.0, $0.1) }])
     }
 
-    /// A ring of corners that turns `turns` times around a middle, at distances that change.
+    /// Returns a ring of corners that turns `turns` times around a centre, at different distances.
     private func star(_ count: Int, turns: Int, around middle: (Double, Double), radius: Double = 1) -> [(Double, Double)] {
         (0..<count).map { number in
             let angle = Double(number) / Double(count) * 2 * .pi * Double(turns)
@@ -42,7 +42,7 @@ import Testing
         }
     }
 
-    /// The area is drawn as an eight, whose two halves turn in opposite directions.
+    /// The area is drawn in the shape of an eight. Its two halves turn in opposite directions.
     @Test func `both halves of an area drawn as an eight are inside`() {
         let eight = area([(0, 0), (2, 2), (2, 0), (0, 2)])
         #expect(eight.contains(at(1, 0.5)) == false && eight.contains(at(1, 1.5)) == false)
@@ -54,7 +54,7 @@ import Testing
         for ring in [square + square, square + [(0, 0)] + square + [(0, 0)]] {
             #expect(area(ring).contains(at(1, 1)) && !area(ring).contains(at(3, 1)) && !area(ring).contains(at(1, 3)))
         }
-        // The first outline is drawn twice across the date line, and the second outline twice around a pole.
+        // The first outline turns twice across the date line. The second outline turns twice around a pole.
         let fiji = [(-20.0, 176.0), (-20, -178), (-15, -178), (-15, 176)]
         #expect(area(fiji + fiji).contains(at(-17, 179)) && !area(fiji + fiji).contains(at(-17, 170)))
         let arctic = [(70.0, 0.0), (70, 120), (70, -120)]
@@ -64,7 +64,7 @@ import Testing
     }
 
     @Test func `an area that overlaps itself around a pole has no gap`() {
-        // The outline goes twice around the pole, further south on the second turn.
+        // The outline turns twice around the pole, and the second turn is further south.
         let ring = [(70.0, 0.0), (70, 120), (70, -120), (60, 0), (60, 120), (60, -120)]
         for ring in [ring, ring.reversed()] {
             #expect(area(ring).contains(at(80, 20)) && area(ring).contains(at(65, 60)) && area(ring).contains(at(75, 100)))
@@ -103,7 +103,7 @@ import Testing
         }
     }
 
-    /// Corners on the meridian of the place are counted once.
+    /// If corners are on the meridian of the place, they are counted once.
     @Test func `a place below or beside a corner is judged right`() {
         let diamond = [(0.0, 1.0), (1, 0), (0, -1), (-1, 0)]
         for ring in [diamond, diamond.reversed()] {

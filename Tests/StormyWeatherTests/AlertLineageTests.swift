@@ -2,7 +2,7 @@ import Foundation
 import StormyWeather
 import Testing
 
-/// Tests which messages count among messages that refer to each other.
+/// Tests which of several messages are valid if they refer to each other.
 @Suite struct AlertLineageTests {
     private let noon = Date(timeIntervalSince1970: 1_782_907_200)
 
@@ -22,7 +22,7 @@ import Testing
         return message
     }
 
-    /// Returns the identifiers of the messages of valid events. The messages may arrive in any order.
+    /// Returns the identifiers of the messages that belong to valid events. The messages may arrive in any order.
     private func standing(_ messages: [AlertMessage], now: Date = .distantFuture) -> Set<String> {
         func seen(_ messages: [AlertMessage]) -> Set<String> {
             var book = AlertBook()
@@ -59,13 +59,14 @@ import Testing
         #expect(AlertBook([later, same]).events(at: nil, language: nil).flatMap(\.infos).map(\.event) == ["same time"])
     }
 
-    /// All updates have one time, because an update does not replace messages that were sent after it.
+    /// All updates have the same time, because an update does not replace messages that were sent after it.
     @Test func `a circle leaves its newest`() {
         let pair = [message("a", 0, .update, of: ["b"]), message("b", 0, .update, of: ["a"])]
         #expect(standing(pair) == ["b"])
         #expect(unused(pair) == ["2 updates replace each other, and the newest update counts (b)"])
         for step in [1, 2] {
-            // In the first step each message refers to the message two after it, and in the second step to the message before it.
+            // In the first case, each message refers to the message two positions after it. In the second case, it refers to the
+            // message before it.
             let circle = (0..<5).map { message("\($0)", 0, .update, of: ["\((($0 + step * 2) + 5) % 5)"]) }
             #expect(standing(circle) == ["4"])
             #expect(unused(circle).count == 1)
@@ -112,7 +113,8 @@ import Testing
             unused([warning, foreign]) == ["the update of a does not replace the warning: the update is from another sender (b)"])
         #expect(standing([warning, message("b", 30, .update, of: ["a"], sender: "Warn@Met.example")]) == ["b"])
         #expect(standing([warning, message("b", 30, .update, of: ["a"])]) == ["b"], "a service without senders")
-        // An update from another sender that refers to the first message of a chain does not replace the rest of the chain.
+        // An update from another sender refers to the first message of a chain. It does not replace the later messages of the
+        // chain.
         let chain = [warning, message("b", 10, .update, of: ["a"], sender: "warn@met.example")]
         #expect(standing(chain + [message("c", 30, .update, of: ["a"], sender: "other@example")]) == ["b", "c"])
     }
@@ -135,7 +137,7 @@ import Testing
                 "the update of a does not replace the warning yet: the update is dated 2026-07-01T21:00:00Z"
             ])
         #expect(standing(pair, now: noon + 9 * 3600) == ["b"] && unused(pair, now: noon + 9 * 3600).isEmpty)
-        // A chain that the update does not refer to is also not replaced.
+        // An update also does not replace a chain to which it does not refer.
         let chain = [message("a", 0), message("b", 10, .update, of: ["a"]), message("c", 600, .update, of: ["a"])]
         #expect(standing(chain, now: noon + 3600) == ["b", "c"] && standing(chain, now: noon + 36_000) == ["c"])
     }
@@ -157,11 +159,11 @@ import Testing
         #expect(seen("Wind advisory", .wind, .minor) == ["Tornado", "Wind advisory"], "less severe, with another name")
         #expect(seen("Wind advisory", .wind, nil) == ["Tornado", "Wind advisory"])
         #expect(seen("Weather", .weather, .minor) == ["Tornado", "Weather"])
-        // The update has the same warning, or a warning that is at least as severe.
+        // The update contains the same warning, or a warning that is at least as severe.
         #expect(seen("tornado", .wind, .minor) == ["tornado"])
         #expect(seen("Violent tornado", .wind, .extreme) == ["Violent tornado"])
         #expect(seen("Unwetter", .weather, .extreme) == ["Unwetter"])
-        // A cancellation of the first message ends all parts.
+        // If the first message is cancelled, all parts end.
         #expect(standing([first, tornado, message("c", 66, .cancel, of: ["q1"])]).isEmpty)
     }
 
@@ -214,14 +216,14 @@ import Testing
         let warning = message("a", 0, sender: "warn@met.example")
         #expect(standing([warning, message("c", 30, .cancel, of: ["a"], sender: "other@example")]) == ["a"])
         #expect(standing([warning, message("c", 30, .cancel, of: ["a"], sender: "Warn@Met.example")]).isEmpty)
-        // The messages of some services have no sender.
+        // Some services send messages without a sender.
         #expect(standing([warning, message("c", 30, .cancel, of: ["a"])]).isEmpty)
         #expect(standing([message("a", 0), message("c", 30, .cancel, of: ["a"], sender: "x")]).isEmpty)
         #expect(
             unused([warning, message("c", 30, .cancel, of: ["a"], sender: "other@example")]) == [
                 "the cancellation of a does not count: the cancellation is from another sender (c)"
             ])
-        // A later part of the chain is not ended by a foreign cancellation of its first message.
+        // A cancellation from another sender, for the first message of a chain, does not end later parts of the chain.
         let chain = [warning, message("b", 10, .update, of: ["a"], sender: "warn@met.example")]
         #expect(standing(chain + [message("c", 30, .cancel, of: ["a"], sender: "other@example")]) == ["b"])
         #expect(standing(chain + [message("c", 30, .cancel, of: ["a"], sender: "warn@met.example")]).isEmpty)
@@ -261,7 +263,7 @@ import Testing
             book = AlertBook(book.messages)
         }
         #expect(book.events(at: nil, language: nil).flatMap(\.infos).map(\.event) == ["1"])
-        // The document now has the same identifier with an earlier time, and the present content counts.
+        // The document now has the same identifier and an earlier time. Its current content is used.
         var earlier = message("1", -10, link: "/same")
         earlier.infos[0].event = "now"
         book.add(earlier)

@@ -6,7 +6,7 @@ import Testing
 @Suite struct AlertReadingTests {
     private let noon = Date(timeIntervalSince1970: 1_782_907_200)
 
-    /// A document that was sent at noon (2026-07-01T12:00:00Z).
+    /// Reads a document that was sent at noon (2026-07-01T12:00:00Z).
     private func read(
         _ infos: String, identifier: String = "a", sender: String = "met@example", sent: String = "2026-07-01T12:00:00Z",
         kind: String = "Alert", references: String = ""
@@ -64,7 +64,7 @@ import Testing
             let infos = seen(heat, language: language)
             #expect(infos.map(\.event) == [event] && infos.map(\.hazard) == [.heat])
         }
-        // The kind stays unknown if there are two known kinds, or if the known kind is in the same language.
+        // If there are two known kinds, or if the known kind is in the same language, the kind stays unknown.
         let two = try read(info("Heat", language: "en") + info("Fog", language: "en") + info("Abcdef", language: "te"))
         #expect(Set(seen(two).map(\.hazard)) == [.heat, .fog, .weather])
         let own = try read(info("Heat", language: "te") + info("Abcdef", language: "te"))
@@ -187,7 +187,7 @@ import Testing
         let coded = try area(shapes, code: "FR035")
         #expect(coded.polygons.isEmpty && !coded.isDrawn && !coded.hasUnreadableShape)
         #expect(try coded.holds(at: annecy) == true && coded.holds(at: at(48.69, 6.18)) == false)
-        // Without a known code only the shape is used, and the user is informed.
+        // Without a known code, only the shape is used. The user is informed about this.
         for code in [nil, "XX001"] {
             let area = try area(shapes, code: code)
             #expect(area.holds(at: annecy) == nil && area.hasUnreadableShape)
@@ -206,7 +206,8 @@ import Testing
 
     @Test(
         arguments: [
-            // The shapes are two metres wide, an eight, the Arctic by its circle of latitude, and a strip at the date line.
+            // The shapes are: an area two metres wide, an eight, the Arctic within a circle of latitude, and a strip at the date
+            // line.
             ("47,8 47.00002,8 47.00002,8.00002 47,8.00002", 47.00001, 8.00001),
             ("47,8 47.000002,8 47.000001,8.000002", 47.000001, 8.000001),
             ("0,0 2,2 2,0 0,2", 0.3, 1), ("60,-180 60,-90 60,0 60,90 60,180", 80, 10),
@@ -218,7 +219,7 @@ import Testing
         #expect(try area.isDrawn && !area.hasUnreadableShape && area.contains(at(latitude, longitude)))
     }
 
-    /// The service was asked for the place, so a warning without an area counts.
+    /// Stormy requested the warnings of this place, so a warning without an area counts.
     @Test func `a warning of the US service whose area cannot be read counts`() throws {
         func seen(_ corners: String, at place: Coordinates) throws -> Int {
             let json = """

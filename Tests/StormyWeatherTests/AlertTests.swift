@@ -11,7 +11,7 @@ private func at(_ latitude: Double, _ longitude: Double) -> Coordinates {
     return place
 }
 
-/// A complete document with the parts that a test changes.
+/// Returns a complete document. A test can change some parts of the document.
 private func document(
     _ identifier: String = "one", status: String = "Actual", kind: String = "Alert", references: String = "", info: String? = nil
 ) -> String {
@@ -45,7 +45,7 @@ private func document(
         #expect(info.event == "STARKES GEWITTER" && info.hazard == .thunderstorm && info.severity == .moderate)
         #expect(info.issuer == "Deutscher Wetterdienst" && info.language == "de-DE")
         #expect(info.from == message.sent && info.until == instant("2022-08-26T21:00:00Z"))
-        // The other areas are municipalities that have only codes.
+        // The other areas are municipalities. They have only codes and no polygons.
         #expect(info.areas[0].polygons[0].count == 4 && info.areas.dropFirst().allSatisfy { !$0.isDrawn })
         #expect(AlertBook([message]).events(at: at(48, 11), language: nil).first?.infos.isEmpty == true)
         let cuts = stride(from: 0, to: data.count - 20, by: 7).filter { length in
@@ -71,7 +71,7 @@ private func document(
         #expect(throws: WeatherError.notCAP) { try CAPDocument.parse(Data(text.utf8)) }
     }
 
-    /// A document has the times `effective`, `onset` and `expires`, and a parameter `eventEndingTime`.
+    /// A document contains the times `effective`, `onset` and `expires`, and the parameter `eventEndingTime`.
     @Test func `the times of effect, onset, expiry and event end are distinguished`() throws {
         func times(_ more: String) throws -> (Date, Date) {
             let text = document(
@@ -84,7 +84,7 @@ private func document(
         #expect(try times("") == (instant("2026-07-01T13:00:00Z"), instant("2026-07-02T01:00:00Z")))
         #expect(try times(onset + expires) == (instant("2026-07-01T15:00:00Z"), instant("2026-07-01T16:00:00Z")))
         #expect(try times(onset + expires + end).1 == instant("2026-07-01T18:00:00Z"))
-        // The document was sent with the offset +02:00.
+        // The document was sent with the time offset +02:00.
         #expect(try times("<onset>2026-07-01T16:00:00</onset>").0 == instant("2026-07-01T14:00:00Z"))
     }
 
@@ -126,7 +126,7 @@ private func document(
         let content = try AlertFeed.parse(Data(feed("<![CDATA[\(latin)]]>").utf8), base: "https://a.example/")
         guard case .message(let message)? = content.entries.first else { throw WeatherError.noData }
         #expect(message.infos.map(\.event) == ["Sturm – Böen"])
-        // For other texts and for warnings that cannot be read, the link counts.
+        // For other texts, and for warnings that cannot be read, the link is used.
         for text in ["<![CDATA[<p>An alert</p>]]>", "An alert", "<![CDATA[<alert/>]]>", "<![CDATA[<alert>]]>"] {
             #expect(try entries(feed(text)) == ["https://a.example/1"], "\(text)")
         }
@@ -178,7 +178,7 @@ private func document(
         #expect(us.kind == .update && us.references.count == 4 && us.references.contains("NWS-IDP-PROD-3963421-3367361"))
         let flood = try #require(us.infos.first)
         #expect(flood.event == "Flood Watch" && flood.hazard == .flood && flood.severity == .severe)
-        // The warning ends when the event ends, not when the message expires.
+        // The warning ends at the end of the event, and not when its message expires.
         #expect(flood.until == instant("2019-12-22T18:00:00Z") && flood.issuer == "NWS Portland OR")
         let german = try #require(AlertService.brightSky.read(fixture("brightsky_alerts"), status: 200, now: .now).messages.first)
         #expect(
@@ -224,7 +224,7 @@ private func document(
         #expect(!AlertArea(name: "", polygons: [ring([(0, 0), (1, 1)])]).contains(at(0.5, 0.5)), "a line holds nothing")
     }
 
-    /// Random areas are compared with a simple rule for rectangles.
+    /// Compares random areas with a simple rule for rectangles.
     @Test func `a rectangle contains exactly the places inside it`() throws {
         var random = SystemRandomNumberGenerator()
         for _ in 0..<3000 {
@@ -248,7 +248,7 @@ private func document(
         )
         let area = try #require(try CAPDocument.parse(Data(text.utf8))?.infos.first?.areas.first)
         #expect(area.polygons.first?.count == 50_000 && area.contains(at(50.9, 10)) && !area.contains(at(51.1, 10)))
-        // A check stores and reads the area for each place.
+        // A check stores and reads this area for each place.
         let stored = try JSONEncoder().encode(area)
         #expect(stored.count < 12 * 50_000)
         let read = try JSONDecoder().decode(AlertArea.self, from: stored)
@@ -267,7 +267,7 @@ private func document(
     }
 
     @Test func `a stored polygon beyond the Earth is refused`() {
-        // A latitude of 2000 degrees.
+        // The corner has a latitude of 2000 degrees.
         let far = withUnsafeBytes(of: (Int32(2_000_000_000), Int32(0))) { Data($0) }.base64EncodedString()
         let stored = "{\"name\":\"A\",\"polygons\":[\"\(far)\"],\"circles\":[]}"
         #expect(throws: CoordinateError.self) { try JSONDecoder().decode(AlertArea.self, from: Data(stored.utf8)) }
@@ -288,14 +288,14 @@ private func document(
         #expect(read.dropLast().map(\.latitude) == numbers.map { (Double($0) ?? .nan) + 0 })
     }
 
-    /// A warning with only some of its areas would not count at other places.
+    /// If the warning were read with only some of its areas, it would be missing at the other places.
     @Test func `a warning with too many corners has no drawn area and is marked`() throws {
         func corners(_ count: Int) -> String { "2,1 1,2 " + String(repeating: "1,1 ", count: count - 2) }
         let most = try polygon(corners(CAPDocument.mostCorners))
         #expect(most.cornerCount == CAPDocument.mostCorners && most.hasTooManyCorners == nil && !most.isCodedOnly)
         let more = try polygon(corners(CAPDocument.mostCorners + 1))
         #expect(more.cornerCount == 0 && more.hasTooManyCorners == true && more.isCodedOnly)
-        // The limit holds for all polygons of a document together.
+        // The limit applies to the sum of all polygons of a document.
         let area = "<area><polygon>\(corners(CAPDocument.mostCorners / 2 + 1))</polygon></area>"
         let text = document(info: String(repeating: "<info><event>Storm</event>\(area)</info>", count: 2))
         #expect(try CAPDocument.parse(Data(text.utf8))?.hasTooManyCorners == true)
@@ -338,15 +338,16 @@ private func document(
             #expect(events[0].infos.first?.from == noon + 4 * 3600, "the newest counts")
             #expect(state(order + [cancel]) == [.cancelled] && state([cancel] + order) == [.cancelled])
         }
-        // The first cancellation names the first message of the chain and arrives last. The second refers to several events.
+        // The first cancellation refers to the first message of the chain, and arrives last. The second cancellation refers to
+        // several events.
         #expect(state([first, second, third, message("d", 30, .cancel, of: ["a"])]) == [.cancelled])
         #expect(state([first, message("x", 5), message("d", 30, .cancel, of: ["a", "x"])]) == [.cancelled])
         // An update that was issued after a cancellation is valid.
         #expect(state([first, message("d", 30, .cancel, of: ["a"]), message("e", 40, .update, of: ["d"])]) == [.standing])
-        // A message that is sent again under its identifier belongs to the same event.
+        // If a message is sent again with its identifier, it belongs to the same event.
         let again = AlertBook([first, message("a", 15, from: 9, until: 10)]).events(at: nil, language: nil)
         #expect(again.count == 1 && again[0].infos.first?.from == noon + 9 * 3600)
-        // A cancellation without its warning contains no hazard.
+        // A cancellation without a known warning contains no hazard.
         #expect(AlertBook([cancel]).events(at: nil, language: nil).map(\.infos) == [[]])
     }
 
@@ -367,22 +368,23 @@ private func document(
         }
         #expect(infos([first, here, elsewhere]).count == 1)
         #expect(infos([first, elsewhere]).isEmpty, "it moved away")
-        // Both parts are for the place, at two times.
+        // Both parts are for the place, but for different times.
         let later = moved(message("b2", 10.2, .update, of: ["a"], from: 8, until: 9), 50)
         #expect(infos([first, here, later]).map(\.from) == [noon + 2 * 3600, noon + 8 * 3600])
-        // One part is updated or ended, and the other part stays valid. The message names the last message or the complete chain.
+        // One part is updated or ended, and the other part stays valid. The new message refers to the last message or to the
+        // complete chain.
         for references in [["b2"], ["a", "b2"]] {
             #expect(infos([first, here, elsewhere, moved(message("c", 60, .update, of: references), 20)]).count == 1)
             #expect(infos([first, here, later, message("c", 60, .cancel, of: references)]).map(\.from) == [noon + 2 * 3600])
         }
-        // The first message is cancelled for one part, at the same time at which an update continues the other part.
+        // The first message is cancelled for one part. At the same time, an update continues the other part.
         #expect(infos([first, here, message("c", 10, .cancel, of: ["a"])]).count == 1)
-        // All parts are ended or replaced by a message that names only the first message, as some services write.
+        // A message that refers only to the first message ends or replaces all parts. Some services send such messages.
         #expect(infos([first, here, later, message("c", 60, .cancel, of: ["a"])]).isEmpty)
         #expect(infos([first, here, message("c", 60, .update, of: ["a"], from: 6, until: 7)]).map(\.from) == [noon + 6 * 3600])
     }
 
-    /// An entry that cannot be read may be a missing warning.
+    /// An entry that cannot be read may be a missing warning, so such entries are counted.
     @Test func `entries that cannot be read are counted`() throws {
         let list = "{\"features\":[null,1,{\"properties\":null},{},{\"properties\":{\"status\":\"Test\"}}]}"
         for service in [AlertService.nws, .metNorway] {
@@ -400,7 +402,7 @@ private func document(
         #expect(AlertBook([try sent(by: "a@a"), try sent(by: "b@b")]).messages.count == 2)
     }
 
-    /// The entries of the feed can be in any order.
+    /// The entries of a feed can have any order.
     @Test func `the newest documents of a large feed are used, and the others are counted`() throws {
         let entries = (0..<1200).map { number in
             "<entry><link href=\"/\(number)\"/><updated>2026-07-\(10 + number / 100)T\(10 + number % 10):00:00Z</updated></entry>"
@@ -427,7 +429,7 @@ private func document(
         #expect(links == ["new", "old", "unknown", "severe", "moderate", "minor"])
     }
 
-    /// A warning for ten years is a mistake of the service.
+    /// If a warning lasts ten years, this is a mistake of the service.
     @Test func `a warning lasts at most ten days`() {
         let info = message("a", 0, from: 0, until: 24 * 3_650).infos[0]
         #expect(info.until == noon + 10 * 86_400)
@@ -458,7 +460,7 @@ private func document(
         #expect(judged(message("a", 0), .off).isStormy == false)
         #expect(judged(message("a", 0, from: -5, until: -1)).unconfirmed == [], "over")
         #expect(judged(message("a", 0, from: 30, until: 31)).isStormy == false, "beyond the horizon")
-        // Thunder with a warning counts, also if the warning is mild.
+        // If thunder has a warning, it counts, even if the warning is mild.
         var thunder = calm
         thunder.hours[3].weatherCode = 95
         var mild = message("a", 0, severity: .minor)
@@ -483,7 +485,7 @@ private func document(
         }
     }
 
-    /// An update makes the warning weaker, moves it to another area, ends it early, or delays it for days.
+    /// The update makes the warning weaker, moves it to another area, ends it early, or delays it for days.
     @Test func `the notification is withdrawn when its warning does not apply any more`() {
         var weaker = message("b", 10, .update, of: ["a"], severity: .moderate)
         let over = message("b", 10, .update, of: ["a"], from: -3, until: -1)
@@ -494,7 +496,8 @@ private func document(
             let desk = looks([[message("a", 0)], [update]])[0]
             #expect(desk.notices == 1 && !desk.isShown, "\(update)")
         }
-        // Thunder that only a warning confirmed is withdrawn with the warning, also if the warning is too mild to count alone.
+        // Thunder that only a warning confirmed is withdrawn together with the warning. This is also true if the warning is too
+        // mild to count alone.
         for severity in [CAPSeverity.severe, .minor] {
             weaker = message("a", 0, event: "Gewitter", severity: severity)
             weaker.infos[0].hazard = .thunderstorm
@@ -503,7 +506,7 @@ private func document(
         }
     }
 
-    /// A service may list no warning once, and list the warning again in the next response.
+    /// The warning may be missing in one response of a service, and may be listed again in the next response.
     @Test func `a warning that is listed again after a gap is valid again`() {
         var book = AlertBook([message("a", 0)])
         func list(_ messages: [AlertMessage]) {
@@ -519,7 +522,8 @@ private func document(
         #expect(book.events(at: nil, language: nil).map(\.state) == [.standing])
     }
 
-    /// Two hazards or times in one message are two reasons. Thirteen messages with equal words are one reason.
+    /// If one message contains two hazards or two times, they are two reasons. If thirteen messages have equal texts, they are
+    /// one reason.
     @Test func `each hazard is listed once as a reason`() {
         var twofold = message("a", 0)
         twofold.infos.append(message("x", 0, from: 8, until: 9, event: "Rain").infos[0])
@@ -532,7 +536,7 @@ private func document(
         #expect(reasons((0..<13).map { message("m\($0)", 0) }) == ["Storm"])
     }
 
-    /// The messages come from a feed that is not limited to one place.
+    /// The messages come from a feed for many places.
     @Test func `a message without a drawn area is kept if its event has a drawn area`() {
         func drawn(_ identifier: String) -> AlertMessage {
             var message = message(identifier, 0)
@@ -553,7 +557,7 @@ private func document(
         #expect(book.messages.isEmpty)
     }
 
-    /// The message has a gale in three languages, and frost only in English.
+    /// The message contains a gale in three languages, and frost only in English.
     @Test func `texts in the language of the reader are preferred, then English texts`() {
         func info(_ language: String, _ event: String, _ hazard: AlertHazard, _ severity: CAPSeverity) -> AlertInfo {
             AlertInfo(
@@ -574,7 +578,7 @@ private func document(
         for language in ["en", "it", nil] { #expect(events(language) == ["frost", "gale"]) }
     }
 
-    /// Each of a thousand events is issued, repeated, updated and moved by hours, for several zones, in several languages and by
+    /// Each of a thousand events is issued, repeated, updated, and moved by hours. It has several zones, several languages and
     /// two sources. The messages arrive in parts and in any order.
     @Test func `each event leads to one notification inside its area and to none outside`() throws {
         let rule = StormRule(horizonHours: 168)
@@ -588,7 +592,7 @@ private func document(
             }
             #expect(inside.notices == 1 && outside.notices == 0, "event \(number): \(inside.notices), \(outside.notices)")
             #expect(inside.isShown == !lineage.isCancelled, "event \(number)")
-            // Another user checks the warnings for the first time after all messages were sent.
+            // Another user makes the first check of the warnings after all messages were sent.
             let late = Desk(rule, at(50, 10))
             late.look(lineage.steps.flatMap { $0 }.shuffled(using: &random), at: lineage.now(lineage.steps.last ?? []))
             #expect(late.notices == (lineage.isCancelled ? 0 : 1), "event \(number), late")
@@ -596,7 +600,7 @@ private func document(
     }
 }
 
-/// A user who checks the warnings repeatedly, with the book of alerts, the rule and the lives of the storms.
+/// A user who checks the warnings repeatedly. It consists of the book of alerts, the rule and the lives of the storms.
 private final class Desk {
     private let rule: StormRule
     private let place: Coordinates
@@ -629,7 +633,7 @@ private final class Desk {
             let commands =
                 storms[id]?.handle(.checked(StormNotificationState(shown.contains(id) ? .visible : .none), now: now)) ?? []
             if commands.contains(.alert) {
-                // A warning that begins three hours earlier than before alerts again.
+                // If a warning begins three hours earlier than before, it alerts again.
                 let begins = storms[id]?.shown?.alerted.begins ?? now
                 let isEarlier = before.map { $0.timeIntervalSince(begins) >= StormLife.earlierStart } ?? false
                 if !isEarlier { notices += 1 }
@@ -640,9 +644,10 @@ private final class Desk {
     }
 }
 
-/// One event in the messages of its services: several independent chains, for example one for a county and one for a zone.
+/// One event in the messages of its services. It has several independent chains, for example one chain for a county and one chain
+/// for a zone.
 private struct Lineage {
-    /// The new messages at each check.
+    /// The new messages in each check.
     private(set) var steps: [[AlertMessage]] = []
     let isCancelled: Bool
     private let noon: Date
@@ -682,7 +687,7 @@ private struct Lineage {
             let known = newest
             newest = newest.indices.map { "\(number).\($0).\(update + 1)" }
             steps.append(issue(.update, { "\(number).\($0).\(update + 1)" }, { [known[$0]] }))
-            // The warning is split. A part of it continues in another area, with a message shortly before or after this message.
+            // The warning is split. One part continues in another area, with a message shortly before or after this message.
             if Int.random(in: 0..<3, using: &random) == 0 {
                 let moment = Bool.random(using: &random) ? 10.0 : -10
                 steps[steps.count - 1] += known.indices.map { chain in
@@ -691,13 +696,13 @@ private struct Lineage {
                         references: [known[chain]], infos: infos(-30))
                 }
             }
-            // The user checks again, and receives only messages of the last check.
+            // The user checks again, and receives only messages that the last check also received.
             if Bool.random(using: &random) { steps.append((steps.last ?? []).shuffled(using: &random)) }
         }
         guard isCancelled else { return }
         clock += 60
         let known = newest
-        // One cancellation is sent for each chain, or one cancellation names all chains.
+        // Either one cancellation is sent for each chain, or one cancellation refers to all chains.
         if Bool.random(using: &random) {
             steps.append(issue(.cancel, { "\(number).\($0).end" }, { [known[$0]] }))
         } else {
@@ -705,6 +710,6 @@ private struct Lineage {
         }
     }
 
-    /// The time of a check, ten minutes after noon. No message has expired at this time.
+    /// Returns the time of a check: ten minutes after noon. At this time no message has expired.
     func now(_ step: [AlertMessage]) -> Date { noon + 600 }
 }

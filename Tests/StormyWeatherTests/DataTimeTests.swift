@@ -4,13 +4,14 @@ import Testing
 
 private let noon = Date(timeIntervalSince1970: 1_770_465_600)
 
-/// Tests the time of a service's data, and that a response from before an outage ends no warnings.
+/// Tests the time of a service's data. A response with data from before an outage must not end warnings.
 @Suite struct DataTimeTests {
-    /// The time in the response and the stored time, in hours after noon, and whether the response may end warnings.
+    /// Each row contains the time in the response, the stored time, and whether the response may end warnings. The times are in
+    /// hours after noon.
     @Test(
         arguments: [
             (0, -1, true), (-1, -1, false), (-5, -1, false), (nil, -1, true), (0, nil, true), (nil, nil, true),
-            // A time in the future counts as missing, whether the service or this machine is wrong.
+            // If a time is in the future, the service's clock or this machine's clock is wrong. Such a time counts as missing.
             (1, -1, true), (24 * 365, -1, true), (-1, 1, true), (2, 1, true),
         ] as [(Double?, Double?, Bool)])
     func `only times that can be true are compared`(_ time: Double?, _ last: Double?, _ isNewer: Bool) {
@@ -55,7 +56,7 @@ private let noon = Date(timeIntervalSince1970: 1_770_465_600)
         }
         #expect(list([], isNewer: false) == 2 && states() == [.standing, .standing])
         #expect(list([warning("b")], isNewer: true) == 0 && states() == [.cancelled, .standing])
-        // The old data lists a warning that was ended since.
+        // The old data contains a warning that has ended since.
         #expect(list([warning("a"), warning("c")], isNewer: false) == 1 && states() == [.cancelled, .standing, .standing])
         #expect(list([warning("a"), warning("b"), warning("c")], isNewer: true) == 0)
         #expect(states() == [.standing, .standing, .standing])

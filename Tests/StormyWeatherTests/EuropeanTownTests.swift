@@ -2,18 +2,18 @@ import Foundation
 import StormyWeather
 import Testing
 
-/// A row of the list. The columns up to `expected` were written before the table was read.
+/// A row of the list. The columns up to `expected` were written before the region table was read.
 private struct Town {
     let name: String
     let place: Coordinates
-    /// "port", "island" or empty.
+    /// The kind of place: "port", "island" or empty.
     let kind: String
-    /// A part of the region's name, or "none".
+    /// A part of the name of the expected region, or "none".
     let expected: String
-    /// The codes of the regions that the table gives instead, joined by "+", or "none". Empty if the table gives the expected
-    /// region.
+    /// The codes of the regions in the table if they differ from the expected region. Several codes are joined by "+". "none" if
+    /// the table has no region; empty if the table has the expected region.
     let found: String
-    /// The reason why the table differs.
+    /// The reason why the table differs from the expected region.
     let note: String
 
     init?(_ line: String) {
@@ -26,7 +26,7 @@ private struct Town {
     }
 }
 
-/// Returns only the letters, without case and accents.
+/// Returns the letters of a text, without case and without accents.
 private func folded(_ text: String) -> String {
     text.folding(options: [.caseInsensitive, .diacriticInsensitive], locale: Locale(identifier: "en")).filter(\.isLetter)
 }

@@ -20,7 +20,7 @@ private func day(_ source: String = "One", hours: Range<Int> = 0..<48, _ change:
         }, source: source)
 }
 
-/// Tests unknown hours just ahead in a forecast, and how another service fills them.
+/// Tests hours without values in the near future of a forecast, and how another service fills these hours.
 @Suite struct ForecastGapTests {
     private let rule = StormRule()
 
@@ -45,9 +45,9 @@ private func day(_ source: String = "One", hours: Range<Int> = 0..<48, _ change:
             ),
             (day { number, hour in if number == 2 { hour.gustsKMH = nil } }, [window(2, 3)]),
             (day { number, hour in if number == 2 { hour.precipitationMM = nil } }, [window(2, 3)]),
-            // The hours after the next twelve are not reported.
+            // Missing hours are not reported if they are more than twelve hours ahead.
             (day { number, hour in if number == 12 { hour.weatherCode = nil } }, []),
-            // Some services have no gusts, or gusts for few hours.
+            // Some services have no values for gusts, or have them only for a few hours.
             (day { _, hour in hour.gustsKMH = nil }, []),
             (day { number, hour in if number > 5 { hour.gustsKMH = nil } }, []),
         ]
@@ -62,7 +62,7 @@ private func day(_ source: String = "One", hours: Range<Int> = 0..<48, _ change:
         #expect(rule.unknownHours(in: forecast, now: noon + 60) == [])
         forecast.hours[4].weatherCode = nil
         #expect(rule.unknownHours(in: forecast, now: noon + 60) == [window(2.5, 3.5)])
-        // A service with complete hours fills the half hours with the worse of two.
+        // A service with complete hours fills the half hours with the worse of two values.
         let other = day("Two") { number, hour in if number == 3 { hour.gustsKMH = 90 } }
         let filled = forecast.filled([window(2.5, 3.5)], from: other)
         #expect(filled.hours[4].gustsKMH == 90 && filled.hours[4].source == "Two" && filled.hours.count == forecast.hours.count)
@@ -76,7 +76,7 @@ private func day(_ source: String = "One", hours: Range<Int> = 0..<48, _ change:
         let filled = sixUnknown.filled(rule.unknownHours(in: sixUnknown, now: noon), from: other)
         let assessment = rule.assess(filled, now: noon)
         #expect(assessment.verdict == .stormy && assessment.unknownHours == nil)
-        // The calm values of the first service do not refute the thunder that the second service forecasts.
+        // The second service forecasts thunder. The calm values of the first service do not refute this thunder.
         #expect(assessment.reasons.map(\.from) == [noon + 4 * 3600] && assessment.reasons.map(\.source) == ["One and Two"])
         #expect(filled.filledHours.map(\.window) == [window(0, 6)] && filled.filledHours.map(\.source) == ["Two"])
         #expect(filled.source == "One" && filled.hours.map(\.start) == sixUnknown.hours.map(\.start))
@@ -96,7 +96,8 @@ private func day(_ source: String = "One", hours: Range<Int> = 0..<48, _ change:
         #expect(filled.filled([window(0, 3)], from: day("Four")).filledHours.map(\.source) == ["Four", "Two"])
     }
 
-    /// Thunder that only one service forecasts is not confirmed by its own hours in the other forecast.
+    /// Only one service forecasts the thunder, and its hours also fill gaps in the other forecast. These filled hours do not
+    /// confirm the thunder.
     @Test func `a filled hour does not confirm the thunder of its service`() {
         let other = day("Two") { number, hour in if number == 4 { (hour.weatherCode, hour.cape) = (95, nil) } }
         let filled = sixUnknown.filled([window(0, 6)], from: other)

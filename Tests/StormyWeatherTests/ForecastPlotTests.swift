@@ -56,7 +56,7 @@ import TransferMachines
         #expect(first(try plotted(3, zone: "Asia/Kolkata")) == "        17 18 19")
         let american = ForecastPlot(try plotted(13, locale: "en_US"), columns: 80, style: .plain).lines
         #expect(american[0] == "        pm                                  am" && american[1].hasPrefix("        12 1  2  3"))
-        // The hours of the service begin at the half hour.
+        // The hours of this service begin at half past.
         #expect(try plotted(3, offset: 1800).hours.map(\.gustsKMH) == [20, 21, 22])
         #expect(ForecastPlot(try plotted(0), columns: 80, style: .plain).lines == ["The forecast has no future hours."])
     }
@@ -73,7 +73,7 @@ import TransferMachines
             svg.components(separatedBy: "class=\"storm\"").count == 3 && svg.components(separatedBy: "class=\"doubt\"").count == 2
         )
         #expect(svg.utf8.count < 20_000)
-        // The forecast has no hour, or one hour.
+        // The forecast has no hours, or only one hour.
         for count in [0, 1] {
             let small = ForecastPicture(try plotted(count), title: "", summary: "", source: "").svg
             #expect(ResponseXML.read(Data(small.utf8)) != nil)

@@ -3,7 +3,7 @@ import Testing
 
 @testable import StormyWeather
 
-/// Tests the kind of hazard of a warning, by the codes, the category and the words of its publisher.
+/// Tests how the kind of hazard of a warning is determined: by the codes, the category and the words of its publisher.
 @Suite struct HazardTests {
     func info(
         _ event: String, category: String? = "Met", headline: String? = nil, codes: [(String, String)] = [],
@@ -25,7 +25,7 @@ import Testing
 
     // MARK: Codes
 
-    /// The name of the event is French, and a code shows that the hazard is rain.
+    /// The name of the event is in French. A code shows that the hazard is rain.
     @Test(
         arguments: [
             ("Fortes pluies", "OET-159", .rain), ("Avis à la population", "OET-159", .rain),
@@ -37,7 +37,7 @@ import Testing
             ("x", "OET-091", .cold), ("x", "OET-018", .avalanche), ("x", "OET-217", .fire), ("x", "OET-189", .coastal),
             ("x", "OET-090", .marine), ("x", "OET-203", .ground), ("x", "OET-063", .drought), ("Storm", "OET-185", .space),
             ("Storm", "OET-174", .other), ("Strong winds", "oet-218", .wind),
-            // The words decide if the code is unspecific, or unknown to this version.
+            // If the code is not specific, or if this version does not know the code, the words determine the kind.
             ("Chuvas Intensas", "OET-216", .rain), ("Strong Wind Warning", "OET-300", .wind), ("Strong Wind", "OET-", .wind),
             ("Strong Wind", "OET-99999999999999999999", .wind), ("Aviso", "OET-000", .weather),
         ] as [(String, String, AlertHazard)]) func `a code of the OASIS list decides in every language`(
@@ -70,12 +70,12 @@ import Testing
             ("NationalWeatherService", "FWW", .fire),
             ("NationalWeatherService", "WWY", .snow), ("NationalWeatherService", "FAY", .flood),
             ("NationalWeatherService", "", .weather),
-            // Germany.
+            // Codes of Germany.
             ("II", "31", .thunderstorm), ("II", "56", .wind), ("II", "66", .rain), ("II", "85", .snow), ("II", "89", .flood),
             ("II", "22", .cold), ("II", "59", .fog), ("II", "248", .heat), ("II", "58", .marine), ("II", "14", .marine),
             ("II", "98", .other),
             ("GROUP", "SNOWDRIFT", .snow), ("GROUP", "GLAZE", .snow), ("GROUP", "UV", .other), ("GROUP", "HAIL", .thunderstorm),
-            // Canada, Taiwan and China.
+            // Codes of Canada, Taiwan and China.
             ("profile:CAP-CP:Event:0.4", "winterStorm", .snow), ("profile:CAP-CP:Event:0.4", "galeWind", .marine),
             ("profile:CAP-CP:Event:0.4", "airQuality", .air), ("profile:CAP-CP:Event:0.4", "tornado", .wind),
             ("profile:CAP-CP:Event:0.4", "weather", .weather), ("profile:CAP-TWP:Event:1.0", "HurricFrcWnd", .wind),
@@ -135,7 +135,7 @@ import Testing
             ("Gale", .wind), ("coastalevent", .coastal), ("Grey weather, dense FOG", .fog), ("Storm, dense fog", .wind),
             ("Hurricane and storm surge", .wind), ("Strong winds and high seas", .wind), ("Hazardous Seas Warning", .coastal),
             ("Current storm warning", .wind), ("Rip Current Statement", .coastal),
-            // Other languages.
+            // Names in other languages.
             ("Chuvas Intensas", .rain), ("Acumulado de Chuva", .rain), ("Onda de Calor", .heat), ("Baixa Umidade", .drought),
             ("Fortes pluies", .rain), ("Vent violent", .wind), ("Pluie-inondation", .flood), ("Neige-verglas", .snow),
             ("Vagues-submersion", .coastal), ("Grand froid", .cold), ("Canicule", .heat), ("Lluvias intensas", .rain),
@@ -208,7 +208,7 @@ import Testing
         #expect(try info("Landslide after rain", category: "Geo").hazard == .ground)
         #expect(try info("Bridge closed, high wind", category: "Transport").hazard == .other)
         #expect(try info("Storm", category: "met").hazard == .wind)
-        // Publishers of warnings for the public use these categories for weather.
+        // Publishers of public warnings use these categories for weather warnings.
         #expect(try info("Flash flood", category: "Safety").hazard == .flood && info("Flood", category: "Geo").hazard == .flood)
         #expect(try info("Severe thunderstorm", category: "Env").hazard == .thunderstorm)
     }
@@ -239,7 +239,7 @@ import Testing
         return try #require(try AlertService.nws.read(data, status: 200, now: .now).messages.first?.infos.first?.hazard)
     }
 
-    /// The US service returns these warnings, without any code, for a place at the coast.
+    /// For a place at the coast, the US service returns these warnings without a code.
     @Test(arguments: [
         "Storm Warning", "Storm Watch", "Gale Warning", "Gale Watch", "Hurricane Force Wind Warning",
         "Hurricane Force Wind Watch",
@@ -266,7 +266,7 @@ import Testing
         #expect(try info("Storm Warning", sender: "w-nws.webmaster@noaa.gov").hazard == .marine)
     }
 
-    /// Other services use the words "storm" and "gale" for warnings on land.
+    /// Other services use the words "storm" and "gale" also for warnings on land.
     @Test func `a storm warning of another service counts`() throws {
         #expect(try info("Storm Warning").hazard == .wind && info("Gale Warning").hazard == .wind)
         #expect(try info("Gale Warning", area: "Sea area Shannon").hazard == .marine)

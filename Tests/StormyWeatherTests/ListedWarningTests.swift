@@ -2,7 +2,7 @@ import Foundation
 import StormyWeather
 import Testing
 
-/// Tests documents of one feed that have one identifier, and documents whose content changes.
+/// Tests documents of one feed that have the same identifier, and documents whose content changes.
 @Suite struct ListedWarningTests {
     private let noon = Date(timeIntervalSince1970: 1_782_907_200)
 
@@ -20,7 +20,7 @@ import Testing
         return message
     }
 
-    /// Returns the valid events after lists that were received one after the other.
+    /// Returns the valid events after several lists were received, one after the other.
     private func standing(
         _ lists: [AlertMessage]..., keepsUnlisted: Bool = true, now: Date = .distantFuture, language: String? = nil
     ) -> [String] {
@@ -40,7 +40,7 @@ import Testing
         for list in [pair, pair.reversed()] {
             #expect(standing(list) == ["Tornado", "Wind"] && standing(list, list) == ["Tornado", "Wind"])
         }
-        // A feed may list only its newest documents.
+        // A feed may contain only its newest documents.
         #expect(standing(pair, [pair[1]]) == ["Tornado", "Wind"] && standing(pair, [pair[0]]) == ["Tornado", "Wind"])
         #expect(standing(pair, [pair[1]], keepsUnlisted: false) == ["Wind"])
         let changed = message("a", 40, at: "/2", "Gust")
@@ -63,7 +63,7 @@ import Testing
         #expect(standing(pair + [message("b", 60, .update, of: ["a"], at: "/3", "Hail")]) == ["Hail"])
         // The second message was sent after the cancellation, so it is still valid.
         #expect(standing(pair + [message("c", 20, .cancel, of: ["a"], at: "/3")]) == ["Wind"])
-        // A cancellation or an update may have the identifier of its warning.
+        // A cancellation or an update may have the same identifier as its warning.
         #expect(standing([pair[0], message("a", 60, .cancel, at: "/3")]).isEmpty)
         #expect(standing([pair[0], message("a", 60, .update, of: ["a"], at: "/3", "Hail")]) == ["Hail"])
     }

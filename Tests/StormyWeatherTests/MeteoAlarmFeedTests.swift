@@ -14,7 +14,7 @@ private let host = "https://feeds.meteoalarm.org/api/v1/warnings"
 private struct Entry {
     var country = "france"
     var document = "one"
-    /// The area of the entry: `<cap:geocode>` or `<cap:polygon>`.
+    /// The area of the entry, as `<cap:geocode>` or `<cap:polygon>`.
     var area = code("EMMA_ID", "FR035")
     var title = "Orange Wind Warning issued for France - Haute Savoie"
     var status = "Actual"
@@ -121,7 +121,7 @@ private func feed(_ entries: [Entry], updated: String = "<updated>2026-07-01T12:
         let entries = areas.map { Entry(document: $0.0, area: $0.1) }
         let annecy = try read(entries).content(at: at(45.8992, 6.1294))
         #expect(documents(annecy) == ["code", "empty", "type"])
-        // An entry that can be placed decides for its document.
+        // If the position of an entry is known, the entry determines the position of its document.
         let known = Entry(document: "type", area: Entry.code("EMMA_ID", "FR039"))
         #expect(try documents(read(entries + [known]).content(at: at(45.8992, 6.1294))) == ["code", "empty"])
     }
@@ -154,7 +154,7 @@ private func feed(_ entries: [Entry], updated: String = "<updated>2026-07-01T12:
 
     @Test func `repeated and reordered entries change nothing`() throws {
         var entries = (0..<12).map { Entry(document: "\($0 % 6)", updated: "2026-07-01T1\($0 % 3):00:00Z") }
-        // The entries lead to the same document, in several languages and areas.
+        // These entries lead to the same document, in several languages and areas.
         entries += ["index_info=1", "index_area=1"].map { Entry(document: "0", updated: "2026-07-01T10:00:00Z", index: $0) }
         let place = try at(45.8992, 6.1294)
         let first = try read(entries).content(at: place)
@@ -276,7 +276,7 @@ private func feed(_ entries: [Entry], updated: String = "<updated>2026-07-01T12:
     }
 }
 
-/// A CAP document whose area is what a test gives.
+/// Returns a CAP document with the area that a test specifies.
 private func document(_ area: String, parameters: String = "", event: String = "Storm") -> Data {
     Data(
         """
@@ -380,7 +380,7 @@ private func document(_ area: String, parameters: String = "", event: String = "
         let text = String(decoding: document(code("EMMA_ID", "FR035")), as: UTF8.self).replacing("+02:00<", with: "<")
         let message = try #require(try CAPDocument.parse(Data(text.utf8)))
         #expect(message.sent == instant("2026-07-01T12:00:00Z"))
-        // The hazard lasts from 14:00 in the earliest time zone to 20:00 in the latest time zone.
+        // The hazard lasts from 14:00 in the earliest time zone until 20:00 in the latest time zone.
         #expect(message.infos.map(\.from) == [instant("2026-07-01T00:00:00Z")])
         #expect(message.infos.map(\.until) == [instant("2026-07-02T08:00:00Z")])
     }

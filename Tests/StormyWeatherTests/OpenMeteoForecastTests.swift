@@ -18,7 +18,7 @@ private func parse(_ text: String, status: Int = 200) throws(WeatherError) -> Fo
         #expect(forecast.utcOffsetSeconds == -18_000)
         #expect(forecast.timeZoneIdentifier == "America/New_York")
         #expect(forecast.source == "Open-Meteo")
-        // 2026-02-06T00:00 at -5 h is 05:00 GMT.
+        // The local time 2026-02-06T00:00 with the offset -5 h is 05:00 GMT.
         #expect(
             forecast.hours.first
                 == ForecastHour(
@@ -148,7 +148,7 @@ private func parse(_ text: String, status: Int = 200) throws(WeatherError) -> Fo
         #expect(try parse("\u{FEFF} {\"hourly\":{\"time\":[0],\"weather_code\":[0]}}\n").hours.count == 1)
     }
 
-    /// A decoder that tries one type after the other would need twenty times as long. The test measures the processor time of the
+    /// If a decoder tried one type after another, it would need twenty times as long. The test measures the processor time of its
     /// thread, because other tests also use the processors.
     @Test(arguments: ["true,", "{},", "\"a\",", "null,"])
     func `values of other types are read as fast as numbers`(_ element: String) throws {

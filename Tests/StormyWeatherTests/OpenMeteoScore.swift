@@ -1,6 +1,6 @@
-/// The thunder score that Open-Meteo's server computes if a weather model has no weather codes. It follows the server's source of
-/// 2026-07-03 (`WeatherCode.swift`). The score is a weighted mean of the values of an hour, which other values then increase or
-/// reduce.
+/// The thunder score that Open-Meteo's server computes if a weather model has no weather codes. The code follows the server's
+/// source of 2026-07-03 (`WeatherCode.swift`). The score is a weighted mean of the values of an hour, which other values then
+/// increase or reduce.
 struct OpenMeteoScore {
     var cape: Double
     var liftedIndex: Double?
@@ -10,16 +10,16 @@ struct OpenMeteoScore {
     var showers: Double?
     /// The gusts in metres per second.
     var gusts: Double?
-    /// Percent.
+    /// The cloud cover in percent.
     var cloudCover: Double
     var latitude = 50.0
-    /// Metres.
+    /// The height of the boundary layer in metres.
     var boundaryLayer: Double?
 
-    /// The code 95 or 96; `nil` if the hour has no thunder.
+    /// The weather code 95 or 96; `nil` if the hour has no thunder.
     var thunderCode: Int? { score > 85 ? 96 : score > 60 ? 95 : nil }
 
-    /// The score, in 0...100.
+    /// The score, from 0 to 100.
     var score: Double {
         if cape <= 10 || cloudCover < 30 || inhibition ?? 0 > 250 || liftedIndex ?? 0 > 2 { return 0 }
         let tropics = 1 - min(abs(latitude), 30) / 30
@@ -42,6 +42,6 @@ struct OpenMeteoScore {
         return min(max(score * (1 - 0.2 * tropics), 0), 100)
     }
 
-    /// Returns the position of a value between two limits, in 0...1.
+    /// Returns the position of a value between two limits, from 0 to 1.
     private func part(_ value: Double, from: Double, to: Double) -> Double { min(max((value - from) / (to - from), 0), 1) }
 }

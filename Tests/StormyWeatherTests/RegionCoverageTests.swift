@@ -44,12 +44,12 @@ import Testing
     }
 
     @Test(arguments: [
-        // Zürich, Basel, Lugano, St. Moritz, Genève, Vaduz.
+        // The places are Zürich, Basel, Lugano, St. Moritz, Genève and Vaduz.
         (
             MeteoAlarmCountry.switzerland,
             [(47.3769, 8.5417), (47.5596, 7.5886), (46.0037, 8.9511), (46.4908, 9.8355), (46.2044, 6.1432), (47.1410, 9.5209)]
         ),
-        // London, Edinburgh, Belfast, Dover, Penzance, Lerwick, Douglas, Londonderry.
+        // The places are London, Edinburgh, Belfast, Dover, Penzance, Lerwick, Douglas and Londonderry.
         (
             .unitedKingdom,
             [
@@ -57,7 +57,7 @@ import Testing
                 (60.1530, -1.1493), (54.1500, -4.4821),
             ]
         ),
-        // Kyiv, Lviv, Odesa, Kharkiv, Uzhhorod, Chernihiv.
+        // The places are Kyiv, Lviv, Odesa, Kharkiv, Uzhhorod and Chernihiv.
         (
             .ukraine,
             [
@@ -86,7 +86,7 @@ import Testing
     }
 
     @Test func `a town on the coast across from a country without outlines keeps its region`() throws {
-        // Calais, Boulogne, Dublin, Dundalk, Letterkenny, Constance on the lake, Bregenz, Tulcea, Sulina.
+        // The places are Calais, Boulogne, Dublin, Dundalk, Letterkenny, Constance on the lake, Bregenz, Tulcea and Sulina.
         let towns = [
             (50.9581, 1.8520, MeteoAlarmCountry.france), (50.7264, 1.6147, .france), (53.3498, -6.2603, .ireland),
             (54.0037, -6.4169, .ireland), (54.9558, -7.7342, .ireland), (47.5031, 9.7471, .austria), (45.1787, 28.8050, .romania),

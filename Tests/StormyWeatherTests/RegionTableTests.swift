@@ -2,7 +2,7 @@ import Foundation
 import StormyWeather
 import Testing
 
-/// Writes region tables, as `Packaging/warning_regions.py` does.
+/// Writes region tables in the format of `Packaging/warning_regions.py`.
 private struct TableWriter {
     typealias Corner = (east: Int, north: Int)
     var (regionCount, aliasCount) = (0, 0)
@@ -34,8 +34,8 @@ private struct TableWriter {
     }
 
     /// - Parameters:
-    ///   - polygons: rings in thousandths of a degree.
-    ///   - frame: west, south, east and north, if the frame differs from the corners.
+    ///   - polygons: The rings, in thousandths of a degree.
+    ///   - frame: The limits west, south, east and north, if they differ from the corners.
     mutating func add(_ code: String, _ polygons: [[[Corner]]], frame: [Int]? = nil) {
         let corners = polygons.joined().joined()
         let edges =
@@ -106,12 +106,12 @@ private func at(_ latitude: Double, _ longitude: Double) throws -> Coordinates {
         for longitude in [179.1, 179.9, 180, -180, -179.9, -179.1] {
             #expect(try codes(table, 51, longitude) == ["XX001"], "\(longitude)")
         }
-        // At this latitude 0.05 degrees are 3.5 km.
+        // At this latitude, 0.05 degrees of longitude are 3.5 km.
         for longitude in [178.95, -178.95] { #expect(try codes(table, 51, longitude) == ["XX001"], "\(longitude)") }
         for longitude in [178.8, -178.8, 0] { #expect(try codes(table, 51, longitude).isEmpty, "\(longitude)") }
     }
 
-    /// 0.001 degrees from south to north are 111 m.
+    /// 0.001 degrees of latitude are 111 m.
     @Test func `a place belongs to all regions within 500 m or to the nearest within 5 km`() throws {
         var writer = TableWriter()
         writer.add("XX001", [[TableWriter.square(0, 0, 1_000)]])
@@ -125,7 +125,7 @@ private func at(_ latitude: Double, _ longitude: Double) throws -> Coordinates {
         #expect(try codes(table, 2.05, 0.5) == ["XX002"])
         #expect(try codes(table, 2.054, 0.5).isEmpty)
         #expect(try codes(table, -0.05, 0.5).isEmpty)
-        // The nearest region counts, not the first region.
+        // The nearest region is chosen, and not the first region in the table.
         writer.add("XX000", [[TableWriter.square(0, 2_050, 1_000)]])
         #expect(try RegionTable(writer.bytes).landRegions(at: at(2.035, 0.5)).map(\.code) == ["XX000"])
         #expect(try RegionTable(writer.bytes).landRegions(at: at(2.02, 0.5)).map(\.code) == ["XX002"])
@@ -243,13 +243,13 @@ private func at(_ latitude: Double, _ longitude: Double) throws -> Coordinates {
         }
     }
 
-    /// The table is read in a few milliseconds, so a look-up takes less than 1 ms. Both are measured in one run, because hosts
-    /// differ.
+    /// Reading the table takes a few milliseconds, so a look-up takes less than 1 ms. Both times are measured in the same run,
+    /// because hosts have different speeds.
     @Test func `a look-up takes a small part of the time that reading the table takes`() throws {
         let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
         let bytes = Array(try Data(contentsOf: root.appending(path: "Sources/C/CWarningRegions/regions.bin")))
         let table = try RegionTable(bytes)
-        // Paris, Oslo, Zürich, Venezia, Athens, Sydney.
+        // The places are Paris, Oslo, Zürich, Venezia, Athens and Sydney.
         let places = try [(48.86, 2.35), (59.91, 10.75), (47.38, 8.54), (45.44, 12.32), (37.98, 23.73), (-33.87, 151.21)].map(at)
         let clock = ContinuousClock()
         let reading = (0..<3).map { _ in clock.measure { _ = try? RegionTable(bytes) } }.min() ?? .zero

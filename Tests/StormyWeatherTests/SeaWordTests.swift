@@ -3,7 +3,7 @@ import Testing
 
 @testable import StormyWeather
 
-/// Tests words for the sea, names of places and other words that do not decide the kind of a warning by themselves.
+/// Tests words for the sea, names of places, and other words that alone do not determine the kind of a warning.
 @Suite struct SeaWordTests {
     private func kind(
         _ event: String, category: String? = "Met", headline: String? = nil, codes: [(String, String)] = [],
@@ -150,7 +150,7 @@ import Testing
         #expect(
             try kind("Xyzzy", codes: [("type", "Fog")]) == .fog
                 && kind("Xyzzy", codes: [("type", "Thunderstorm")]) == .thunderstorm)
-        // Codes of known lists decide before words.
+        // If a code belongs to a known list, the code has priority over words.
         #expect(try kind("Hurricane", codes: [("GROUP", "FOG")]) == .fog)
         #expect(try kind("Hurricane", codes: [("profile:CAP-CP:Event:0.4", "testMessage")]) == .other)
     }

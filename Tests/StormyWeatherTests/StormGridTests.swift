@@ -2,7 +2,7 @@ import Foundation
 import StormyWeather
 import Testing
 
-/// Compares the storm rule with the thunder score of Open-Meteo's server, for more than 20,000 combinations of values.
+/// Compares the storm rule with the thunder score of Open-Meteo's server for more than 20,000 combinations of values.
 @Suite struct StormGridTests {
     private let rule = StormRule()
     private let noon = Date(timeIntervalSince1970: 1_770_465_600)
@@ -14,7 +14,7 @@ import Testing
             liftedIndex: air.liftedIndex)
     }
 
-    /// All combinations, each with shares of showers in the rain; `nil` if the model has no showers.
+    /// All combinations. Each combination is used with several shares of showers in the rain; `nil` if the model has no showers.
     private static let grid: [OpenMeteoScore] = {
         var grid: [OpenMeteoScore] = []
         for cape in [0, 11, 100, 300, 800, 1500, 2500, 4000] as [Double] {
@@ -39,7 +39,7 @@ import Testing
         return grid
     }()
 
-    /// Drizzle in unstable air has the code of a thunderstorm, and a winter squall has no such code.
+    /// Drizzle in unstable air has the code of a thunderstorm. A winter squall does not have this code.
     @Test func `the score gives the same thunder codes as the server`() {
         let drizzle = OpenMeteoScore(
             cape: 2000, liftedIndex: -5, inhibition: 0, precipitation: 0.2, showers: 0.2, gusts: 8, cloudCover: 100)
@@ -73,7 +73,7 @@ import Testing
         #expect(falseCodes > 200 && thunders > 1000 && squalls > 1000, "\(falseCodes), \(thunders), \(squalls)")
     }
 
-    /// The test compares the page in the documentation. `WRITE_TABLES=1` writes the page.
+    /// Compares the page in the documentation with the results. If `WRITE_TABLES=1` is set, writes the page.
     @Test func `the documentation page contains the results of the rule`() throws {
         let airs: [(String, OpenMeteoScore)] = [
             ("drizzle in unstable air", air(cape: 2000, -5, 0, rain: 0.2, gusts: 8)),

@@ -92,8 +92,8 @@ private func why(_ assessment: Assessment) -> String? {
         #expect(rule.assess(Forecast(hours: [hour(2, code: 95, gusts: nil)]), now: noon).isStormy == true)
     }
 
-    /// Rain and showers in millimetres, gusts in km/h, CAPE in J/kg, and whether thunder counts with these values; `nil` if
-    /// unknown.
+    /// Each row contains rain and showers in millimetres, gusts in km/h, CAPE in J/kg, and whether thunder counts with these
+    /// values. `nil` means that a value is unknown.
     @Test(
         arguments: [
             (0.1, nil, 10, 2000, false), (0.4, 0.4, 37.4, 2000, false), (0.5, nil, 10, 2000, true), (0.5, nil, 10, nil, true),
@@ -160,7 +160,7 @@ private func why(_ assessment: Assessment) -> String? {
         let reason = { (kind: StormReasonKind, peak: Double, from: Double, until: Double) in
             StormReason(kind: kind, peak: peak, from: noon + from * 3600, until: noon + until * 3600)
         }
-        // Noon GMT is 23:00 in Sydney's summer.
+        // In Sydney's summer, noon GMT is 23:00 local time.
         let storm = [reason(.gusts, 92, 18, 19), reason(.thunderstorm, 96, 18, 21)]
         let british = Locale(identifier: "en_GB")
         #expect(
@@ -176,7 +176,7 @@ private func why(_ assessment: Assessment) -> String? {
         #expect(
             StormText.body([reason(.gusts, 80, 0, 24)], timeZone: .gmt, reader: .gmt, locale: british, units: .metric).contains(
                 "Sat 12:00–Sun 12:00"))
-        // A reader in another time zone needs the time zone of the place.
+        // If the reader is in another time zone, the text must contain the time zone of the place.
         let elsewhere = TimeZone(identifier: "Europe/Berlin")!
         #expect(
             StormText.body(storm, timeZone: zone, reader: elsewhere, locale: british, units: .metric)
@@ -206,7 +206,7 @@ private func why(_ assessment: Assessment) -> String? {
         #expect(StormText.calledOff(place: "Sydney") == "No longer expected: storm in Sydney")
     }
 
-    /// If a storm has begun, only its end is news, and some desktops show one line.
+    /// If a storm has already begun, only its end is new information. Some desktops show only one line.
     @Test func `the text of a storm that has begun contains only its end`() {
         func words(_ from: Double, _ until: Double, at hour: Double) -> String {
             let gusts = StormReason(kind: .gusts, peak: 80, from: noon + from * 3_600, until: noon + until * 3_600)

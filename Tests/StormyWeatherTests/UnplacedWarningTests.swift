@@ -2,7 +2,7 @@ import Foundation
 import StormyWeather
 import Testing
 
-/// Warnings with areas that cannot be compared with a place.
+/// Tests warnings whose areas cannot be compared with a place.
 @Suite struct UnplacedWarningTests {
     private let noon = Date(timeIntervalSince1970: 1_782_907_200)
     private let north = "<polygon>10,10 10,11 11,11 11,10</polygon>"
@@ -48,7 +48,7 @@ import Testing
         #expect(try unplaced(info(code("AT901"), code("FR999"))) == .some)
         #expect(try unplaced(info(code("AT901") + code("FR999"))) == .some, "in one area")
         #expect(try unplaced(info(code("AT901 FR999"))) == .some, "in one value")
-        // Codes of two types are two names of the area.
+        // Two codes of different types are two names of one area.
         #expect(try unplaced(info(code("AT901") + code("AT999", "NUTS3"))) == nil)
         #expect(try unplaced(info(code("AT901") + code("12345", "WARNCELLID"))) == nil)
     }

@@ -3,9 +3,9 @@ import Testing
 
 @testable import StormyWeather
 
-/// Tests warnings with a part that cannot be read. They count, or their earlier state stays, and the user is informed.
+/// Tests warnings with a part that cannot be read. Such a warning counts, or its earlier state is kept. The user is informed.
 @Suite struct UnreadableWarningTests {
-    /// 2026-07-01T12:00:00Z.
+    /// The time is 2026-07-01T12:00:00Z.
     private let noon = Date(timeIntervalSince1970: 1_782_907_200)
 
     private func time(_ hours: Double) -> String { (noon + hours * 3600).formatted(.iso8601) }
@@ -79,7 +79,7 @@ import Testing
             AlertMessage.doubts(in: [message]) == [
                 "1 of its 1 warnings end after more than 100 days, and count as warnings without an end"
             ])
-        // The warning counts while its service lists the warning.
+        // The warning counts as long as its service lists it.
         #expect(reasons(message, noon + 50 * 86_400, noon + 50 * 86_400) == ["Tornado"])
         #expect(reasons(message, noon + 50 * 86_400, noon + 20 * 86_400).isEmpty)
     }
@@ -198,14 +198,14 @@ import Testing
                         info(severity: severity), sent: time(hours), kind: "Update", identifier: identifier,
                         references: "s,\(reference),x"))
             }
-            // The second update refers to the first, which also lacks its severity.
+            // The second update refers to the first update, which also has no severity.
             let updates = [try update("c", of: "b", -0.2), try update("b", of: "a", -0.5)]
             let kept = AlertMessage.keepingSeverities(updates, before: [first])
             #expect(kept.map(\.identifier) == updates.map(\.identifier))
             #expect(kept.flatMap(\.infos).map(\.severity?.rawValue) == [earlier.lowercased(), earlier.lowercased()])
             #expect(
                 AlertMessage.doubts(in: kept).count == 1 && AlertMessage.doubts(in: kept)[0].hasPrefix("2 of its 2 warnings "))
-            // The next check knows the first update only.
+            // The next check has only the first update.
             #expect(AlertMessage.keepingSeverities(updates, before: [kept[1]]) == kept)
         }
     }
@@ -261,7 +261,7 @@ import Testing
 
     // MARK: Times
 
-    /// Hours from UTC of the service, which writes `sent` in UTC and other times in local time.
+    /// The hours between UTC and the local time of the service. The service writes `sent` in UTC, and other times in local time.
     @Test(arguments: [-11.0, -5, 0, 5.5, 8]) func `UTC in the time of sending is not the offset of local times`(_ offset: Double)
         throws
     {

@@ -6,7 +6,7 @@ private func at(_ latitude: Double, _ longitude: Double) throws -> Coordinates {
     try Coordinates(latitude: latitude, longitude: longitude)
 }
 
-/// Tests which services warn at a place, and the reasons why other services do not.
+/// Tests which services have warnings for a place, and the reasons why other services do not.
 @Suite struct WarningCoverageTests {
     private func coverage(
         _ latitude: Double, _ longitude: Double, least: CAPSeverity = .severe, hasContact: Bool = false, feeds: [String] = []
@@ -39,7 +39,7 @@ private func at(_ latitude: Double, _ longitude: Double) throws -> Coordinates {
         #expect(try coverage(47.3769, 8.5417).sources.map(\.service) == [.meteoAlarm], "Zürich is in no region of Germany")
     }
 
-    /// The outline table has Kehl in France and Guben in Poland.
+    /// In the table of outlines, Kehl is in France and Guben is in Poland.
     @Test(arguments: [
         ("Kehl", 48.5726, 7.8147), ("Guben", 51.95, 14.717), ("Konstanz", 47.66, 9.1758), ("Berlin", 52.52, 13.405),
     ])
@@ -80,7 +80,7 @@ private func at(_ latitude: Double, _ longitude: Double) throws -> Coordinates {
         #expect(try coverage(52.52, 13.4, feeds: [feed]).sources.map(\.service) == [.brightSky, nil])
     }
 
-    /// Towns on both sides of the borders.
+    /// The places are towns on both sides of borders.
     @Test(arguments: [
         ("Bellingham", 48.75, -122.48), ("Point Roberts", 48.99, -123.07), ("International Falls", 48.6, -93.41),
         ("Grand Portage", 47.96, -89.68), ("Sault Ste. Marie, Michigan", 46.49, -84.35), ("Port Huron", 42.97, -82.42),

@@ -9,7 +9,7 @@ private func forecast(_ answer: WeatherResponse) throws -> Forecast {
     return forecast
 }
 
-/// Tests the requests to weather services and the reading of their responses.
+/// Tests the requests to weather services, and the parsing of their responses.
 @Suite struct WeatherServiceTests {
     private let oslo: Coordinates
     private let florida: Coordinates
@@ -45,7 +45,7 @@ private func forecast(_ answer: WeatherResponse) throws -> Forecast {
             found.hours.first
                 == ForecastHour(
                     start: instant("2026-02-06T21:00:00Z"), weatherCode: 73, precipitationMM: 0.5, temperatureC: -5.8))
-        // The response has hours for two and a half days, followed by steps of six hours, which become hours.
+        // The response has single hours for two and a half days. Steps of six hours follow, which are split into hours.
         #expect(zip(found.hours, found.hours.dropFirst()).allSatisfy { $0.end == $1.start })
         #expect(found.hours.count > 200)
         #expect(StormRule().assess(found, now: instant("2026-02-06T21:10:00Z")).verdict == .calm)
@@ -69,7 +69,7 @@ private func forecast(_ answer: WeatherResponse) throws -> Forecast {
         #expect(reasons.map { $0.explanation(in: .metric) } == ["thunderstorm (WMO 95) with rain of 6 mm per hour: MET Norway"])
     }
 
-    /// The test reads all symbols of the legend, which misspells two of them.
+    /// Tests all symbols of the legend. The legend misspells two symbols.
     @Test func `each symbol of MET Norway is known`() throws {
         let folder = URL(filePath: #filePath).deletingLastPathComponent()
         let legend = try String(contentsOf: folder.appending(path: "Fixtures/metno_legend.csv"), encoding: .utf8)
@@ -116,7 +116,7 @@ private func forecast(_ answer: WeatherResponse) throws -> Forecast {
     }
 
     /// The service may send a forecast from a cache that is hours old. The cache depends on the request headers, so the second
-    /// request has another `Accept` header. If the second forecast is also old, it counts as old.
+    /// request has a different `Accept` header. If the second forecast is also old, it counts as an old forecast.
     @Test func `an old forecast is requested once more with another media type`() throws {
         let service = NationalWeatherService()
         let (url, made) = ("https://api.weather.gov/gridpoints/TAE/58,65/forecast/hourly", instant("2019-10-14T23:16:24Z"))
@@ -148,7 +148,7 @@ private func forecast(_ answer: WeatherResponse) throws -> Forecast {
         #expect(hours.map(\.weatherCode) == [95, 95, 61])
         #expect(hours[0].gustsKMH.map { Int($0.rounded()) } == 56 && hours[1].gustsKMH == 80 && hours[2].gustsKMH == nil)
         #expect(hours[2].temperatureC == 20)
-        // The service has no amounts of rain. Thunder alone does not count, but the hours are known.
+        // The service has no amounts of rain. Thunder without rain values does not count, but the hours count as known.
         let calm = Forecast(hours: (0..<24).map { ForecastHour(start: hours[0].start + Double($0) * 3600, weatherCode: 95) })
         let assessment = StormRule().assess(calm, now: hours[0].start)
         #expect(assessment.verdict == .calm && assessment.unconfirmed?.count == 1)
@@ -201,7 +201,7 @@ private func forecast(_ answer: WeatherResponse) throws -> Forecast {
 
     private func services() -> [any WeatherService] { WeatherProvider.allCases.map { $0.service() } }
 
-    /// Missing, wrongly typed or truncated values must not crash the parser, and must not give a calm forecast.
+    /// If values are missing, have a wrong type or are truncated, the parser must not crash, and must not return a calm forecast.
     @Test(arguments: [
         "{}", "[]", "7", "null", "", "{", "<html>log in</html>", #"{"properties":[]}"#, #"{"properties":{"timeseries":{}}}"#,
         #"{"properties":{"periods":[null,7,{}]}}"#, #"{"weather":{"timestamp":1}}"#, #"{"weather":[[],{}]}"#,
@@ -216,7 +216,7 @@ private func forecast(_ answer: WeatherResponse) throws -> Forecast {
         }
     }
 
-    /// The parser and its readers do not use recursion, and skip values that they do not need.
+    /// The parser and the code that uses it have no recursion. They skip values that they do not need.
     @Test func `deep nesting is an error, and the last of duplicate keys is used`() throws {
         let deep = String(repeating: #"{"a":["#, count: 200_000)
         let closed = deep + String(repeating: "]}", count: 200_000)
@@ -293,10 +293,10 @@ private func forecast(_ answer: WeatherResponse) throws -> Forecast {
         #expect(both.unconfirmed?.map(\.from) == [noon + 9 * 3600] && both.second == "Two")
         let alone = rule.assess(one, beside: day("Two"), now: noon)
         #expect(alone.verdict == .calm && alone.unconfirmed?.count == 2 && alone.second == "Two")
-        // A storm that only the second service forecasts also counts.
+        // If only the second service forecasts a storm, it also counts.
         let windy = rule.assess(one, beside: day("Two", gusts: 90), now: noon)
         #expect(windy.verdict == .stormy && windy.reasons.allSatisfy { $0.source == "Two" })
-        // The second service decides if the first service has no rain value for the hour of thunder.
+        // If the first service has no rain value for the hour of thunder, the second service decides.
         var blind = one
         for index in blind.hours.indices where index == 3 { blind.hours[index].precipitationMM = nil }
         #expect(rule.assess(blind, now: noon).isStormy == nil)

@@ -1,12 +1,12 @@
 import Foundation
 
-/// Selects the rows of a large table that are tested: all rows, or one row out of each `TABLE_SAMPLE` rows. `SEED` chooses the
-/// rows. `TABLE_SAMPLE` consecutive seeds test every row.
+/// Selects the rows of a large table that are tested. Without `TABLE_SAMPLE`, all rows are tested. Otherwise one of each
+/// `TABLE_SAMPLE` rows is tested. `SEED` chooses the rows. `TABLE_SAMPLE` consecutive seeds test every row.
 package enum TableSample {
     private static let oneIn = number("TABLE_SAMPLE") ?? 1
     private static let seed = number("SEED") ?? 0
 
-    /// - Parameter column: The name of the table or of its column. A seed chooses different rows for different names.
+    /// - Parameter column: The name of the table or of its column. For different names, a seed chooses different rows.
     package static func rows<Table: Sequence>(of table: Table, in column: String) -> [Table.Element] {
         let shift = column.utf8.reduce(seed) { $0 &* 31 &+ Int($1) }
         return table.enumerated().filter { (UInt(bitPattern: shift) &+ UInt($0.offset)).isMultiple(of: UInt(oneIn)) }.map(

@@ -53,13 +53,13 @@ class Disk:
                 except ProcessLookupError:
                     pass
             time.sleep(0.01)
-        # How many unsynced changes a file keeps: no change, all changes, or a random number for each file.
+        # The number of unsynced changes that a file keeps: no change, all changes, or a random number.
         keep = dice.choice((lambda count: 0, lambda count: count, lambda count: dice.randint(0, count)))
         for notes in sorted(self.journal.glob("c-*")):
             self.undo_content(notes, keep)
         self.undo_names(keep)
-        # Removes SQLite's indexes of write-ahead logs. An index is invalid when no process has it open. The first writer resets the
-        # index, but a process that only reads, such as the checks of these tests, would use an invalid index.
+        # Removes SQLite's indexes of write-ahead logs. If no process has an index open, the index is invalid. A writer that opens
+        # it first resets it. A process that only reads would use the invalid index, for example the checks of these tests.
         for index in self.root.rglob("*-shm"):
             index.unlink()
         for left in self.journal.iterdir():
@@ -68,7 +68,7 @@ class Disk:
     def undo_content(self, notes, keep):
         held, data, changes = self.journal / notes.name.replace("c-", "i-"), notes.read_bytes(), []
         place = 0
-        # The last record may be incomplete. In this case, its change was not made.
+        # The last record may be incomplete. In this case its change was not made.
         while place + CHANGE.size <= len(data):
             offset, old_size, length, seconds, nanoseconds = CHANGE.unpack_from(data, place)
             place += CHANGE.size + length
@@ -91,7 +91,8 @@ class Disk:
         for line in notes.read_bytes().split(b"\0\n")[:-1] if notes.exists() else []:
             what, inode, replaced, folder, other, *names = line.split(b"\0")
             if what == b"synced":
-                # The inode is a folder or a file. The sync of a new file also makes all earlier changes of names in its folder durable.
+                # The inode belongs to a folder or a file. If a new file is synced, all earlier changes of names in its folder
+                # also become durable.
                 made = [index for index, note in enumerate(pending) if note[0] == b"made" and note[1] == inode]
                 of = {note[3] for note in pending if note[0] == b"made" and note[1] == inode}
                 pending = [
@@ -106,7 +107,8 @@ class Disk:
                 if self.inode(first) == inode:
                     os.unlink(first)
             elif what == b"renamed":
-                # The folder was removed later. The journal keeps its order, so all earlier changes are on the disk.
+                # The folder was removed later. The journal of the file system keeps its order, so all earlier changes are on the
+                # disk.
                 if not os.path.isdir(os.path.dirname(first)):
                     break
                 if self.inode(second) == inode and self.inode(first) is None:

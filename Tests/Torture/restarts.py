@@ -38,7 +38,7 @@ SERVER = "org.freedesktop.Notifications"
 SERVER_PATH = "/org/freedesktop/Notifications"
 BUS = "org.freedesktop.DBus"
 DISMISSED = "com.apple.UNNotificationDismissActionIdentifier"
-# The action that the app receives, by the label in dunst's menu.
+# For each label in dunst's menu: the action that the app receives.
 ACTIONS = {"Accept": "accept", "Later": "later", "Open": "com.apple.UNNotificationDefaultActionIdentifier"}
 KEYS = {"accept": "accept", "later": "later", "default": ACTIONS["Open"]}
 POINTS = ["agent.noticePresented"] * 5 + ["agent.launchCommitted"] * 2 + ["agent.spawned", "agent.launchStarted", "agent.launchEnded"]
@@ -207,9 +207,9 @@ class Showing:
         self.identifier, _, serial = title.rpartition(" ")
         self.identifier, self.serial = (self.identifier, int(serial)) if serial.isdigit() else (title, 0)
         self.number = self.server = self.answered = None
-        # Why the agent may show the notification again with sound.
+        # The reason why the agent may show the notification again with sound.
         self.excuse = None
-        # The agent was killed before it recorded the server's number of the notification.
+        # The agent was killed before it recorded the number that the server gave the notification.
         self.is_number_lost = self.is_over = False
         self.is_used = False
 
@@ -222,12 +222,12 @@ class Answer:
 
     def __init__(self, showing, action, receiver):
         self.showing, self.action, self.receiver = showing, action, receiver
-        # "open", "heard" (the ledger has the response) or "unheard" (the receiving agent is dead).
+        # One of "open", "heard" (the ledger contains the response) and "unheard" (the agent that received it is dead).
         self.state = "open"
-        # Why the response is "unheard".
+        # The reason why the response is "unheard".
         self.why = None
         self.time = time.monotonic()
-        # The notification was taken off at the same time, so the app may or may not receive the response.
+        # The notification was removed at the same time. The app may or may not receive the response.
         self.is_optional = False
         self.is_judged = False
 
@@ -246,10 +246,11 @@ class Record:
         self.is_connected = False
         self.count = 0
         self.calls, self.standing, self.showings, self.answers = {}, {}, [], []
-        # The agent's process and the number of its last message, by bus and caller. `dead` holds callers that have left the bus.
+        # For each bus and caller: the agent's process, and the number of its last message. `dead` contains the callers that have
+        # disconnected from the bus.
         self.pids, self.last_sent, self.dead = {}, {}, set()
         self.taken_off = set()
-        # Responses on a bus that was cut before the recorder received them.
+        # The responses on a bus that was cut before the recorder received them.
         self.attempts = []
         self.error = None
 
@@ -282,7 +283,7 @@ class Record:
         except Exception as error:
             self.error = error
         with self.lock:
-            # If a caller has sent nothing after its last response, the bus may have been cut before it delivered the response.
+            # If a caller has sent nothing after its last response, the bus may have been cut before it delivered this response.
             for showing in self.showings:
                 if showing.bus == self.bus and showing.answered and showing.answered > self.last_sent[self.bus, showing.caller]:
                     showing.excuse = showing.excuse or "the bus was cut behind its answer"
@@ -363,7 +364,7 @@ class Desktop:
         (folder / "bus.conf").write_text(
             f"<busconfig><type>session</type><listen>unix:path={self.path}</listen><policy context=\"default\">"
             "<allow send_destination=\"*\" eavesdrop=\"true\"/><allow eavesdrop=\"true\"/><allow own=\"*\"/></policy></busconfig>")
-        # The menu program. It lists all lines and chooses the first line that begins with the wanted text.
+        # The program for dunst's menu. It lists all lines, and chooses the first line that begins with the wanted text.
         (folder / "menu").write_text(
             f"#!/bin/sh\n{{ read -r token; IFS= read -r wanted; }} < '{folder}/choice'\nall=; chosen=\n"
             "while IFS= read -r line || [ -n \"$line\" ]; do\n    all=\"$all$line\n\"\n"
@@ -373,7 +374,7 @@ class Desktop:
         (folder / "menu").chmod(0o700)
         timeouts = "".join(f"[urgency_{level}]\ntimeout = 0\n" for level in ("low", "normal", "critical"))
         (folder / "dunstrc").write_text(f"[global]\ndmenu = {folder}/menu\nnotification_limit = 0\nstack_duplicates = false\n{timeouts}")
-        # Without `-noreset`, Xvfb resets when its last client disconnects, and rejects new clients during the reset.
+        # Without `-noreset`, Xvfb resets itself when its last client disconnects. During the reset it rejects new clients.
         reader, writer = os.pipe()
         self.environment = dict(os.environ, HOME=str(folder), DBUS_SESSION_BUS_ADDRESS=f"unix:path={self.path}")
         self.screen = self.begin(["Xvfb", "-displayfd", str(writer), "-screen", "0", "800x1000x24", "-nolisten", "tcp", "-noreset"], pass_fds=[writer])
@@ -389,7 +390,7 @@ class Desktop:
         return subprocess.Popen(command, env=self.environment, stdout=self.log, stderr=self.log, stdin=subprocess.DEVNULL, **more)
 
     def start_bus(self):
-        # The killed daemon has left its socket, which the next daemon replaces.
+        # The killed daemon has left its socket file. The next daemon replaces the file.
         self.path.unlink(missing_ok=True)
         self.bus = self.begin(["dbus-daemon", f"--config-file={self.folder}/bus.conf", "--nofork", "--nopidfile"])
         wait("a bus", 20, self.answers)
@@ -451,7 +452,7 @@ class Desktop:
         server = self.server
         done = self.folder / f"done.{self.tokens}"
         deadline = time.monotonic() + 5
-        # dunst refuses to open a menu while the last menu is closing.
+        # While the last menu is closing, dunst refuses to open another menu.
         while not done.exists():
             if server.poll() is not None or time.monotonic() > deadline:
                 return None
@@ -511,7 +512,7 @@ class Desktop:
         record.wait(0.5, lambda: len(record.answers) > known or record.bus != bus or not record.is_connected)
         with record.lock:
             if len(record.answers) == known and (record.bus != bus or not record.is_connected):
-                # One of these notifications may have been closed.
+                # One of these notifications may have been closed by the user.
                 record.attempts += [(showing, DISMISSED) for showing in there]
 
     def stop(self):
@@ -536,7 +537,7 @@ class Ground:
         self.log = self.folder / "handlers.log"
         self.log.touch()
         (self.folder / "run").mkdir(mode=0o700)
-        # Launched apps do not start an agent, so that the ledger can be read between two agents.
+        # Launched apps do not start an agent. The test can therefore read the ledger between two agents.
         wrapper = self.folder / "background-agent"
         wrapper.write_text(f"#!/bin/sh\nPROVING_GROUND_NO_AGENT=1 exec '{BIN}/background-agent' \"$@\"\n")
         wrapper.chmod(0o700)
@@ -572,7 +573,8 @@ class Ground:
             self.record.taken_off.discard(identifier)
         self.last[identifier] = serial
         self.say(f"add {identifier} {serial} {' '.join(pairs)}")
-        # The command does not start an agent, because the restarts do. Critical notifications are never combined into a summary.
+        # The command does not start an agent, because the test starts the agents. Critical notifications are never combined into
+        # a summary.
         self.run("notify", identifier, f"title={identifier} {serial}", "sound=message-new-instant", "level=3", *pairs, PROVING_GROUND_NO_AGENT="1")
         self.say(f"added {identifier} {serial}")
         return serial
@@ -594,7 +596,7 @@ class Ground:
     # MARK: The ledger
 
     def rows(self, query):
-        # The ledger is opened read-only, because the last connection to close would otherwise clean up after a killed agent.
+        # The ledger is opened read-only. Otherwise the last connection to close would clean up after a killed agent.
         connection = sqlite3.connect(f"file:{self.ledger}?mode=ro", uri=True, timeout=10)
         try:
             return connection.execute(query).fetchall()
@@ -645,7 +647,7 @@ class Ground:
                 try:
                     descriptor = os.pidfd_open(pid)
                 except ProcessLookupError:
-                    # The agent has already been killed at its point.
+                    # The agent has already been killed at its kill point.
                     return (pid, None)
                 return (pid, descriptor)
 
@@ -662,7 +664,7 @@ class Ground:
         os.close(self.pidfd)
         self.pid = self.pidfd = None
         record = self.record
-        # Waits until the recorder has received all of the agent's messages.
+        # Waits until the recorder has received all messages of the agent.
         record.wait(5, lambda: not any(of == pid and bus == record.bus and name not in record.dead for (bus, name), of in record.pids.items()))
         self.match()
         known = {identifier: (json.loads(content)["title"], delivered, state, number) for identifier, content, delivered, state, number in
@@ -679,7 +681,7 @@ class Ground:
                     showing.excuse = showing.excuse or "the agent was killed between showing and writing it down"
             for answer in record.answers:
                 if answer.state == "open" and record.pids.get((answer.showing.bus, answer.receiver)) == pid:
-                    # The delay is longer than a moment only if the agent waits for a stopped server.
+                    # A response normally takes only a short time. It takes longer only if the agent waits for a stopped server.
                     lived = "in the next second" if time.monotonic() - answer.time < 1 else "more than a second later"
                     answer.lose(f"the agent was killed {lived}, before it wrote it down")
             record.write(f"-- agent {pid} is dead")
@@ -735,7 +737,7 @@ class Passers(threading.Thread):
         elif kind == "press" and standing:
             ground.desktop.press(dice.choice(standing), dice.choice(list(ACTIONS)))
         elif kind == "close" and standing:
-            # Without a running agent, the close would not be received.
+            # If no agent were running, the closing of the notification would not be received.
             with ground.record.lock:
                 is_heard = all(showing.caller not in ground.record.dead for showing in ground.record.standing.values())
             if is_heard:
@@ -810,7 +812,7 @@ class Storm:
         self.desktop.kill_server()
         self.pause(0.2)
         order = [self.desktop.start_server, self.ground.start_agent]
-        # Sometimes the agent starts first and finds no server.
+        # In some rounds the agent starts first, and finds no server.
         if self.dice.random() < 0.4:
             order.reverse()
         for start in order:
@@ -911,7 +913,8 @@ class Judge:
             return False
         must, may = self.expected()
         standing = self.standing()
-        # Notifications of a dead agent must be shown again, because the server sends presses to the caller that showed them.
+        # If an agent died, its notifications must be shown again, because the server sends presses to the caller that showed the
+        # notification.
         with self.record.lock:
             if any(showing.caller in self.record.dead for showing in self.record.standing.values()):
                 return False
@@ -1011,7 +1014,7 @@ class Judge:
         with self.record.lock:
             showings = list(self.record.showings)
         for showing in showings:
-            # If the server was killed before its response, the notification does not count as shown.
+            # If the server was killed before it responded, the notification does not count as shown.
             if showing.alerts and (showing.answered or showing.excuse):
                 shown[showing.identifier, showing.serial].append(showing)
         for key, times in shown.items():

@@ -37,7 +37,7 @@ class Ground:
         self.environment.update(
             HOME=self.folder, XDG_STATE_HOME=os.path.join(self.folder, "state"), PROVING_LOG=self.log,
             PROVING_FOLDER=self.folder, PROVING_GROUND_NO_AGENT="1", BACKGROUND_UNLIMITED_REQUESTS="1")
-        # The handlers' log is outside of the disk that loses changes, because the checks use the log.
+        # The log of the handlers is outside the disk that loses changes, because the checks use this log.
         self.disk = None
         if HAS_POWER_CUTS:
             os.mkdir(os.path.join(self.folder, "state"))
@@ -45,7 +45,7 @@ class Ground:
             self.environment.update(self.disk.environment)
         open(self.log, "w").close()
         self.history = {}
-        # The output of all agents. The file is kept if the test fails.
+        # The output of all agents. If the test fails, the file is kept.
         self.agent_log = open(os.path.join(self.folder, "agent.log"), "wb")
 
     def run(self, *arguments):
@@ -92,7 +92,7 @@ def one_kill(ground, dice, tally):
         if not ended_by_itself(agent, 5):
             agent.kill()
     elif kind == "app point":
-        # Every app process of this agent dies at the point. The first one reaches it soon.
+        # Every app process of this agent dies at the kill point. The first process reaches the kill point soon.
         before = len(ground.rows("SELECT 1 FROM launch WHERE outcome = 'crashed'"))
         agent = ground.agent(BACKGROUND_APP_CRASH_AT=dice.choice(APP_POINTS))
         deadline = time.time() + 5
@@ -111,7 +111,7 @@ def one_kill(ground, dice, tally):
                 os.kill(pid, signal.SIGKILL)
             except ProcessLookupError:
                 pass
-        # Sometimes the agent notices the killed apps before the agent itself is killed.
+        # In some rounds the agent detects the killed apps before the agent itself is killed.
         time.sleep(dice.uniform(0, 0.1))
         agent.kill()
     agent.wait()

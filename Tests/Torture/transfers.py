@@ -43,7 +43,7 @@ MISSED = "UPDATE request SET occurrence = occurrence - 86400, earliestBegin = ea
 UNTOLD = "SELECT 1 FROM sessionEvent WHERE deliveredAt IS NULL LIMIT 1"
 PHOTOS_AND_FILES = "SELECT id FROM transfer WHERE session IN ('StormyPhotos', 'StormyDownloads') AND state != 'cancelled'"
 LIVE = "SELECT 1 FROM launch WHERE endedAt IS NULL LIMIT 1"
-# The content of the file that one download of each round replaces.
+# The content of an existing file. In each round, one download replaces this file.
 OLDER = b"an older file of that name"
 # Exit codes of commands.
 MISSING, UNAVAILABLE, UNREADABLE, TRY_AGAIN, HELD = 66, 69, 74, 75, 77
@@ -62,7 +62,7 @@ def digest(data):
     return hashlib.sha256(data).hexdigest()
 
 
-# Digests by the identity and state of the file.
+# The digest of each file, by the identity and the state of the file.
 digests_read = {}
 
 
@@ -123,7 +123,7 @@ class Ground:
 
     def __init__(self, dice):
         self.dice, self.findings, self.bags = dice, [], collections.defaultdict(list)
-        # `kills` counts by the kind of kill. `tried` and `hit` count by the kind of process and the point.
+        # `kills` counts by the kind of kill. `tried` and `hit` count by the kind of process and by the kill point.
         self.kills, self.tried, self.hit = (collections.Counter() for _ in range(3))
         self.points = named_points()
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="torture-transfers-"))
@@ -137,7 +137,7 @@ class Ground:
         self.tus = None
         try:
             upload_servers.prepare("tuspyserver")
-            # This server is never killed, because it loses the offsets of uploads if it is killed.
+            # This server is never killed, because it loses the offsets of uploads when it is killed.
             self.tus = upload_servers.Server("tuspyserver", self.folder / "tus")
         except (subprocess.CalledProcessError, IndexError):
             print("no photos to a tus server: it cannot be had here")
@@ -159,29 +159,31 @@ class Ground:
         self.home.environment["STORMY_NO_AGENT"] = "1"
         self.ledger = self.folder / "home/state/stormy/agent.sqlite"
         self.log, self.process = open(self.folder / "agents.log", "ab"), None
-        # The folder in which Stormy's processes write.
+        # The folder in which Stormy's processes write their files.
         self.kept = self.folder / "home"
         self.disk = power_cut.Disk(self.kept, self.folder / "unsynced") if HAS_POWER_CUTS else None
         if self.disk:
             self.home.environment.update(self.disk.environment)
         self.got = self.kept / "got"
         self.got.mkdir()
-        # `versions`: the digests of the server's versions by the path of the download. `photos`: the digests of photos by the wanted name.
+        # `versions` contains, for each download path, the digests of the server's versions. `photos` contains, for each wanted
+        # name, the digests of the photos.
         self.versions, self.photos, self.fixed = {}, {}, set()
-        # `held`: the paths of photos that must be held back. `cancelled`: the cancelled downloads by transfer id.
+        # `held` contains the paths of photos that must be held. `cancelled` contains the cancelled downloads by their transfer
+        # id.
         self.held, self.cancelled = set(), {}
-        # The digests of photos for the tus server, which chooses the names.
+        # The digests of the photos for the tus server, because this server chooses the names.
         self.unnamed = collections.Counter()
 
     def rows(self, query, *values):
         if not self.ledger.exists():
             return []
-        # The ledger is opened read-only, because the last connection to close would otherwise clean up after a killed agent.
+        # The ledger is opened read-only. Otherwise the last connection to close would clean up after a killed agent.
         connection = sqlite3.connect(f"file:{self.ledger}?mode=ro", uri=True, timeout=10)
         try:
             return connection.execute(query, values).fetchall()
         except sqlite3.OperationalError as error:
-            # The first command was killed before it created the tables.
+            # The first command was killed before it had created the tables.
             if "no such table" not in str(error):
                 raise
             return []
@@ -274,7 +276,7 @@ class Ground:
         known.append(digest(data))
         new = served.with_suffix(".new")
         new.write_bytes(data)
-        # Each version gets another modification time, because nginx makes its entity tag from length and seconds.
+        # Each version gets a different modification time, because nginx makes its entity tag from the length and the seconds.
         os.utime(new, (time.time(), time.time() - 86_400 + 10 * len(known)))
         new.replace(served)
 
@@ -343,7 +345,7 @@ class Ground:
                     self.photos.setdefault(f"{place}/{files[-1].name}", []).append(digest(data))
                 else:
                     self.unnamed[digest(data)] += 1
-            # A repeated command does not queue a photo again.
+            # If the command is repeated, it does not queue a photo again.
             self.insist("upload", "--to", destination, *files)
             self.look_for_queued(files)
         self.queue_among_others(number)
@@ -362,7 +364,7 @@ class Ground:
         held, loop, _ = bad
         # This file has a location and a format that the cleaner does not support.
         held.write_bytes(b"BM" + bytes([7]) * 900 + b'<rdf:Description exif:GPSLatitude="47,22.5N"/>' + held.name.encode())
-        # A link to itself is unreadable even for root.
+        # A symbolic link to itself cannot be read, even by root.
         loop.symlink_to(loop)
         files = good + self.dice.sample(list(bad), self.dice.randrange(4))
         self.dice.shuffle(files)
@@ -385,7 +387,7 @@ class Ground:
             self.home.stormy("place", "add", name, "-40.1,140.5", "--no-sync")
         words = names + self.dice.choice(([], ["Nowhere"]))
         self.dice.shuffle(words)
-        # A repeated command does not find places that a killed command has removed.
+        # If a command that removes places was killed, its repetition does not find the places that were already removed.
         self.insist("place", "remove", *words, codes=(MISSING if "Nowhere" in words else 0,), again=(0, MISSING))
         left = {place["name"] for place in json.loads(self.home.stormy("place", "list", "--json").stdout)}
         for name in left & set(names):
@@ -405,9 +407,9 @@ class Ground:
             words.insert(self.dice.randrange(len(words) + 1), "987654321")
         promised = MISSING if len(words) > len(named) else 0
         for action in (self.dice.choice(("pause", "retry")), "resume"):
-            # `pause` returns TRY_AGAIN if a transfer is at a step that must not be done twice.
+            # If a transfer is at a step that must not be done twice, `pause` returns TRY_AGAIN.
             codes = (promised, TRY_AGAIN) if action == "pause" else (promised,)
-            # An action does not apply to a transfer that has ended. The first problem in the given order decides the exit code.
+            # If a transfer has ended, an action does not apply to it. The first problem in this order determines the exit code.
             code = self.insist("transfers", action, *words, codes=(*codes, UNAVAILABLE))
             states = self.states(named)
             if code == UNAVAILABLE and not any(state in ENDED for state in states.values()):
@@ -457,9 +459,10 @@ class Ground:
         point, curse = (None, None) if kind == "any" else self.curse(kind, is_first)
         last = self.rows("SELECT COALESCE(MAX(id), 0) FROM launch")[0][0]
         agent = self.agent(**({"BACKGROUND_CRASH_AT" if kind == "agent" else "BACKGROUND_APP_CRASH_AT": curse} if point else {}))
-        # A weather check needs more time than its budget and grace period of one second each.
+        # A weather check needs more time than its time limit and its grace time, which are one second each.
         end = time.monotonic() + (self.dice.uniform(0, 1.5) if kind == "any" else 4 if is_first and kind == "app" else 2)
-        # Each agent of a round lives longer, because a new agent shows hundreds of notifications again before it sends a large photo.
+        # In each round, every further agent lives longer. A new agent shows hundreds of notifications again before it sends a
+        # large photo.
         end += 0.2 * lives
         while time.monotonic() < end and agent.poll() is None and not (kind == "app" and self.app_died(point, last)):
             self.disturb()
@@ -476,19 +479,19 @@ class Ground:
             self.was_hit("app", point)
         self.cut_power()
         self.look_for_halves()
-        # Sometimes the next agent has a part of a file that the server no longer has.
+        # In some rounds, the next agent has a partial file of a file that the server no longer has.
         if self.dice.random() < 0.12:
             self.replace_begun()
 
     def app_died(self, point, last):
-        # After an app's result, its end is not recorded. An app with this kill point cannot survive its result.
+        # If an app has stored its result, no other end is recorded. An app with this kill point cannot survive its result.
         seen = "result IS NOT NULL" if point == "app.afterResult" else "detail = 'ended by signal 9'"
         return self.rows(f"SELECT 1 FROM launch WHERE id > ? AND {seen}", last)
 
     def quietly(self, what, seconds, is_so):
         """Runs an agent without kills until a condition is true."""
         agent = self.agent()
-        # When this row exists, the agent handles a stop signal.
+        # As soon as this row exists, the agent handles a stop signal.
         wait("an agent", 20, lambda: self.rows("SELECT 1 FROM fact WHERE name = 'agent' AND value LIKE ?", f'%"pid":{agent.pid},%'))
         wait(what, seconds, is_so)
         agent.terminate()
@@ -505,7 +508,8 @@ class Ground:
                 self.cancel(self.got / f"{number}-6.bin")
             elif self.dice.random() < 0.3:
                 self.order()
-            # After the last transfer, launches of the app can still be killed. Each killed launch delays the next launch.
+            # After the last transfer has ended, launches of the app can still be killed. Each killed launch delays the next
+            # launch.
             lives_after_the_end += not self.rows(OPEN)
         self.quietly("the end of every transfer", 180, lambda: not self.rows(OPEN))
         self.judge()
@@ -527,7 +531,8 @@ class Ground:
 
     def judge(self):
         say = self.findings.append
-        # Forecasts are left out. Photo requests without a photo are left out, because Stormy cancels them when it calls off their storm.
+        # Forecasts are not checked. Photo requests without a photo are also not checked, because Stormy cancels them when it
+        # calls off the storm.
         rows = [row for row in self.home.rows() if row["kind"] == "upload" and (row["file"] or row["sourceSha256"])
                 or row["kind"] == "download" and "/v1/forecast" not in row["url"]]
         held = collections.Counter(row["file"] for row in rows if row["state"] == "held")
@@ -545,7 +550,8 @@ class Ground:
         there = {name: digest_of(path) for name, path in self.on_server().items()}
         unnamed = {f"files/{path.name}": digest_of(path) for path in self.tus.files.iterdir()
                    if path.is_file() and not path.suffix} if self.tus else {}
-        # If the agent was killed before the response to a creation arrived, the file stays empty until the server expires it.
+        # If the agent was killed before the response to the creation of an upload arrived, the file on the server stays empty
+        # until it expires.
         unnamed = {name: found for name, found in unnamed.items() if found != digest(b"")}
         if collections.Counter(unnamed.values()) != self.unnamed:
             say(f"the tus server has {unnamed}, and was given {self.unnamed}")
@@ -557,7 +563,7 @@ class Ground:
             elif not row["sha256"] == found == (row["sourceSha256"] or found):
                 say(f"transfer {row['id']} of {row['file']}: proven {row['sha256']}, found {found}, given {row['sourceSha256']}")
         for file, versions in self.versions.items():
-            # A download that is cancelled while it gets its name may have the name.
+            # If a download is cancelled while it gets its final name, its file may have this name.
             if digest_of(file) not in versions and not (file in gone and digest_of(file) == "none"):
                 say(f"{file.name} is no version: {digest_of(file)}")
         for extra in set(self.got.iterdir()) - set(self.versions):
@@ -571,17 +577,20 @@ class Ground:
 
     def settle(self):
         """Waits until the app is notified of everything and the spool is empty. Then checks everything."""
-        # The relaunch after repeated kills waits for up to an hour, and one second is too short to deliver hundreds of events.
+        # After repeated kills, the next launch is delayed for up to an hour. One second is too short to deliver hundreds of
+        # events.
         configuration = self.kept / "config/stormy/config.toml"
         configuration.write_text(re.sub("(refresh_budget|grace)_seconds = 1\n", "", configuration.read_text()))
         self.command("status", may_die=False)
         with contextlib.closing(sqlite3.connect(self.ledger, timeout=10)) as ledger, ledger:
             ledger.execute("DELETE FROM launch WHERE kind = 'urlSession' AND endedAt IS NOT NULL")
         spool = self.ledger.parent / "spool"
-        # A crash leaves files without a row. The agent keeps new files, because a command may be about to write the row.
+        # A crash can leave files without a row in the ledger. The agent keeps new files, because a command may soon write the
+        # row.
         for file in spool.iterdir():
             os.utime(file, (time.time() - 7_200,) * 2)
-        # Each notification on the screen has one picture. A notification that is shown again after a restart is briefly not on the screen.
+        # Each notification on the screen has one picture. After a restart, a notification that is shown again is not on the
+        # screen for a short time.
         standing = lambda: len(self.rows("SELECT 1 FROM notification WHERE state = 'delivered'"))
         pictures = lambda: [file for file in spool.iterdir() if file.name.startswith("attachment-")]
         left = lambda: len(list(spool.iterdir())) > len(pictures()) or len(pictures()) > standing()

@@ -1,14 +1,17 @@
 // A preloaded library that simulates a disk which keeps only synced data.
 //
-// The library records changes to files below BACKGROUND_UNSYNCED_ROOT in BACKGROUND_UNSYNCED_JOURNAL, with the data that undoes the change.
-// A launch inherits variables with this prefix. A sync of a file removes the records of the file's content and of its creation. A sync of a
-// folder removes the records of its names. When every process is dead, power_cut.py undoes the remaining changes. The journal must be on the
-// same file system, because it holds a hard link to every file in a record.
+// The library writes a record of each change to files below BACKGROUND_UNSYNCED_ROOT into the journal
+// BACKGROUND_UNSYNCED_JOURNAL. A record contains the data that is needed to undo the change. A launch inherits variables with
+// this prefix. A sync of a file removes the records of the file's content and of its creation. A sync of a folder removes the
+// records of its names. When every process is dead, power_cut.py undoes the remaining changes. The journal must be on the same
+// file system, because it contains a hard link to every file in a record.
 //
-// As on ext4, XFS and Btrfs, the sync of a new file also makes the file's name durable. Renames, links and removals need a sync of the folder.
+// As on ext4, XFS and Btrfs, the sync of a new file also makes the file's name durable. Renames, links and removals need a sync
+// of the folder.
 //
-// The library sees only writes through libc, which SQLite, Foundation and Stormy's code use. It does not see writes to memory mappings. The
-// only mapping that Stormy's processes write to is SQLite's index of the write-ahead log, which SQLite makes again.
+// The library sees only writes through libc, which SQLite, Foundation and Stormy's code use. The library does not see writes to
+// memory mappings. The only mapping that Stormy's processes write to is SQLite's index of the write-ahead log, which SQLite makes
+// again.
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <dlfcn.h>
@@ -83,7 +86,7 @@ static int absolute(int folder, const char *name, char *path) {
     return is_below(path);
 }
 
-// Locks the journal for one writer. A recorded change is made before the next record is written.
+// Locks the journal for one writer. Each recorded change is made before the next record is written.
 static int lock(void) {
     char path[PATH_MAX];
     snprintf(path, sizeof path, "%s/lock", journal);
@@ -105,7 +108,7 @@ static void append(const char *name, const void *head, size_t size, const void *
     raw(SYS_close, descriptor, 0, 0, 0);
 }
 
-// Makes a hard link in the journal, so that the file is found after a change of its names.
+// Creates a hard link in the journal, so that the file can be found after its names have changed.
 static void hold(const char *path, uint64_t inode) {
     char held[PATH_MAX];
     snprintf(held, sizeof held, "%s/i-%llu", journal, (unsigned long long)inode);
@@ -125,7 +128,8 @@ static void note_content(int descriptor, const char *path, uint64_t offset, uint
     }
     char *old = malloc(change.length + 1);
     if (change.length) {
-        // A second descriptor is opened only if this one is write-only, because its closing would release SQLite's locks on the file.
+        // A second descriptor is opened only if this descriptor is write-only. Closing a second descriptor would release SQLite's
+        // locks on the file.
         int reader = (fcntl(descriptor, F_GETFL) & O_ACCMODE) == O_WRONLY
             ? (int)raw(SYS_openat, AT_FDCWD, (long)path, O_RDONLY | O_CLOEXEC, 0) : descriptor;
         if (reader < 0) fail(path);
@@ -150,7 +154,8 @@ static uint64_t inode_at(const char *path) {
     return raw(SYS_newfstatat, AT_FDCWD, (long)path, (long)&is, AT_SYMLINK_NOFOLLOW) == 0 ? is.st_ino : 0;
 }
 
-// Writes one line: the kind of change, the file's inode, the inode replaced at the second name, the inodes of the folders, the names.
+// Writes one line with the kind of change, the inode of the file, the inode that was replaced at the second name, the inodes of
+// the folders, and the names.
 static void note_name(const char *what, uint64_t inode, uint64_t replaced, const char *from, const char *to) {
     char folder[PATH_MAX], other[PATH_MAX], line[3 * PATH_MAX];
     parent_of(from, folder);
@@ -259,7 +264,7 @@ int ioctl(int descriptor, unsigned long request, ...) {
     va_start(arguments, request);
     void *argument = va_arg(arguments, void *);
     va_end(arguments);
-    // FICLONE and FICLONERANGE.
+    // The two numbers are FICLONE and FICLONERANGE.
     if (root && (request == 0x40049409 || request == 0x4020940d)) { errno = EOPNOTSUPP; return -1; }
     return (int)raw(SYS_ioctl, descriptor, (long)request, (long)argument, 0);
 }
@@ -389,7 +394,8 @@ static int noted_link(int from_folder, const char *from, int to_folder, const ch
     int held = lock();
     int result = (int)real(SYS_linkat, (long)from_folder, (long)from, (long)to_folder, (long)to, (long)flags, 0L), error = errno;
     if (result == 0) {
-        // If this is the first name of a file that was opened without a name (O_TMPFILE), fsync makes the name durable as for a new file.
+        // This may be the first name of a file that was opened without a name (O_TMPFILE). In this case fsync makes the name
+        // durable, as for a new file.
         struct stat information;
         int is_first = lstat(path, &information) == 0 && information.st_nlink == 1;
         hold(path, inode_at(path));

@@ -3,7 +3,7 @@ import Testing
 
 @testable import TransferMachines
 
-/// The rules of a private cache by RFC 9111.
+/// Tests the rules of RFC 9111 for a private cache.
 @Suite struct CacheRuleTests {
     private static let made = Date(timeIntervalSince1970: 1_700_000_000)
 
@@ -44,13 +44,13 @@ import Testing
     @Test func `a response is fresh until its age reaches its lifetime`() {
         #expect(isFresh(["Cache-Control": "max-age=60"], after: 59))
         #expect(!isFresh(["Cache-Control": "max-age=60"], after: 60))
-        // The header `Age` contains the time that the response was in other caches, which also counts.
+        // The header `Age` contains the time for which the response was in other caches. This time also counts.
         #expect(!isFresh(["Cache-Control": "max-age=60", "Age": "30"], after: 31))
-        // max-age has priority over Expires, and an invalid date has expired.
+        // max-age has priority over Expires. If a date is invalid, the response counts as expired.
         #expect(isFresh(["Cache-Control": "max-age=60", "Expires": "0"], after: 1))
         #expect(!isFresh(["Expires": "0", "ETag": "\"1\""], after: 1))
         #expect(isFresh(["Expires": HTTPDate.text(Self.made.addingTimeInterval(10))], after: 9))
-        // A clock that is behind does not keep a response fresh for ever. A response without a date has an unknown age.
+        // If the clock is behind, a response must not stay fresh for ever. The age of a response without a date is unknown.
         #expect(!isFresh(["Cache-Control": "max-age=60"], after: -3_600))
         #expect(!isFresh(["Cache-Control": "max-age=60"], after: 1, isDated: false))
         #expect(!isFresh(["Cache-Control": "no-cache, max-age=60"], after: 1))
@@ -58,7 +58,7 @@ import Testing
         #expect(!isFresh(["Cache-Control": "max-age=60"], after: 20, request: [HeaderField("Cache-Control", "max-age=10")]))
     }
 
-    /// The server sends no date or an invalid date.
+    /// The server sends no date, or an invalid date.
     @Test(arguments: [[HeaderField](), [HeaderField("date", "yesterday")]])
     func `a response without a valid date counts from its receipt`(
         _ made: [HeaderField]
@@ -92,7 +92,7 @@ import Testing
         #expect(renewed["Content-Length"] == "5" && renewed.headers.filter { $0.name.lowercased() == "etag" }.count == 1)
     }
 
-    /// Writes and parses 4,000 dates in 400 years around now.
+    /// Writes and parses 4,000 dates within 400 years around the current date.
     @Test func `a date that is written can be parsed`() {
         for day in stride(from: -80_000, through: 66_000, by: 37) {
             let date = Date(timeIntervalSince1970: Double(day) * 86_400 + Double(abs(day) % 86_400))
@@ -115,7 +115,7 @@ import Testing
         ("attachment; filename=\"plain\"; filename*=UTF-8''na%C3%AFve.txt", "naïve.txt"),
         ("attachment; FILENAME*=utf-8'de'%e2%82%ac.txt", "€.txt"), ("attachment; filename*=ISO-8859-1''x; filename=y", "y"),
         ("inline", "b c.txt"), ("attachment; filename=\"\"", "b c.txt"),
-        // A server must not be able to choose the folder of the file.
+        // A server must not be able to choose the folder of the downloaded file.
         ("attachment; filename=\"../../.ssh/authorized_keys\"", "authorized_keys"),
         ("attachment; filename=\"C:\\\\Windows\\\\evil.exe\"", "evil.exe"), ("attachment; filename=\"..\"", "b c.txt"),
         ("attachment; filename=\".bashrc\"", "bashrc"), ("attachment; filename*=UTF-8''a%2Fb%00c%0A.txt", "bc.txt"),
@@ -137,7 +137,7 @@ import Testing
         #expect(long.utf8.count <= 255 && long.hasPrefix("ää") && !long.contains("\u{FFFD}"))
     }
 
-    /// Any text of a server gives a name in one folder.
+    /// For any text of a server, the result is a name in the one folder.
     @Test func `a name never leads to another folder`() {
         var generator = SystemRandomNumberGenerator()
         let letters = Array("ab./\\\"';=*%0125\u{0}\n\r\t ä\u{202E}")
@@ -152,7 +152,7 @@ import Testing
     }
 }
 
-/// Downloads whose body arrives compressed.
+/// Tests downloads whose body arrives compressed.
 @Suite struct DecodedDownloadTests {
     private let head = ResponseHead(
         status: 200,
@@ -178,7 +178,7 @@ import Testing
         #expect(command == .finish(head: head, resumedFrom: nil))
     }
 
-    /// The decoded bytes cannot be combined with the bytes of another response.
+    /// The decoded bytes of one response cannot be combined with the bytes of another response.
     @Test func `a decoded download that is cut starts over`() {
         var machine = DownloadMachine(request: request(), partial: nil)
         _ = machine.begin()

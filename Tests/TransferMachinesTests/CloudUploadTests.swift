@@ -32,7 +32,7 @@ import Testing
         #expect(talk.outcome == .finished(remoteURL: target) && talk.machine.proof == .length)
     }
 
-    /// ownCloud compares the checksum. A server with another checksum has stored other bytes.
+    /// ownCloud reports a checksum. If the checksum differs, the server has stored other bytes.
     @Test(arguments: [("SHA256:ABAB", true), ("SHA256:cdcd", false), ("MD5:77", true), ("", true)])
     func `the checksum is sent, and a different SHA-256 on the server is an error`(_ kept: String, _ isOurs: Bool) {
         var plan = plan(100)
@@ -69,7 +69,7 @@ import Testing
         #expect(talk.lines == ["PROPFIND \(place)/", "PUT \(place)/00001 0+5242880", "MOVE \(place)/.file"])
     }
 
-    /// The response to the MOVE is missing, because the MOVE may take longer than the timeout.
+    /// The response to the MOVE is missing. A MOVE may take longer than the timeout.
     @Test func `a MOVE without a response is checked at the target`() {
         var talk = Dialogue(plan(), resuming: UploadMemory(step: .append, creations: 1))
         let all =
@@ -85,7 +85,7 @@ import Testing
         #expect(talk.machine.proof == .content)
     }
 
-    /// Raw photos of a camera often have the same length, and its file numbers repeat.
+    /// Raw photos of a camera often have equal lengths, and the camera uses its file numbers again.
     @Test func `chunks that are still there after a refused MOVE show that the file is not ours`() {
         let all =
             "<multistatus><response><href>x/00001</href><getcontentlength>5242880</getcontentlength></response>"
@@ -126,7 +126,7 @@ import Testing
     }
 }
 
-/// Servers whose responses would make an upload repeat the same requests without progress.
+/// Tests servers whose responses would make an upload repeat the same requests without progress.
 @Suite struct CircleTests {
     private func plan(_ kind: UploadKind, _ url: String = "https://h/remote.php/dav/files/me/a/") -> UploadPlan {
         var plan = UploadPlan(kind: kind, collectionURL: url, fileName: "p.jpg", byteCount: 6 << 20, token: "t", sha256: "ab")
@@ -146,7 +146,7 @@ import Testing
         return pauses
     }
 
-    /// The server shows its page for every name. A thousand names are not tried.
+    /// The server responds with its page for every name. The upload must not try a thousand names.
     @Test(arguments: [UploadKind.put, .webdav, .nextcloud])
     func `a server that responds with a page is waited for`(_ kind: UploadKind) {
         var talk = Dialogue(plan(kind))
@@ -182,7 +182,7 @@ import Testing
         #expect(count > 50)
     }
 
-    /// All names are taken one after the other. The search ends and is not a circle.
+    /// The upload tries all names, one after the other. This search ends, so it is not an endless repetition.
     @Test func `an upload ends if all names are taken`() {
         for kind in [UploadKind.webdav, .s3, .nextcloud] {
             var talk = Dialogue(plan(kind))
@@ -214,18 +214,18 @@ import Testing
             return
         }
         #expect(saved.distrustsHead == true)
-        // Another process continues.
+        // Another process continues the upload.
         talk = Dialogue(plan, resuming: saved)
         while case .send = talk.machine.next(), talk.lines.count < 9 { talk.hear(200, ["Content-Length": "1"]) }
         guard case .finished(let url) = talk.outcome else {
             Issue.record("\(talk.lines) \(String(describing: talk.outcome))")
             return
         }
-        // No other file has that name, and HEAD proves nothing about the file.
+        // No other file has this name. HEAD proves nothing about the file.
         #expect(url.hasSuffix("/p-ab.jpg") && talk.machine.proof == .answer && talk.lines.count < 6, "\(talk.lines)")
     }
 
-    /// The server sends a success without a body. Caddy responds like this if no route matches the address.
+    /// The server sends a success without a body. Caddy does this if no route matches the URL.
     @Test(arguments: [UploadKind.put, .webdav, .s3, .nextcloud])
     func `nothing is sent to a server that answers every address with success`(_ kind: UploadKind) {
         var plan = plan(kind)
@@ -238,11 +238,11 @@ import Testing
             Issue.record("\(talk.lines) \(String(describing: talk.outcome))")
             return
         }
-        // The server is asked again, and nothing else is sent.
+        // The upload repeats its question to the server, and sends nothing else.
         talk.hear(200, ["Content-Length": "0"])
         guard case .retry = talk.outcome else { Issue.record("\(talk.lines)"); return }
         #expect(talk.lines.allSatisfy { $0.hasPrefix("HEAD ") || $0.hasPrefix("GET ") }, "\(talk.lines)")
-        // The address is served again. The first name is free.
+        // The server now handles the URL again. The first name is free.
         talk.hear(404)
         talk.hear(404)
         #expect(talk.lines.last == talk.lines.first, "\(talk.lines)")

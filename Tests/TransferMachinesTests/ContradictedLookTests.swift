@@ -3,8 +3,8 @@ import Testing
 
 @testable import TransferMachines
 
-/// A request for the file at a name to which this upload sent it. The server refuses the request, or the response does not show
-/// which upload sent the file.
+/// Tests a request about the file at a name to which this upload sent the file. The server refuses the request, or the response
+/// does not show which upload sent the file.
 @Suite struct ContradictedLookTests {
     private static let digest = String(repeating: "ab", count: 32)
     private let name = "https://h/up/noon.jpg"
@@ -27,7 +27,7 @@ import Testing
 
     // MARK: S3
 
-    /// Returns an upload whose PUT lost its response.
+    /// Returns an upload whose PUT had no response.
     private var sentToS3: Dialogue {
         var talk = Dialogue(plan(.s3))
         talk.hear(404)
@@ -83,7 +83,7 @@ import Testing
         #expect(talk.machine.memory == nil)
         talk = Dialogue(plan(.s3), resuming: talk.memory)
         #expect(talk.machine.openName == name)
-        // The next token is not valid at first.
+        // At first, the next token is also not valid.
         talk.hear(403)
         talk.hear(206, ours)
         #expect(talk.outcome == .finished(remoteURL: name), "\(talk.lines)")
@@ -151,7 +151,7 @@ import Testing
 
     // MARK: A MOVE without a clear success
 
-    /// Another machine's file took the name. A proxy sent 502 in place of 412, and 404 for the temporary file.
+    /// Another machine's file has the name. A proxy sent 502 instead of 412, and 404 for the temporary file.
     @Test(arguments: [UploadKind.webdav, .nextcloud], [false, true])
     func `a file of our length after a MOVE without a clear yes is read back`(_ kind: UploadKind, _ isMeasured: Bool) {
         for (comparison, expected) in [(BodyComparison.same, "noon.jpg"), (.differs, nil)] as [(BodyComparison, String?)] {
@@ -180,7 +180,7 @@ import Testing
         #expect(talk.outcome == .finished(remoteURL: name) && talk.machine.proof == .answer, "\(talk.lines)")
     }
 
-    /// The server may have stored a part of the file.
+    /// The server may have stored only a part of the file.
     @Test func `a file of a lost PUT without a length is read back`() {
         for (status, comparison, expected) in [(200, .same, "noon.jpg"), (200, .differs, nil), (403, nil, nil)]
             as [(Int, BodyComparison?, String?)]

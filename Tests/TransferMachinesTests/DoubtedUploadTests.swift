@@ -2,7 +2,7 @@ import Testing
 
 @testable import TransferMachines
 
-/// Over http a captive portal can respond in place of the server, with success to every request.
+/// Tests uploads over http. A captive portal can respond instead of the server, and can report success for every request.
 @Suite struct DoubtedUploadTests {
     private static let page = ["Content-Type": "text/html"]
     private static let elsewhere = ["Location": "http://login.hotel.example/"]
@@ -23,7 +23,7 @@ import Testing
         (.multipart, 200, page), (.multipart, 303, elsewhere), (.put, 200, page), (.put, 204, page),
     ]
 
-    /// The file is not sent again before another server responds. After that, the complete file is sent.
+    /// The file is not sent again until another server responds. After that, the complete file is sent again.
     @Test(arguments: yeses)
     func `a success from a captive portal is not believed`(_ kind: UploadKind, _ status: Int, _ headers: [String: String]) {
         var talk = Dialogue(plan(kind), suspects: true)
@@ -37,14 +37,15 @@ import Testing
         talk.hear(404)
         #expect(talk.outcome == .continue)
         talk.hear(201)
-        // All successes over http are verified.
+        // Every success over http is verified.
         #expect(talk.outcome == .continue && talk.lines.last?.hasPrefix(method(kind)) == true)
         talk.hear(404)
         #expect(talk.outcome == .finished(remoteURL: "http://h/up"))
         #expect(talk.lines.filter { $0.hasPrefix(method(kind)) }.count == 2)
     }
 
-    /// The server responds with a page after each upload. For an unknown name this server has no page, so the success is believed.
+    /// After each upload the server responds with a page. For an unknown name the server has no page, so the success of the
+    /// upload is trusted.
     @Test(arguments: yeses.filter { $0.1 != 303 } + [(.multipart, 303, ["Location": "/thanks"])])
     func `a page from the server itself is believed`(_ kind: UploadKind, _ status: Int, _ headers: [String: String]) {
         var talk = Dialogue(plan(kind), suspects: true)
@@ -54,7 +55,7 @@ import Testing
         #expect(talk.requests.allSatisfy { $0.leastRate > 0 }, "an answer that drips ends")
     }
 
-    /// A new process does not know who sent the earlier response, so it first checks for a captive portal.
+    /// A new process cannot determine who sent the earlier response. It therefore first checks for a captive portal.
     @Test(arguments: [UploadKind.multipart, .put]) func `a new process checks for a captive portal first`(_ kind: UploadKind) {
         var talk = Dialogue(plan(kind), resuming: UploadMemory(step: .check), suspects: true)
         talk.hear(200, Self.page)
@@ -67,7 +68,7 @@ import Testing
         #expect(talk.outcome == .finished(remoteURL: "http://h/up"))
     }
 
-    /// No captive portal can respond over https. If captive portals are not waited for, no response is doubted.
+    /// Over https, no captive portal can respond. If the upload does not wait for captive portals, no response is doubted.
     @Test(arguments: [("https", true), ("http", false)])
     func `success is believed over https, or if captive portals are not waited for`(_ scheme: String, _ suspects: Bool) {
         for (kind, status, headers) in Self.yeses where status != 303 {
@@ -77,7 +78,7 @@ import Testing
         }
     }
 
-    /// A page that a protocol cannot interpret does not end the upload.
+    /// If a protocol cannot interpret a page, the page does not end the upload.
     @Test(arguments: [UploadKind.tus, .resumable, .s3, .immich, .nextcloud, .webdav])
     func `a page does not end an upload`(_ kind: UploadKind) {
         var plan = plan(kind)
@@ -87,8 +88,8 @@ import Testing
         #expect(talk.suspects, "\(talk.lines) \(String(describing: talk.outcome))")
     }
 
-    /// A static captive portal page refuses requests other than GET. The refusal ends no upload, and the request is sent again
-    /// when the page is gone.
+    /// A captive portal with a static page refuses requests other than GET. This refusal ends no upload. When the portal is gone,
+    /// the request is sent again.
     @Test(arguments: [UploadKind.tus, .resumable, .immich, .multipart, .put], [400, 403, 405, 501])
     func `a refusal by a captive portal is waited out`(_ kind: UploadKind, _ status: Int) {
         var talk = Dialogue(plan(kind), suspects: true)
@@ -107,7 +108,7 @@ import Testing
         #expect(talk.outcome == .continue && !isAsking())
     }
 
-    /// A refusal by the server ends the upload with its reason, after one more request.
+    /// If the server itself refuses the file, the upload ends with the server's reason, after one more request.
     @Test(arguments: [UploadKind.multipart, .put], [404, 405]) func `a server's refusal is believed`(
         _ kind: UploadKind, _ nothing: Int
     ) {
@@ -120,8 +121,8 @@ import Testing
         #expect(talk.lines.count == 2 && unsuspecting.lines.count == 1)
     }
 
-    /// A captive portal can use another port or name at the same host. A redirect to https at the same host is a choice of the
-    /// server.
+    /// A captive portal can use another port or another name of the same host. A redirect to https at the same host is a decision
+    /// of the server.
     @Test(arguments: [
         ("http://h:8080/up/noon.jpg", true), ("https://h/up/noon.jpg", false), ("/elsewhere", true),
         ("//h/moved/noon.jpg", false),
@@ -132,8 +133,8 @@ import Testing
         #expect(talk.suspects == isSuspected)
     }
 
-    /// The form was answered with 302, as PHP does, by the server or by a captive portal. The message reports that the file may
-    /// be stored, and not that the address has changed.
+    /// The response to the form was 302, as PHP sends it. The server or a captive portal sent this response. The message states
+    /// that the file may be stored, and does not state that the URL has changed.
     @Test(arguments: ["https", "http"], ["/thanks", "https://h/up"])
     func `a 302 after a form reports that the file may be stored`(
         _ scheme: String, _ place: String
@@ -141,13 +142,13 @@ import Testing
         for everybodys in [404, 302] {
             var talk = Dialogue(plan(.multipart, scheme), suspects: true)
             talk.hear(302, ["Location": place])
-            // Every address is redirected to a log-in page or to https.
+            // Every URL is redirected to a log-in page or to https.
             if scheme == "http" { talk.hear(everybodys, ["Location": place == "/thanks" ? "/login" : "https://h/t1"]) }
             #expect(talk.message?.contains("after it received the file") == true, "\(talk.lines)")
         }
     }
 
-    /// A redirect after success is believed if other addresses are not redirected in the same way.
+    /// A redirect after a success is trusted if other URLs are not redirected in the same way.
     @Test(arguments: [("/login", "/login", false), ("/login?from=up", "/login?from=t1", false), ("/thanks", "/login", true)])
     func `a 303 after a form is believed unless every address is redirected there`(
         _ place: String, _ everybodys: String, _ isStored: Bool
@@ -160,7 +161,7 @@ import Testing
         #expect((talk.outcome == .finished(remoteURL: "http://h/up")) == isStored)
     }
 
-    /// Gateways for single sign-on redirect like this over https, also at the host of the server.
+    /// Gateways for single sign-on redirect in this way over https, also at the host of the server.
     @Test(
         arguments: ["https", "http"],
         [
@@ -188,12 +189,12 @@ import Testing
         var other = talk
         talk.hear(302, ["Location": "/welcome"])
         #expect(talk.message?.contains("redirected to /welcome") == true, "\(talk.lines)")
-        // A server that redirects no other address has stored the form, and the form is not sent again.
+        // If the server redirects no other URL, it has stored the form. The form is not sent again.
         other.hear(404)
         #expect(other.outcome == .finished(remoteURL: "https://h/up") && other.lines.last == "GET https://h/t1", "\(other.lines)")
     }
 
-    /// Some captive portals do not respond with HTML.
+    /// Some captive portals respond with a format other than HTML.
     @Test(
         arguments: [UploadKind.multipart, .put, .tus, .resumable, .immich], [nil, "text/plain", "application/json", "image/gif"])
     func `a network that answers everything with success is waited out`(_ kind: UploadKind, _ type: String?) {
@@ -217,7 +218,7 @@ import Testing
         #expect(talk.outcome == .finished(remoteURL: "https://h/up"))
     }
 
-    /// A captive portal with the name of the server redirects every address to its page.
+    /// A captive portal with the server's name redirects every URL to its page.
     @Test func `a log-in page at the same host is waited out`() {
         var talk = Dialogue(plan(.multipart), suspects: true)
         talk.hear(302, ["Location": "/login"])
@@ -229,8 +230,8 @@ import Testing
         #expect(talk.outcome == .finished(remoteURL: "http://h/up") && talk.lines.filter { $0.hasPrefix("POST") }.count == 2)
     }
 
-    /// A server that redirects elsewhere may have processed the form. The form is not sent again before a captive portal is
-    /// proven.
+    /// If a server redirects to another host, it may have processed the form. The form is not sent again until it is proven that
+    /// a captive portal responded.
     @Test func `a form that was redirected to another host is not sent again`() {
         var talk = Dialogue(plan(.multipart), suspects: true)
         talk.hear(302, ["Location": "http://elsewhere/thanks"])

@@ -19,7 +19,7 @@ private func held(_ bytes: Int64, of total: Int64?, tag: String? = "\"1\"", url:
 private let part = ["Content-Range": "bytes 40-99/100", "ETag": "\"1\"", "Content-Length": "60"]
 
 @Suite struct DownloadMachineTests {
-    /// Runs one attempt. Returns the disposition of the response and the next command.
+    /// Runs one attempt. Returns the decision about the response, and the next command.
     private func attempt(
         _ machine: inout DownloadMachine, _ head: ResponseHead?, failure: WireFailure? = nil, durable: Int64 = 0,
         attempts: Int = 0
@@ -61,7 +61,7 @@ private let part = ["Content-Range": "bytes 40-99/100", "ETag": "\"1\"", "Conten
         #expect(!isRetry(attempt(&machine, head(status)).1))
     }
 
-    /// These statuses have no file as a response (RFC 9110 §15.3.5 and §15.3.6).
+    /// A response with one of these statuses does not contain the file (RFC 9110 §15.3.5 and §15.3.6).
     @Test(arguments: [204, 205, 207]) func `a success without a file replaces no file`(_ status: Int) {
         var machine = DownloadMachine(request: ofFile(), partial: nil)
         for attempts in 0..<RetryPolicy.maximumRefusals {
@@ -73,7 +73,7 @@ private let part = ["Content-Range": "bytes 40-99/100", "ETag": "\"1\"", "Conten
         }
     }
 
-    /// A captive portal redirects in a circle until it receives its cookie.
+    /// A captive portal redirects in a circle until it receives its own cookie.
     @Test(arguments: ["http", "https"]) func `a circle of redirects over http is waited out`(_ scheme: String) {
         var policy = RetryPolicy.standard
         policy.suspicionDelay = 900
@@ -127,7 +127,7 @@ private let part = ["Content-Range": "bytes 40-99/100", "ETag": "\"1\"", "Conten
         #expect(!machine.begin().headers.contains { $0.name == "Range" })
     }
 
-    /// A server that ignores `If-Range` and sends no entity tag may send a part of another version.
+    /// If a server ignores `If-Range` and sends no entity tag, the rest may belong to another version.
     @Test func `a part without an entity tag is discarded`() {
         var machine = DownloadMachine(request: TransferRequest(url: url), partial: held(40, of: 100))
         let answer = head(206, part.filter { $0.key != "ETag" })
@@ -146,7 +146,8 @@ private let part = ["Content-Range": "bytes 40-99/100", "ETag": "\"1\"", "Conten
         #expect(attempt(&endless, open).0 == .discard)
     }
 
-    /// The coding `identity` of old servers does not invalidate the length. A real transfer coding does.
+    /// Old servers send the transfer coding `identity`, which does not change the length. With a real transfer coding, the length
+    /// is not valid.
     @Test(arguments: [("identity", 60, false), ("identity", 100, true), ("chunked", 60, true), ("gzip, Chunked", 60, true)])
     func `the length counts unless a real transfer coding is used`(_ coding: String, _ durable: Int64, _ isWhole: Bool) {
         var machine = DownloadMachine(request: TransferRequest(url: url), partial: nil)
@@ -209,7 +210,8 @@ private let part = ["Content-Range": "bytes 40-99/100", "ETag": "\"1\"", "Conten
         #expect(machine.partial?.validator == nil)
     }
 
-    /// Over http a captive portal responds for every server. The portal's page does not replace a part and is not the file.
+    /// Over http, a captive portal can respond for every server. The portal's page must not replace a partial file, and is not
+    /// the requested file.
     @Test(arguments: [
         ("http://host/disk.img", "http://host/disk.img", 40, true), ("http://host/disk.img", "http://login/hotel", 40, true),
         ("http://host/disk.img", "http://login/hotel", 0, true), ("http://host/page", "http://elsewhere/page", 0, false),
@@ -232,7 +234,7 @@ private let part = ["Content-Range": "bytes 40-99/100", "ETag": "\"1\"", "Conten
             return
         }
         #expect(after >= 900 && trouble.suspicion == .portal && machine.partial == partial)
-        // On the right network the download continues at its part.
+        // On the right network, the download continues after its stored bytes.
         if here > 0 { #expect(attempt(&machine, head(206, part, url: asked), durable: 100).0 == .append(at: 40)) }
     }
 
@@ -250,8 +252,8 @@ private let part = ["Content-Range": "bytes 40-99/100", "ETag": "\"1\"", "Conten
         (page, "https://host/disk.iso", "disk.iso", false),
     ]
 
-    /// A captive portal may respond as the host itself, with any kind of page. The page does not replace the user's file. A page
-    /// with an entity tag is a file, and the output of programs is often sent as a page.
+    /// A captive portal may respond with the name of the host, and with any kind of page. The page must not replace the user's
+    /// file. A page with an entity tag counts as a file. The output of programs is often sent as a page.
     @Test(arguments: pages)
     func `a page over http is not stored as a disk image or a program`(
         _ headers: [String: String], _ url: String, _ name: String?, _ isSuspected: Bool
@@ -272,7 +274,7 @@ private let part = ["Content-Range": "bytes 40-99/100", "ETag": "\"1\"", "Conten
         else { Issue.record("no retry"); return }
         #expect(trouble.code == -1005)
         #expect(machine.partial == held(40, of: 100))
-        // A server that closes the connection without an error has the same effect.
+        // If the server closes the connection without an error, the effect is the same.
         guard case .retry = attempt(&machine, head(206, part), durable: 70).1 else { Issue.record("no retry"); return }
         var weak = DownloadMachine(request: TransferRequest(url: url), partial: nil)
         let command = attempt(&weak, head(200, ["ETag": "W/\"1\""]), failure: .connectionLost, durable: 40).1
@@ -294,7 +296,7 @@ private let part = ["Content-Range": "bytes 40-99/100", "ETag": "\"1\"", "Conten
             return
         }
         #expect(trouble.code == code && trouble.isWaitingForNetwork == waits && after > 0)
-        // The stored code of the trouble must give the same result, because the ledger stores only the code.
+        // The stored code of the error must have the same result, because the ledger contains only the code.
         #expect(TransferTrouble.isUnreachable(recordedCode: trouble.recordedCode) == waits)
         if waits { #expect(TransferTrouble.recordedNetworkCodes.contains(trouble.recordedCode)) }
         #expect(machine.partial == held(40, of: 100))

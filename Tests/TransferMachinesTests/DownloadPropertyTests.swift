@@ -3,7 +3,7 @@ import Testing
 
 @testable import TransferMachines
 
-/// A small generator with a seed, so that a failing case can be run again.
+/// A small random number generator with a seed, so that a failing case can be repeated.
 struct Dice: RandomNumberGenerator {
     private var state: UInt64
     init(_ seed: Int) { state = UInt64(bitPattern: Int64(seed)) &* 0x9E37_79B9_7F4A_7C15 &+ 1 }
@@ -16,7 +16,7 @@ struct Dice: RandomNumberGenerator {
     mutating func chance(_ percent: Int) -> Bool { Int.random(in: 0..<100, using: &self) < percent }
 }
 
-/// A server that may do anything except send other bytes with the same strong ETag.
+/// A server that may do anything, with one exception: a strong ETag always means equal bytes.
 private struct WildServer {
     var dice: Dice
     var versions: [[UInt8]]
@@ -42,7 +42,7 @@ private struct WildServer {
         guard start < bytes.count else {
             return (head(416, dice.chance(50) ? ["Content-Range": "bytes */\(bytes.count)"] : [:]), Array("none".utf8))
         }
-        // Some parts end early, some start at a wrong offset, and some have no total.
+        // Some partial responses end early, some start at a wrong offset, and some have no total length.
         var first = start
         if faults, dice.chance(10) { first = Int.random(in: 0..<bytes.count, using: &dice) }
         let last = dice.chance(20) ? Int.random(in: first..<bytes.count, using: &dice) : bytes.count - 1
@@ -64,7 +64,7 @@ private struct WildServer {
         for seed in block * 100..<block * 100 + 100 { run(seed) }
     }
 
-    /// Plays the agent with a file, a committed record and crashes between any two steps.
+    /// Plays the agent with a file and a committed record. A crash can happen between any two steps.
     private func run(_ seed: Int) {
         var dice = Dice(seed)
         let versions = (0..<3).map { version -> [UInt8] in
@@ -76,7 +76,7 @@ private struct WildServer {
         var record: PartialFile?
         var machine = DownloadMachine(request: TransferRequest(url: "http://h/f"), partial: nil)
         for round in 0..<400 {
-            // The network has no faults from this round on, so the download must end.
+            // From this round on, the network has no faults, so the download must end.
             if round == 200 { server.faults = false }
             if dice.chance(20) { machine = DownloadMachine(request: TransferRequest(url: "http://h/f"), partial: record) }
             let request = machine.begin()

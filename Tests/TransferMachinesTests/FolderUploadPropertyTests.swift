@@ -3,7 +3,7 @@ import Testing
 
 @testable import TransferMachines
 
-/// A WebDAV server as a dictionary. Folders are paths with a slash at the end.
+/// A WebDAV server that stores its files in a dictionary. The path of a folder ends with a slash.
 private struct DictionaryServer {
     struct File: Equatable {
         var owner: String
@@ -13,7 +13,7 @@ private struct DictionaryServer {
     var files: [String: File] = [:]
     var folders: Set<String> = ["/"]
     let wholeLength: Int64 = 10
-    /// `true` if bytes were sent again for a temporary file that was complete.
+    /// `true` if bytes were sent again although the temporary file was complete.
     var wasSentForNothing = false
     var keepsHalfFiles = false
     var checksDestinationFirst = false
@@ -51,13 +51,13 @@ private struct DictionaryServer {
         }
     }
 
-    /// `true` if no file has the destination name of a MOVE.
+    /// Returns `true` if no file has the destination name of a MOVE.
     func isFree(_ request: WireRequest) -> Bool {
         request.headers.first { $0.name == "Destination" }.map { files[String($0.value.dropFirst("http://h".count))] == nil }
             ?? false
     }
 
-    /// Returns how a file on the server compares with ours.
+    /// Returns the result of a comparison of a file on the server with the file of the upload.
     func comparison(_ request: WireRequest) -> BodyComparison? {
         files[String(request.url.dropFirst("http://h".count))].map { file in
             file == File(owner: "us", length: wholeLength) ? .same : .differs
@@ -89,10 +89,10 @@ private struct DictionaryServer {
         var saved: UploadMemory?
         for round in 0..<600 {
             let quiet = round >= 300
-            // Another client takes a name, sometimes with a file of our length.
+            // Another client takes a name. In some cases its file has the same length.
             if !quiet, dice.chance(8), server.folders.contains("/a/b/") {
                 let path = "/a/b/" + ["p.jpg", "p-1.jpg", "p-2.jpg"].randomElement(using: &dice)!
-                // For WebDAV, no name is taken while a response about this name is pending, because only lengths are compared.
+                // In WebDAV only lengths are compared. While a response about a name is pending, no client takes this name.
                 if server.files[path] == nil, kind == .put || saved?.step == .chooseName || saved == nil {
                     foreign[path] = .init(owner: "other", length: dice.chance(50) ? length : 3)
                     server.files[path] = foreign[path]
@@ -134,7 +134,7 @@ private struct DictionaryServer {
         Issue.record("\(kind) seed \(seed): no end")
     }
 
-    /// Sends one request over a bad network. The request may be lost, arrive in part, or be carried out with a lost response.
+    /// Sends one request over a bad network. The request may be lost, or only a part may arrive, or its response may be lost.
     private func send(
         _ request: WireRequest, _ body: Int64?, _ server: inout DictionaryServer, _ dice: inout Dice, quiet: Bool
     ) -> WireEnd {
@@ -147,11 +147,12 @@ private struct DictionaryServer {
         }
         switch Int.random(in: 0..<5, using: &dice) {
         case 4 where request.method == "MOVE":
-            // A proxy repeats the request, and the response belongs to the second request.
+            // A proxy repeats the request. The response belongs to the second request.
             _ = server.answer(request, body: body)
             return WireEnd(head: server.answer(request, body: body), failure: nil, bytesSent: sent, bytesReceived: 0)
         case 3 where request.method == "MOVE" && server.isFree(request):
-            // The server confirms the MOVE and renames nothing. The server does this only while no other file has the name.
+            // The server confirms the MOVE, but does not rename the file. The server does this only if no other file has the
+            // name.
             return WireEnd(head: server.head(201), failure: nil, bytesSent: sent, bytesReceived: 0)
         case 0:
             return lost
@@ -162,7 +163,7 @@ private struct DictionaryServer {
             return lost
         default:
             let head = server.answer(request, body: body)
-            // An error of a gateway hides the result of the request.
+            // A gateway's error hides the result of the request.
             if dice.chance(50) { return lost }
             let hidden = request.method == "PUT" && dice.chance(50) ? 400 : 502
             let shown = server.head(head.status < 300 ? hidden : head.status)

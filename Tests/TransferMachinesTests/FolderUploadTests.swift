@@ -24,7 +24,7 @@ private func plan(_ kind: UploadKind = .webdav, name: String = "noon 12:00.jpg")
         return ("\(request.method) \(place)\(hasBody ? " body" : "")", request, saved)
     }
 
-    /// Plays a dialogue of expected requests and of the statuses of their responses. A GET has the result `comparison`.
+    /// Plays a series of expected requests and the statuses of their responses. The result of each GET is `comparison`.
     private func play(
         _ machine: inout UploadMachine, _ dialogue: [(String, Int)], lengths: [Int: Int] = [:],
         comparison: BodyComparison = .same
@@ -86,7 +86,7 @@ private func plan(_ kind: UploadKind = .webdav, name: String = "noon 12:00.jpg")
         #expect(ask(&machine)?.line == "MOVE \(part)")
     }
 
-    /// The folder accepts files that no user may read.
+    /// The folder accepts files, but no user may read them.
     @Test func `a folder that forbids HEAD gets the file by PUT`() {
         var machine = UploadMachine(plan: plan(.put))
         _ = play(&machine, [("HEAD \(name)", 403)])
@@ -112,7 +112,8 @@ private func plan(_ kind: UploadKind = .webdav, name: String = "noon 12:00.jpg")
         #expect(ask(&machine)?.line == (status == 404 ? "HEAD \(next)" : "PUT \(next) body"))
     }
 
-    /// Every response is lost, and the server has no HEAD. Two copies are stored at most, and the upload is not given up.
+    /// All responses are lost, and the server does not support HEAD. The server stores at most two copies, and the upload does
+    /// not end with an error.
     @Test(arguments: [405, 501]) func `a server without HEAD stores at most two copies`(_ status: Int) {
         let own = "a/b/noon%2012%3A00-t1.jpg"
         var machine = UploadMachine(plan: plan(.put))
@@ -122,7 +123,7 @@ private func plan(_ kind: UploadKind = .webdav, name: String = "noon 12:00.jpg")
                 ("HEAD \(name)", status), ("PUT \(name) body", 0), ("HEAD \(name)", status), ("PUT \(name) body", 412),
                 ("PUT \(own) body", 0), ("HEAD \(own)", status),
             ])
-        // A part of the file may be on the server, so the file is sent again and replaces the part.
+        // The server may have a part of the file. The file is sent again and replaces this part.
         let again = ask(&machine)
         #expect(again?.saved == UploadMemory(step: .put, isMarked: true))
         #expect(again?.request.headers.contains { $0.name == "If-None-Match" } == false)
@@ -131,7 +132,7 @@ private func plan(_ kind: UploadKind = .webdav, name: String = "noon 12:00.jpg")
         #expect(outcome == .finished(remoteURL: "https://host/dav/\(own)"))
     }
 
-    /// nginx sends 500 if the folder is missing.
+    /// If the folder is missing, nginx sends 500.
     @Test func `a 500 may mean that the folder is missing`() {
         var machine = UploadMachine(plan: plan())
         _ = play(
@@ -141,7 +142,7 @@ private func plan(_ kind: UploadKind = .webdav, name: String = "noon 12:00.jpg")
                 ("PUT \(part) body", 201),
             ])
         #expect(ask(&machine)?.line == "HEAD \(part)")
-        // The server has another fault and makes no folder.
+        // The server has another fault, and does not create the folder.
         for status in [403, 405, 500, 501] {
             machine = UploadMachine(plan: plan())
             let outcome = play(&machine, [("HEAD \(name)", 404), ("PUT \(part) body", 500), ("MKCOL a/b/", status)])
@@ -168,7 +169,7 @@ private func plan(_ kind: UploadKind = .webdav, name: String = "noon 12:00.jpg")
         guard case .fail = outcome else { Issue.record("\(String(describing: outcome))"); return }
     }
 
-    /// Three uploads make the folder at the same time. Apache sends 403 to the later uploads, at any level.
+    /// Three uploads create the folder at the same time. Apache sends 403 to the later uploads, for any folder of the path.
     @Test func `a folder that another upload makes at the same time is used`() {
         for refused in 0..<2 {
             var machine = UploadMachine(plan: plan())
@@ -180,7 +181,7 @@ private func plan(_ kind: UploadKind = .webdav, name: String = "noon 12:00.jpg")
                 ])
             #expect(ask(&machine)?.line == "HEAD \(part)")
         }
-        // If no upload makes the folder, one more attempt follows.
+        // If no upload creates the folder, one more attempt follows.
         var machine = UploadMachine(plan: plan())
         let outcome = play(
             &machine, [("HEAD \(name)", 404), ("PUT \(part) body", 409), ("MKCOL a/b/", 403), ("PUT \(part) body", 409)])
@@ -196,7 +197,7 @@ private func plan(_ kind: UploadKind = .webdav, name: String = "noon 12:00.jpg")
                 ("HEAD \(part)", 200), ("MOVE \(part)", 0), ("HEAD \(part)", 404), ("HEAD \(name)", 200), ("GET \(name)", 200),
             ], lengths: [3: 10])
         #expect(outcome == done)
-        // The MOVE was not carried out and is sent again with the same name.
+        // The server did not perform the MOVE. The MOVE is sent again with the same name.
         machine = UploadMachine(plan: plan(), resuming: .init(step: .move, nameIndex: 0, isStored: true))
         _ = play(&machine, [("HEAD \(part)", 200)], lengths: [0: 10])
         #expect(ask(&machine)?.line == "MOVE \(part)")
@@ -218,7 +219,7 @@ private func plan(_ kind: UploadKind = .webdav, name: String = "noon 12:00.jpg")
         guard case .retry(let after, let trouble)? = play(&machine, [("HEAD \(name)", 404), ("PUT \(part) body", status)])
         else { Issue.record("no retry"); return }
         #expect(trouble.status == status && (status != 507 || after >= 1800))
-        // A proxy does not know what the server did.
+        // The response of a proxy does not show what the server did.
         let isDoubtful = ![423, 429].contains(status)
         #expect(ask(&machine)?.line == (isDoubtful ? "HEAD \(part)" : "PUT \(part) body"))
     }
@@ -235,7 +236,7 @@ private func plan(_ kind: UploadKind = .webdav, name: String = "noon 12:00.jpg")
                 [("HEAD \(part)", 200), ("GET \(part)", 200), ("MOVE \(part)", 201), ("HEAD \(name)", 200)],
                 lengths: [0: 10, 3: 10])
             #expect(outcome == done && machine.proof == .digest)
-            // The body is sent again if the server has only a part, has nothing or reports nothing.
+            // The body is sent again if the server has only a part of it, has nothing, or reports nothing.
             for (status, length) in [(200, 4), (200, nil), (404, nil), (405, nil)] {
                 machine = resumed
                 _ = play(&machine, [("HEAD \(part)", status)], lengths: length.map { [0: $0] } ?? [:])
@@ -246,7 +247,7 @@ private func plan(_ kind: UploadKind = .webdav, name: String = "noon 12:00.jpg")
 
     // MARK: The end of a MOVE
 
-    /// Returns an upload after the response to its MOVE.
+    /// Returns an upload that has received the response to its MOVE.
     private func moved() -> UploadMachine {
         var machine = UploadMachine(plan: plan())
         let outcome = play(
@@ -263,7 +264,7 @@ private func plan(_ kind: UploadKind = .webdav, name: String = "noon 12:00.jpg")
         #expect(machine.proof == .answer)
     }
 
-    /// The server reports no lengths at the end. In this test the temporary file had the right length.
+    /// At the end the server reports no lengths. The temporary file had the right length before.
     @Test func `a file without a length after a MOVE is there`() {
         var machine = moved()
         #expect(play(&machine, [("HEAD \(name)", 200)]) == done)
@@ -293,7 +294,7 @@ private func plan(_ kind: UploadKind = .webdav, name: String = "noon 12:00.jpg")
         #expect(ask(&machine)?.line == "PUT \(part) body")
     }
 
-    /// The file on the server is not replaced, because it may belong to another user by now.
+    /// The file on the server is not replaced, because it may belong to another user in the meantime.
     @Test func `a file whose length stays wrong after a MOVE is sent again, under the next name`() {
         var machine = moved()
         let asked = [(String, Int)](repeating: ("HEAD \(name)", 200), count: 3)
@@ -306,7 +307,7 @@ private func plan(_ kind: UploadKind = .webdav, name: String = "noon 12:00.jpg")
         #expect(ask(&machine)?.line == "HEAD \(next)")
     }
 
-    /// On a server without HEAD, a second MOVE would fail with 404 for ever.
+    /// On a server without HEAD, a second MOVE would always fail with 404.
     @Test func `a process that ends after the response to a MOVE only looks at the file`() {
         var machine = moved()
         let saved = ask(&machine)?.saved
@@ -342,7 +343,7 @@ private func plan(_ kind: UploadKind = .webdav, name: String = "noon 12:00.jpg")
         #expect(ask(&machine)?.request.headers.contains(HeaderField("If-None-Match", "*")) == true)
         let outcome = play(&machine, [("PUT \(name) body", 0), ("HEAD \(name)", 200), ("GET \(name)", 200)], lengths: [1: 10])
         #expect(outcome == done && machine.proof == .digest)
-        // Another user's file of another length is not changed.
+        // A file of another user with a different length is not changed.
         machine = UploadMachine(plan: plan(.put), resuming: .init(step: .put, nameIndex: 0, isStored: false))
         let looks = [(String, Int)](repeating: ("HEAD \(name)", 200), count: 4)
         _ = play(
@@ -362,7 +363,7 @@ private func plan(_ kind: UploadKind = .webdav, name: String = "noon 12:00.jpg")
         #expect(shown == (kind == .put ? done : .continue))
     }
 
-    /// WebDAV replaces the temporary file. A plain PUT does not replace the file.
+    /// In WebDAV, the temporary file is replaced. In a plain PUT, the file is not replaced.
     @Test func `a file whose length stays wrong is sent again`() {
         var machine = UploadMachine(plan: plan(.put))
         _ = play(&machine, [("HEAD \(name)", 404), ("PUT \(name) body", 201)])
@@ -399,7 +400,7 @@ private func plan(_ kind: UploadKind = .webdav, name: String = "noon 12:00.jpg")
         #expect(try JSONDecoder().decode(UploadMemory.self, from: JSONEncoder().encode(saved)) == saved)
     }
 
-    /// The network changed while the response was lost. A captive portal page of any length is not a response about the file.
+    /// The network changed before the response arrived. A captive portal's page of any length is not a response about the file.
     @Test(arguments: [UploadKind.put, .webdav], ["99", nil])
     func `a captive portal page does not count as a response about the sent file`(
         _ kind: UploadKind, _ length: String?
@@ -429,7 +430,8 @@ private func plan(_ kind: UploadKind = .webdav, name: String = "noon 12:00.jpg")
         #expect(talk.lines.filter { $0.hasPrefix("PUT") }.count == 1)
     }
 
-    /// Apache behind a proxy that ends TLS refuses the scheme of its public address (502), nginx another host (400).
+    /// A proxy ends TLS. Behind such a proxy, Apache refuses the scheme of its public URL (502), and nginx refuses another host
+    /// (400).
     @Test(arguments: [400, 502], ["http://h/up/noon.jpg", "/up/noon.jpg"])
     func `a server that refuses the Destination of a MOVE gets it in another form`(_ status: Int, _ accepted: String) {
         var plan = UploadPlan(kind: .webdav, collectionURL: "https://h/up", fileName: "noon.jpg", byteCount: 10, token: "t1")

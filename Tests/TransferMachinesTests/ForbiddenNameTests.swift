@@ -3,7 +3,7 @@ import Testing
 
 @testable import TransferMachines
 
-/// A server that forbids characters in names, for example Nextcloud with the rules of Windows.
+/// Tests a server that forbids characters in names, for example Nextcloud with the rules of Windows.
 @Suite struct ForbiddenNameTests {
     private func plan(_ kind: UploadKind = .nextcloud, _ name: String = "noon 12:00:00.jpg", _ size: Int64 = 6 << 20)
         -> UploadPlan
@@ -53,13 +53,13 @@ import Testing
         #expect(talk.outcome == .finished(remoteURL: folder + "noon%2012%3A00%3A00.jpg") && talk.machine.remark == nil)
     }
 
-    /// A response to HEAD has no body and therefore no reason.
+    /// A response to HEAD has no body, so it contains no reason.
     @Test func `a HEAD that is answered with 400 does not end the upload`() {
         for kind in [UploadKind.nextcloud, .webdav, .put] {
             var talk = Dialogue(plan(kind, "a:b.jpg", 100))
             talk.hear(400)
             #expect(talk.outcome == .continue, "\(kind)")
-            // A name without such characters is refused for another reason, which may pass.
+            // A name without forbidden characters is refused for another reason, which may be temporary.
             talk = Dialogue(plan(kind, "a.jpg", 100))
             for _ in 1..<RetryPolicy.maximumRefusals { talk.hear(400) }
             #expect(talk.message == nil, "\(kind)")

@@ -52,7 +52,7 @@ private let now = Date(timeIntervalSince1970: 1_800_000_000)
         return machine.ended(end, now: now, attemptsWithoutProgress: 0, jitter: 0.5)
     }
 
-    /// The server may process each photo for minutes before it responds, and may store each copy.
+    /// The server may need minutes to process a photo before it responds. The server may store each copy that is sent again.
     @Test(arguments: [false, true]) func `a form without a response is sent three times at most`(_ isRestarted: Bool) throws {
         var talk = Dialogue(plan())
         for count in 1...3 {
@@ -69,7 +69,7 @@ private let now = Date(timeIntervalSince1970: 1_800_000_000)
         #expect((talk.requests.first?.idleTimeout ?? 0) >= 300)
     }
 
-    /// A server cannot store a form that it received only in part.
+    /// If a server received only a part of a form, it cannot store the form.
     @Test func `a form that was cut is sent again without a limit`() {
         var talk = Dialogue(plan())
         for _ in 0..<9 {
@@ -83,9 +83,9 @@ private let now = Date(timeIntervalSince1970: 1_800_000_000)
         let whole = form(plan()).length
         #expect(outcome(end(200, sent: whole)) == .finished(remoteURL: "https://h/up"))
         #expect(outcome(end(201, sent: whole, ["Location": "/p/1"])) == .finished(remoteURL: "https://h/p/1"))
-        // Another address is requested first, because every address may be redirected.
+        // Another URL is requested first, because the server may redirect every URL.
         #expect(outcome(end(303, sent: whole)) == .continue)
-        // A page that asks for a login redirects like this.
+        // A page that asks for a login sends such redirects.
         for status in [301, 302, 307, 308, 400, 401, 403, 404, 413, 415] {
             guard case .fail = outcome(end(status, sent: whole)) else {
                 Issue.record("\(status)")
@@ -98,7 +98,7 @@ private let now = Date(timeIntervalSince1970: 1_800_000_000)
                 return
             }
         }
-        // The response cannot be about a photo that the server did not read.
+        // The server did not read the complete photo, so the response cannot be a confirmation of the photo.
         guard case .retry = outcome(end(200, sent: whole - 1)) else {
             Issue.record("believed")
             return
@@ -119,7 +119,7 @@ private let now = Date(timeIntervalSince1970: 1_800_000_000)
         }
         #expect(request.method == "PUT" && request.url == "https://s3/b/p.jpg?X-Amz-Signature=1" && request.headers.isEmpty)
         let end = WireEnd(head: ResponseHead(status: 200, headers: [], url: ""), failure: nil, bytesSent: 10, bytesReceived: 0)
-        // The stored address has no signature.
+        // The stored URL does not contain the signature.
         #expect(machine.ended(end, now: now, attemptsWithoutProgress: 0, jitter: 0) == .finished(remoteURL: "https://s3/b/p.jpg"))
     }
 

@@ -4,7 +4,7 @@ import Testing
 @testable import TransferMachines
 
 @Suite struct ImmichUploadTests {
-    /// - Parameter version: The version that an earlier upload found.
+    /// - Parameter version: The version of the server that an earlier upload found.
     private func plan(url: String = "https://i/api", version: Int? = 2) -> UploadPlan {
         var plan = UploadPlan(
             kind: .immich, collectionURL: url, fileName: "noon.jpg", byteCount: 1000, token: "t",
@@ -67,7 +67,7 @@ import Testing
         #expect(talk.message.map { $0.count < 300 && $0.contains("a[31mb") && !$0.contains("\n") } == true)
     }
 
-    /// A captive portal sends 200 to every request.
+    /// A captive portal responds with 200 to every request.
     @Test func `a success without the id of the photo is a failure`() {
         var talk = Dialogue(plan(version: nil))
         for _ in 0..<4 { talk.hear(200, [:], "<html>log in</html>") }
@@ -105,7 +105,7 @@ import Testing
         #expect(self.namesDevice(talk) == namesDevice && talk.machine.knowledge.immichVersion == major)
         talk.hear(200, [:], verdict("reject", duplicate))
         #expect(talk.outcome == .finished(remoteURL: "https://i/photos/7"))
-        // The next upload uses the known version.
+        // The next upload uses the version that this upload found.
         var next = plan(version: nil)
         next.knowledge = talk.machine.knowledge
         talk = Dialogue(next)
@@ -135,13 +135,13 @@ import Testing
 
     @Test(arguments: [2, 3]) func `a refusal that another form cannot help is final after one form`(_ major: Int) {
         let refusal = #"{"message":["assetData must be a photo","fileCreatedAt is too old"],"statusCode":400}"#
-        // The version is remembered, and is still the same.
+        // The version is stored, and the server still has this version.
         var talk = Dialogue(plan(version: major))
         talk.hear(200, [:], verdict("accept"))
         talk.hear(400, [:], refusal)
         talk.hear(200, [:], version(major))
         #expect(forms(talk) == 1 && talk.message?.contains("assetData must be a photo; fileCreatedAt is too old") == true)
-        // The version is new.
+        // The version is not yet known.
         talk = Dialogue(plan(version: nil))
         talk.hear(200, [:], verdict("accept"))
         talk.hear(200, [:], version(major))
@@ -149,7 +149,7 @@ import Testing
         #expect(forms(talk) == 1 && talk.message?.contains("assetData must be a photo; fileCreatedAt is too old") == true)
     }
 
-    /// Responses that are not a version.
+    /// Responses that do not contain a valid version.
     @Test(arguments: [
         (404, #"{"message":"Cannot GET /api/server/version"}"#), (200, "<html>log in</html>"), (200, #"{"major":0}"#), (500, ""),
         (200, #"{"major":70000}"#), (200, #"{"major":"three"}"#), (401, #"{"message":"Authentication required"}"#), (302, ""),
@@ -184,7 +184,7 @@ import Testing
         #expect(!namesDevice(talk) && forms(talk) == 1)
     }
 
-    /// The pattern of dates in Immich 3, without a check of the calendar.
+    /// Tests the date pattern of Immich 3. This pattern does not check the calendar.
     @Test(arguments: [-1.0, 0, 0.5, 951_827_696, 1_800_000_000.999, 253_402_300_799, 253_402_300_800, .nan])
     func `times are ISO 8601 with an offset`(_ seconds: Double) throws {
         var plan = plan(version: 3)

@@ -3,7 +3,8 @@ import Testing
 
 @testable import TransferMachines
 
-/// Before an upload uses another name, it checks the name to which it sent the file. The rule holds for each protocol.
+/// Tests that an upload checks the name to which it sent the file, before it uses another name. The rule applies to each
+/// protocol.
 @Suite struct NameDoubtTests {
     private static let digest = String(repeating: "ab", count: 32)
     private let name = "https://h/up/noon.jpg"
@@ -27,7 +28,7 @@ import Testing
 
     private func puts(_ talk: Dialogue) -> Int { talk.lines.count { $0.hasPrefix("PUT") } }
 
-    /// Returns the upload in a new process, with the last committed state.
+    /// Returns the upload in a new process, with the state of the last commit.
     private func restarted(_ talk: Dialogue) throws -> Dialogue {
         let saved = try #require(talk.machine.memory ?? talk.memory)
         let kept = try JSONDecoder().decode(UploadMemory.self, from: JSONEncoder().encode(saved))
@@ -64,7 +65,7 @@ import Testing
         #expect(talk.outcome == .finished(remoteURL: next) && puts(talk) == 2, "\(talk.lines)")
     }
 
-    /// This case occurs, for example, after the ledger was restored from a backup.
+    /// This happens, for example, after the ledger was restored from a backup.
     @Test func `a refused name with our content is ours, and the length alone does not prove it`() {
         let findings: [(BodyComparison, String?)] = [(.same, "noon.jpg"), (.differs, nil), (.impossible, nil)]
         for (comparison, expected) in findings {
@@ -125,7 +126,7 @@ import Testing
         #expect(talk.outcome == .finished(remoteURL: name), "\(talk.lines)")
     }
 
-    /// The server was busy at the second PUT, so the upload chooses the name of the second PUT again.
+    /// At the second PUT the server was busy. The upload therefore chooses the name of the second PUT again.
     @Test(arguments: [false, true])
     func `a name that is chosen again is looked at`(_ isRestarted: Bool) throws {
         var talk = Dialogue(Self.plan(.put))
@@ -249,7 +250,7 @@ import Testing
         Issue.record("nothing was sent: \(talk.lines)")
     }
 
-    /// If the upload used another name after each attempt, the server would keep a part of the file under each name.
+    /// If the upload used another name after each attempt, the server would keep a partial file under each name.
     @Test(arguments: [UploadKind.put, .s3])
     func `a part that a server confirmed and kept is an error of the server`(_ kind: UploadKind) {
         var talk = Dialogue(Self.plan(kind))
@@ -284,7 +285,7 @@ import Testing
             talk.hear(404)
             #expect(isRetry(talk))
         }
-        // The chunks are gone with the first MOVE, and are sent again. Another process continues.
+        // The first MOVE has removed the chunks, so they are sent again. Another process continues the upload.
         talk.hear(404)
         talk = Dialogue(Self.plan(.nextcloud), resuming: talk.memory)
         talk.hear(404)
@@ -362,7 +363,7 @@ import Testing
         #expect(talk.lines == ["HEAD \(name)", "HEAD \(next)"])
     }
 
-    /// Some servers send a stored file from another address, or have no HEAD for it.
+    /// Some servers send a stored file from another URL, or do not support HEAD for it.
     @Test(
         arguments: [300, 302, 303, 307, 308, 400, 402, 403, 405, 406, 415, 422, 451, 501],
         [UploadKind.put, .webdav, .nextcloud, .s3])
@@ -392,7 +393,7 @@ import Testing
         #expect(talk.lines.last == "GET \(name)" && place(talk) == expected, "\(talk.lines)")
     }
 
-    /// A computer that was restored from a backup has no record of the upload.
+    /// A computer was restored from a backup, and has no record of the upload.
     @Test(arguments: [UploadKind.put, .webdav, .nextcloud, .s3], [BodyComparison.same, .differs])
     func `a file of our name and length is read back before another name is tried`(
         _ kind: UploadKind, _ comparison: BodyComparison
@@ -424,7 +425,7 @@ import Testing
         #expect(talk.lines.filter { $0.hasPrefix("PUT") }.count == 2 && talk.message == NameDoubt.notShown, "\(talk.lines)")
     }
 
-    /// A program on the server imports each photo and removes it from the folder.
+    /// A program on the server imports each photo, and removes the photo from the folder.
     @Test(arguments: [201, 404]) func `a file that is taken out of its folder is sent twice at most`(_ toMove: Int) {
         var talk = Dialogue(Self.plan(.webdav))
         var isStored = false

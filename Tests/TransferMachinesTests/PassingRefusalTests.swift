@@ -3,7 +3,7 @@ import Testing
 
 @testable import TransferMachines
 
-/// Responses that refuse one attempt, and not the file.
+/// Tests responses that refuse only one attempt, and not the file.
 @Suite struct PassingRefusalTests {
     private static let digest = String(repeating: "ab", count: 32)
 
@@ -20,7 +20,7 @@ import Testing
 
     private func methods(_ talk: Dialogue) -> [String] { talk.requests.map(\.method) }
 
-    /// Plays an upload, and returns it when the next request carries bytes of the file.
+    /// Plays an upload until its next request contains bytes of the file. Returns the upload in this state.
     private func atItsBytes(_ kind: UploadKind, url: String? = nil) -> Dialogue {
         var talk = Dialogue(plan(kind, url: url))
         advance(&talk)
@@ -38,7 +38,7 @@ import Testing
         }
     }
 
-    /// Plays the response to the next request of an upload whose file is not there.
+    /// Plays the response to the next request of an upload. The server does not have the file.
     private func step(_ talk: inout Dialogue, _ request: WireRequest) {
         switch (request.method, request.url.contains("/1")) {
         case ("HEAD", true): talk.hear(200, ["Upload-Offset": "0", "Upload-Complete": "?0", "Tus-Resumable": "1.0.0"])
@@ -105,13 +105,13 @@ import Testing
         var talk = Dialogue(plan(kind))
         for _ in 1..<RetryPolicy.maximumRefusals { talk.hear(status, ["Location": "https://elsewhere/"]) }
         guard case .retry(let after, _)? = talk.outcome else { Issue.record("\(talk.lines)"); return }
-        // A log-in or maintenance may take hours.
+        // The user may need hours to log in, and maintenance may take hours.
         #expect((after >= 1_800) == (300..<400).contains(status))
         talk.hear(status, ["Location": "https://elsewhere/"])
         #expect(talk.message?.contains(status < 400 ? "redirects to https://elsewhere/" : "\(status)") == true, "\(talk.lines)")
     }
 
-    /// A server that has the complete file has decided about the file.
+    /// If a server has the complete file, its refusal is a decision about the file.
     @Test func `a 400 of a resumable upload that is complete is final`() {
         var talk = atItsBytes(.resumable)
         talk.hear(400, ["Upload-Complete": "?1"])

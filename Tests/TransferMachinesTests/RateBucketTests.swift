@@ -1,13 +1,13 @@
 import Testing
 import TransferMachines
 
-/// Requests that send as fast as their common limit allows, in virtual time.
+/// Several requests that send as fast as their common limit permits, in virtual time.
 private struct Senders {
     private(set) var bucket: RateBucket<Int>
     private(set) var now = 0.0
     private(set) var sent: [Int: Int] = [:]
     private(set) var left: [Int: Int] = [:]
-    /// The total of bytes that were sent until each time.
+    /// For each time: the total number of bytes that were sent up to this time.
     private(set) var moments: [(time: Double, total: Int)] = [(0, 0)]
 
     init(_ rate: Int64) { bucket = RateBucket(bytesPerSecond: rate, now: 0) }
@@ -63,7 +63,7 @@ private struct Senders {
         senders.begin(1, Int(rate) * 10)
         senders.run()
         #expect(senders.sent[1] == Int(rate) * 10)
-        // The bytes of a quarter of a second can be sent at once at the start.
+        // At the start, the bytes of a quarter of a second can be sent at once.
         #expect((8.9...10.1).contains(senders.now), "\(senders.now)")
     }
 
@@ -84,7 +84,7 @@ private struct Senders {
         #expect(Double(senders.sent.values.reduce(0, +) - total) >= Double(rate) * 9)
     }
 
-    /// A single request would fit into a buffer.
+    /// A single small request fits into a buffer, so the limit would not delay it.
     @Test func `many small requests one after the other keep the limit`() {
         var senders = Senders(10_000)
         for id in 0..<500 {

@@ -3,7 +3,7 @@ import Testing
 
 @testable import TransferMachines
 
-/// Tests whether a file on the server with the name and the length of an upload was sent by this upload.
+/// Tests the following question: a file on the server has the name and the length of an upload. Did this upload send the file?
 @Suite struct ReadBackTests {
     private static let digest = String(repeating: "ab", count: 32)
     private static let encoded = Data(repeating: 0xAB, count: 32).base64EncodedString()
@@ -16,7 +16,7 @@ import Testing
             sha256: Self.digest)
     }
 
-    /// Returns an upload whose PUT lost its response, with a file of its length on the server.
+    /// Returns an upload whose PUT had no response. The server has a file with the length of the upload.
     private func lostPut(_ byteCount: Int64 = 10, _ headers: [String: String] = [:]) -> Dialogue {
         var talk = Dialogue(plan(byteCount))
         talk.hear(404)
@@ -71,11 +71,11 @@ import Testing
 
     private let part = "https://h/up/.t1.part"
 
-    /// Returns an upload whose PUT lost its response, with a temporary file of its length on the server.
+    /// Returns an upload whose PUT had no response. The server has a temporary file with the length of the upload.
     private func lostTemporaryFile(_ byteCount: Int64 = 10) -> Dialogue {
         var talk = Dialogue(plan(byteCount, .webdav))
         talk.hear(404)
-        // The folder of a large file is made first.
+        // For a large file, the folder is created first.
         if byteCount >= FolderUpload.largeBody { talk.hear(405) }
         talk.hear(0)
         talk.hear(200, ["Content-Length": "\(byteCount)"])
@@ -84,7 +84,7 @@ import Testing
 
     @Test(arguments: [200, 403]) func `a temporary file is read back before it is renamed`(_ status: Int) {
         var talk = lostTemporaryFile()
-        // A server that does not send the file confirms it by its length.
+        // If a server does not send the file, the length of the file is the confirmation.
         talk.hear(status, comparison: status == 200 ? .same : nil)
         talk.hear(201)
         talk.hear(200, ["Content-Length": "10"])
@@ -93,7 +93,7 @@ import Testing
             talk.lines == ["HEAD \(name)", "PUT \(part) 0+10", "HEAD \(part)", "GET \(part)", "MOVE \(part)", "HEAD \(name)"])
     }
 
-    /// A server that reserves the length lost the connection in the middle of the body.
+    /// The server reserves the complete length at the start. The connection was lost in the middle of the body.
     @Test(arguments: [10, 5_000_000] as [Int64]) func `a temporary file of the right length with other bytes is sent again`(
         _ byteCount: Int64
     ) {
@@ -160,7 +160,7 @@ import Testing
         #expect(talk.lines.last == "HEAD \(next)")
     }
 
-    /// The server's digest of its file makes a GET unnecessary.
+    /// The server sends a digest of its file, so no GET is necessary.
     @Test func `the digest of a server is believed`() {
         var talk = lostPut(5_000_000, ["Repr-Digest": "sha-256=:\(Self.encoded):"])
         #expect(finishes(talk, .digest) && talk.lines.count == 3)
@@ -171,7 +171,7 @@ import Testing
         #expect(talk.lines.last == "HEAD \(next)")
     }
 
-    /// A response to HEAD has no content, and the MD5 of the file is not known here.
+    /// A response to HEAD has no content. The MD5 of the file is not known to the upload.
     @Test(arguments: ["Content-Digest", "ETag", "Content-MD5"])
     func `other headers do not prove the content`(_ header: String) {
         var talk = lostPut(10, [header: "sha-256=:\(Self.encoded):"])
@@ -227,7 +227,7 @@ import Testing
 
     // MARK: When a file is read back
 
-    /// A server sends 201 for a new file, and 200 or 204 for a replaced file.
+    /// A server sends 201 for a new file. If it replaced a file, it sends 200 or 204.
     @Test(arguments: [200, 204])
     func `a PUT that may have replaced a file is read back`(_ status: Int) {
         var talk = Dialogue(plan())
@@ -248,7 +248,7 @@ import Testing
         #expect(finishes(talk, .length) && talk.lines.count == 3)
     }
 
-    /// Another machine replaced the file after the PUT and before the upload checked the file.
+    /// After the PUT, another machine replaced the file. Then the upload checks the file.
     @Test func `a file with another entity tag than the PUT made is read back`() {
         var talk = Dialogue(plan())
         talk.hear(404)
@@ -267,7 +267,7 @@ import Testing
         #expect(finishes(talk, .digest) && talk.lines == ["HEAD \(name)", "GET \(name)"])
     }
 
-    /// No other machine uses a name with a part of the digest in it, and no upload of this machine is read back.
+    /// No other machine uses a name that contains a part of the digest. Uploads of this machine are not read back.
     @Test func `names that are known are not read back`() {
         var talk = Dialogue(plan(), resuming: UploadMemory(step: .put, isMarked: true))
         talk.hear(200, ["Content-Length": "10"])

@@ -3,7 +3,7 @@ import Testing
 
 @testable import TransferMachines
 
-/// Servers that respond with 412 although HEAD reports that the name is free.
+/// Tests servers that respond with 412 although HEAD reports that the name is free.
 @Suite struct RefusedNameTests {
     private func plan(_ kind: UploadKind) -> UploadPlan {
         var plan = UploadPlan(kind: kind, collectionURL: "https://host/photos", fileName: "noon.jpg", byteCount: 10, token: "t1")
@@ -12,7 +12,7 @@ import Testing
         return plan
     }
 
-    /// Plays an upload to its end, for 300 requests at most.
+    /// Plays an upload to its end, with at most 300 requests.
     private func play(_ kind: UploadKind, answering: (WireRequest) -> (status: Int, length: Int?)) -> Dialogue {
         var talk = Dialogue(plan(kind))
         for _ in 0..<300 {

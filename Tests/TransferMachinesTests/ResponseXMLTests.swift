@@ -2,7 +2,7 @@ import Foundation
 import TransferMachines
 import Testing
 
-/// Documents of servers and weather services.
+/// Tests XML documents of servers and weather services.
 @Suite struct ResponseXMLTests {
     private let stylesheet = "<?xml-stylesheet type=\"text/xsl\" href=\"/style.xsl\"?>"
 
@@ -46,7 +46,7 @@ import Testing
         #expect(read("\r\n <?xml version=\"1.0\"?>\(stylesheet)<a>b</a>\n\n")?.text == "b", "an empty line comes first")
     }
 
-    /// The same character in each encoding.
+    /// Each row contains the same character in a different encoding.
     @Test(
         arguments: [
             ("windows-1252", [0xE9], "é"), ("Windows-1252", [0x93], "“"), ("windows-1251", [0xE3], "г"),
@@ -89,7 +89,7 @@ import Testing
         "<!DOCTYPE a [<!ENTITY b \"c\">]><a/>", "<!DOCTYPE a [<!ENTITY b \"c\">]><a>&b;</a>",
         "<!DOCTYPE a [<!ENTITY % b \"c\"> %b;]><a/>", "<!DOCTYPE a [<!ENTITY b SYSTEM \"file:///etc/passwd\">]><a>&b;</a>",
         "<!DOCTYPE a [<!ENTITY b \"bb\"><!ENTITY c \"&b;&b;\">]><a d=\"&c;\"/>",
-        // A default value would be repeated in every element.
+        // A parser would repeat a default value in every element.
         "<!DOCTYPE a [<!ATTLIST a b CDATA \"cccccccccc\">]><a/>",
         "<!DOCTYPE a SYSTEM \"a.dtd\"><a>&b;</a>", "<a>&nbsp;</a>", "<a b=\"&c;\"/>",
     ]) func `declared and unknown entities are refused`(_ text: String) {

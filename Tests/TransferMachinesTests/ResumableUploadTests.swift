@@ -27,7 +27,7 @@ import Testing
         #expect(talk.outcome == .finished(remoteURL: "https://h/p/1"))
     }
 
-    /// The headers of each version, and the order of the versions.
+    /// Tests the headers of each version of the draft, and the order in which the versions are tried.
     @Test func `older versions of the draft are tried after a refusal`() {
         var talk = Dialogue(plan())
         talk.hear(400)
@@ -51,7 +51,7 @@ import Testing
         #expect(talk.header("Upload-Draft-Interop-Version") == "5")
     }
 
-    /// Apple's server responds to the newer header with the older header.
+    /// Apple's server receives the newer header, and responds with the older header.
     @Test func `the completion header of another version is read`() {
         var talk = Dialogue(plan())
         talk.hear(201, made)
@@ -126,7 +126,7 @@ import Testing
         #expect(talk.lines.filter { $0.hasPrefix("HEAD") }.count == 4 && talk.lines.last == "POST https://h/up", "\(talk.lines)")
     }
 
-    /// The server that received the complete file refused it. The refusal is neither a fault of the network nor a success.
+    /// The server received the complete file and refused it. This refusal is not a fault of the network, and not a success.
     @Test(arguments: [404, 413, 422, 500, 503]) func `a refusal after the complete file is final`(_ status: Int) {
         var talk = Dialogue(plan())
         talk.hear(201, made)
@@ -134,7 +134,7 @@ import Testing
         #expect(talk.message == "The server received the complete file and refused it (status \(status)).")
     }
 
-    /// A repeated append finds a complete upload.
+    /// A repeated append request finds that the upload is already complete.
     @Test func `a conflict at a complete upload is checked and counts as success`() {
         var talk = Dialogue(plan())
         talk.hear(201, made)
@@ -172,7 +172,7 @@ import Testing
         #expect(talk.lines.last == "PATCH https://h/p/1 0+\(64 << 20)" && talk.machine.knowledge.requestBytes == 64 << 20)
     }
 
-    /// The statuses 307 and 308 keep the method. Credentials are sent only to the server that they belong to.
+    /// For the statuses 307 and 308, the method is kept. Credentials are sent only to the server to which they belong.
     @Test(arguments: [307, 308]) func `a redirect keeps the method, and credentials stay with their server`(_ status: Int) {
         var plan = plan()
         plan.headers.append(HeaderField("Authorization", "Bearer s"))

@@ -3,15 +3,15 @@ import Testing
 
 @testable import TransferMachines
 
-/// Buckets that ignore or refuse `If-None-Match`.
+/// Tests buckets that ignore or refuse `If-None-Match`.
 @Suite struct S3ConditionTests {
     private let digest = String(repeating: "ab", count: 32)
     private let key = "https://s3.example/storms/noon.jpg"
     private let marked = "https://s3.example/storms/noon-abababab.jpg"
     private let probe = "https://s3.example/storms/.t.part"
 
-    /// - Parameter lacksConditions: Whether an earlier upload found that the bucket ignores or refuses conditions. `nil` if this is
-    ///   unknown.
+    /// - Parameter lacksConditions: Whether an earlier upload found that the bucket ignores or refuses conditions. `nil` if this
+    ///   is not known.
     private func plan(_ size: Int64 = 100, lacksConditions: Bool? = nil, url: String = "https://s3.example") -> UploadPlan {
         var plan = UploadPlan(kind: .s3, collectionURL: url, fileName: "noon.jpg", byteCount: size, token: "t", sha256: digest)
         plan.order.s3 = S3Access(bucket: "storms", region: "us-east-1", accessKey: "a", secretKey: "s")
@@ -31,7 +31,7 @@ import Testing
             talk.lines == ["HEAD \(key)", "PUT \(probe)", "PUT \(probe)", "DELETE \(probe)", "PUT \(key) 0+100", "HEAD \(key)"])
         #expect(talk.machine.knowledge.lacksConditions == false && talk.machine.remark == nil)
         #expect(talk.requests.allSatisfy { $0.signing != nil })
-        // The next upload uses the result.
+        // The next upload uses the result of this check.
         var next = plan()
         next.knowledge = talk.machine.knowledge
         talk = Dialogue(next)
@@ -47,7 +47,7 @@ import Testing
         #expect(talk.lines.last == (size == 100 ? "PUT \(marked) 0+100" : "POST \(marked)?uploads="))
         #expect(talk.machine.knowledge.lacksConditions == true && talk.memory?.isMarked == true)
         #expect(talk.machine.remark?.contains("If-None-Match") == true)
-        // The next upload uses the result, and first looks for the photo under its plain name.
+        // The next upload uses the result of this check. It first looks for the photo under the plain name.
         var next = plan(size)
         next.knowledge = talk.machine.knowledge
         talk = Dialogue(next)
@@ -68,7 +68,7 @@ import Testing
         #expect(talk.machine.knowledge.lacksConditions == true && talk.header("If-None-Match") == nil)
     }
 
-    /// The empty object of a PUT with a lost response is still there.
+    /// A PUT had no response. Its empty object still exists in the bucket.
     @Test func `a repeated first PUT that is refused shows that the condition is heeded`() {
         var talk = Dialogue(plan())
         for status in [404, 0, 412, 204] { talk.hear(status) }
@@ -82,7 +82,7 @@ import Testing
         for status in [404, status, status, 200] { talk.hear(status) }
         #expect(talk.lines.last == "PUT \(key) 0+100" && talk.header("If-None-Match") == "*")
         #expect(talk.machine.knowledge.lacksConditions == nil && talk.machine.remark == nil)
-        // The upload of the photo shows that conditions are missing.
+        // The upload of the photo shows that the bucket does not support conditions.
         talk = Dialogue(plan())
         for status in [404, status, status] { talk.hear(status) }
         talk.hear(501, [:], "<Error><Code>NotImplemented</Code></Error>")
@@ -119,7 +119,7 @@ import Testing
         talk.hear(404)
         for _ in 0..<3 { talk.hear(200, ["Content-Type": "text/html"]) }
         #expect(talk.machine.knowledge.lacksConditions == nil)
-        // A bucket that calls its empty responses HTML, as moto does, is recognized by the tag.
+        // If a bucket marks its empty responses as HTML, as moto does, the entity tag identifies them.
         talk = Dialogue(plan(url: "http://s3.example"))
         talk.hear(404)
         for _ in 0..<3 { talk.hear(200, ["Content-Type": "text/html", "ETag": "\"1\""]) }

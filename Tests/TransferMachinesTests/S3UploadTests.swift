@@ -3,27 +3,27 @@ import Testing
 
 @testable import TransferMachines
 
-/// Plays responses to a machine and records its requests. The tests of each protocol check these requests.
+/// Plays responses to a machine, and records the machine's requests. The tests of each protocol check these requests.
 struct Dialogue {
     var machine: UploadMachine
     private(set) var lines: [String] = []
     private(set) var requests: [WireRequest] = []
     private(set) var words: [String] = []
-    /// The parts of the queued copy that responses were compared with.
+    /// The parts of the queued copy with which responses were compared.
     private(set) var compared: [SnapshotPart] = []
     private(set) var outcome: UploadOutcome?
     private(set) var memory: UploadMemory?
 
-    /// - Parameter suspects: `true` if a captive portal is waited out.
+    /// - Parameter suspects: `true` if the upload waits until a captive portal is gone.
     init(_ plan: UploadPlan, resuming memory: UploadMemory? = nil, suspects: Bool = false) {
         var policy = RetryPolicy.standard
         if suspects { policy.suspicionDelay = 900 }
         machine = UploadMachine(plan: plan, resuming: memory, policy: policy)
     }
 
-    /// Plays one response. With `status` 0 the attempt ends with `failure`.
+    /// Plays one response. If `status` is 0, the attempt ends with `failure`.
     ///
-    /// - Parameter bytesSent: `nil` for all bytes of the request.
+    /// - Parameter bytesSent: The number of sent bytes; `nil` for all bytes of the request.
     mutating func hear(
         _ status: Int, _ headers: [String: String] = [:], _ body: String = "", isCut: Bool = false,
         comparison: BodyComparison? = nil, bytesSent: Int64? = nil, failure: WireFailure = .connectionLost
@@ -146,7 +146,7 @@ struct Dialogue {
         "<Part><PartNumber>\(number)</PartNumber><ETag>&quot;\(number)&quot;</ETag><Size>\(size)</Size></Part>"
     }
 
-    /// A new process requests the list page by page. A part of another size is ignored.
+    /// A new process requests the list of parts page by page. A part with another size is ignored.
     @Test func `a new process sends only the missing parts`() {
         var talk = Dialogue(plan(11 << 20), resuming: UploadMemory(step: .append, place: "u", creations: 1))
         talk.hear(
@@ -187,7 +187,7 @@ struct Dialogue {
         talk.hear(200)
         #expect(talk.requests.last?.signing?.clockSkew == 3600)
         #expect(talk.machine.knowledge.region == "eu-central-1")
-        // The region is used only for the configuration that it was learned for.
+        // The region is used only for the configuration for which it was found.
         var next = plan()
         next.knowledge = talk.machine.knowledge
         var other = Dialogue(next)
@@ -210,14 +210,14 @@ struct Dialogue {
         talk.hear(404)
         refuse(&talk, "09:00:00")
         #expect(talk.outcome == .continue)
-        // Now this computer's clock is right, and the signature is an hour ahead.
+        // This computer's clock is right now, so the signature is an hour ahead.
         var troubles: [String] = []
         for _ in 0..<3 {
             refuse(&talk, "08:00:00")
             #expect(talk.message == nil, "\(talk.lines)")
             if case .retry(_, let trouble)? = talk.outcome { troubles.append(trouble.message) }
         }
-        // A server that refuses its own time is waited for.
+        // If a server refuses its own time, the upload waits.
         #expect(!troubles.isEmpty && !troubles.contains { $0.contains("permit") })
     }
 
@@ -240,7 +240,7 @@ struct Dialogue {
         }
     }
 
-    /// On a server that ignores conditions, another client may have stored an object in between.
+    /// The server ignores conditions. Another client may have stored an object between the check and the PUT.
     @Test func `an object with another digest is not ours`() {
         var talk = Dialogue(plan())
         talk.hear(404)
@@ -250,8 +250,8 @@ struct Dialogue {
         #expect(talk.lines.last == "HEAD \(key.replacing(".jpg", with: "-1.jpg"))")
     }
 
-    /// A key that may only write cannot see objects, and a condition may be ignored. The upload uses a name that no other file
-    /// has.
+    /// If a key may only write, it cannot read objects, and the server may ignore a condition. The upload uses a name that no
+    /// other file has.
     @Test(arguments: [100, 6 << 20] as [Int64]) func `a name with a mark is used if objects cannot be seen`(_ size: Int64) {
         let own = key.replacing(".jpg", with: "-\(digest.prefix(8)).jpg")
         for status in [400, 403, 405, 501] {
@@ -262,7 +262,7 @@ struct Dialogue {
             #expect(talk.lines.last == (size == 100 ? "PUT \(own) 0+100" : "POST \(own)?uploads="))
             #expect(talk.memory?.isMarked == true)
         }
-        // After a lost response the upload replaces its object.
+        // After a lost response, the upload replaces the object that it stored itself.
         var talk = Dialogue(plan(), resuming: UploadMemory(step: .put, isMarked: true))
         talk.hear(403)
         talk.hear(200)
@@ -272,7 +272,7 @@ struct Dialogue {
         #expect(talk.outcome == .finished(remoteURL: own))
     }
 
-    /// A key that may not list the parts sends all parts again.
+    /// If a key may not list the parts, all parts are sent again.
     @Test func `an upload starts over if the list of parts is forbidden`() {
         var talk = Dialogue(plan(6 << 20), resuming: UploadMemory(step: .append, place: "u", creations: 1))
         talk.hear(403)
@@ -307,7 +307,7 @@ struct Dialogue {
         #expect(talk.lines == ["HEAD \(key)", "HEAD \(key)", "PUT \(key) 0+100"])
     }
 
-    /// Two uploads have the same name at the same time. The second upload finds the beginning of the first upload on the server.
+    /// Two uploads use one name at the same time. The second upload finds on the server that the first upload has begun.
     @Test func `a name that another upload has begun is taken`() {
         let next = key.replacing(".jpg", with: "-1.jpg")
         var talk = Dialogue(plan())
@@ -319,7 +319,7 @@ struct Dialogue {
         #expect(UploadMachine(plan: plan(), resuming: UploadMemory(step: .chooseName)).openName == nil)
     }
 
-    /// The first request of a multipart upload has no condition.
+    /// The first request of an upload in parts has no condition.
     @Test func `NotImplemented counts against conditions only if a condition was sent`() {
         var talk = Dialogue(plan(6 << 20))
         let error = "<Error><Code>NotImplemented</Code></Error>"
@@ -335,7 +335,7 @@ struct Dialogue {
         #expect(talk.lines.last == "PUT \(key.replacing(".jpg", with: "-\(digest.prefix(8)).jpg")) 0+100")
     }
 
-    /// Without conditions the key is checked again directly before the completion.
+    /// If a bucket does not support conditions, the key is checked again directly before the completion.
     @Test func `a bucket without conditions is checked before an upload is completed`() {
         var plan = plan(6 << 20)
         plan.knowledge.lacksConditions = true
@@ -377,7 +377,7 @@ struct Dialogue {
         #expect(talk.message?.contains(words) == true)
     }
 
-    /// The response to the completion has the status 200, but an error in the body.
+    /// The response to the completion has the status 200, but its body contains an error.
     @Test func `an error in the body of a completion is not a success`() {
         var talk = Dialogue(plan(6 << 20), resuming: UploadMemory(step: .move, place: "u", creations: 1))
         let list = "<ListPartsResult>\(part(1, 5 << 20))\(part(2, 1 << 20))</ListPartsResult>"
@@ -391,13 +391,13 @@ struct Dialogue {
         #expect(talk.lines.last == "GET \(key)?uploadId=u")
     }
 
-    /// Another client took the key. The other client's object is not changed, and the parts are removed.
+    /// Another client has stored an object under the key. This object is not changed, and the parts of this upload are removed.
     @Test func `a key that was taken during the upload is left, and the parts are removed`() {
         var talk = Dialogue(plan(6 << 20), resuming: UploadMemory(step: .move, place: "u", creations: 1))
         talk.hear(200, [:], "<ListPartsResult>\(part(1, 5 << 20))\(part(2, 1 << 20))</ListPartsResult>")
         talk.hear(412)
         talk.hear(204)
-        // An earlier process may have completed the object, so the upload checks the key of the object.
+        // An earlier process may have completed the upload. The upload therefore checks the object under the key.
         talk.hear(200, ["Content-Length": "7", "x-amz-meta-sha256": "another"])
         talk.hear(404)
         #expect(

@@ -3,7 +3,7 @@ import Testing
 
 @testable import TransferMachines
 
-/// Servers quote requests in their responses, and redirect to addresses with passwords.
+/// Tests servers that quote requests in their responses, and that redirect to URLs with passwords.
 @Suite struct ServerSecretTests {
     private static let credential = "Basic " + Data("me:correct horse".utf8).base64EncodedString()
 

@@ -4,18 +4,18 @@ import Testing
 
 @testable import TransferMachines
 
-/// Three machines put photos of the same names and lengths into one folder, by plain PUT, over a network that loses requests and
-/// responses. The server knows `If-None-Match`, carries out some requests after their connection broke, and shows some files
-/// late.
+/// Three machines put photos with equal names and equal lengths into one folder, by plain PUT. The network loses requests and
+/// responses. The server supports `If-None-Match`. It carries out some requests after their connection broke, and shows some
+/// files late.
 @Suite struct SharedFolderPropertyTests {
     private static let photosOfEach = 15
 
     private struct Server {
-        /// The number of the photo under each address.
+        /// For each URL: the number of the photo that is stored there.
         var files: [String: Int] = [:]
-        /// Requests whose connections broke, and that are carried out later.
+        /// Requests whose connection broke, and which the server carries out later.
         var late: [(request: WireRequest, photo: Int)] = []
-        /// The number of requests for an address that do not show its file yet.
+        /// For each URL: the number of further requests that do not show the file yet.
         var hidden: [String: Int] = [:]
 
         mutating func carryOutLate(_ dice: inout Dice) {
@@ -98,7 +98,7 @@ import Testing
                 let answer = server.answer(request, senders[index].photo)
                 if !wasThere, dice.chance(10) { server.hidden[request.url] = Int.random(in: 1...3, using: &dice) }
                 if !dice.chance(20) { end = answer }
-                // Another program may respond in place of the server, independent of the server's result.
+                // Another program may respond instead of the server. Its response does not depend on the server's result.
                 let isCheck = request.method == "HEAD" && senders[index].machine.openName != nil
                 let foreign = request.method == "PUT" ? [400, 409] : isCheck ? [405, 501, 421] : [421]
                 if dice.chance(5) {

@@ -4,8 +4,8 @@ import Testing
 @testable import ServerScripts
 @testable import TransferMachines
 
-/// Runs the machine of each protocol against a server of this protocol. The network loses requests and responses and cuts bodies,
-/// and processes crash. The photo must be stored once, with the bytes that were sent.
+/// Runs the machine of each protocol against a server of this protocol. The network loses requests and responses, and cuts
+/// bodies. Processes crash. At the end the photo must be stored once, with the bytes that were sent.
 @Suite struct StoreUploadPropertyTests {
     private enum Way: String, CaseIterable {
         case resumable, oldResumable, s3, s3Parts, nextcloud, immich
@@ -58,7 +58,7 @@ import Testing
         func files(of store: any MountedStore) -> [Data] {
             switch store {
             case let store as ResumableStore: store.files
-            // A probe whose removal failed is empty.
+            // If the removal of a probe failed, its object is still there and is empty.
             case let store as S3Store: store.files.filter { !$0.isEmpty }
             case let store as NextcloudStore: store.files
             case let store as ImmichStore: store.files
@@ -135,7 +135,7 @@ import Testing
         private func restart(_ memory: UploadMemory) {
             var plan = plan
             plan.knowledge = machine.knowledge
-            // The state is stored as JSON.
+            // The state of the upload is stored as JSON.
             let kept = try? JSONDecoder().decode(UploadMemory.self, from: JSONEncoder().encode(memory))
             #expect(kept == memory)
             machine = UploadMachine(plan: plan, resuming: kept)
@@ -150,7 +150,7 @@ import Testing
             case 1:
                 return refusal(of: request, carrying: content, body)
             case 2 where !body.isEmpty:
-                // The body is cut on the way. The store decides whether it keeps the received part.
+                // The body is cut on the way. The store decides whether to keep the received bytes.
                 let exchange = store.exchange(for: recorded(request))
                 exchange.receive(Data(body.prefix(Int.random(in: 0..<body.count, using: &dice))))
                 exchange.abandon()
@@ -161,7 +161,7 @@ import Testing
             }
         }
 
-        /// Returns a refusal that the server sends once. With some statuses the server may have performed the request.
+        /// Returns a refusal that the server sends once. For some statuses the server may still have performed the request.
         private func refusal(of request: WireRequest, carrying content: UploadContent, _ body: Data) -> WireEnd {
             var statuses = [500, 502, 503, 429, 421]
             var words = ""

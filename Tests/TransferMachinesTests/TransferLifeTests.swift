@@ -19,14 +19,14 @@ import Testing
             hasAnswer: hasAnswer, newToken: "token")
     }
 
-    /// A form with a lost response cannot be checked, so a running form is finished, like a POST of the app.
+    /// If a form has no response, the upload cannot be checked. A running form is therefore completed, like a POST of the app.
     @Test(arguments: [(true, true), (true, false), (false, true), (false, false)])
     func `a running transfer that may not be interrupted continues during a pause`(_ mayBeRepeated: Bool, _ mayBeCut: Bool) {
         var life = Self.begun()
         let facts = Self.facts(isUpload: true, mayBeRepeated: mayBeRepeated, mayBeCut: mayBeCut, hasBody: true)
         _ = life.handle(.paused, facts)
         #expect((life == Self.begun()) == !(mayBeRepeated && mayBeCut))
-        // When all work ends, a transfer that may be repeated is interrupted and waits until the user resumes it.
+        // When all work ends, a transfer that may be repeated is interrupted. It waits until the user resumes it.
         _ = life.handle(.shelved, facts)
         #expect((life == Self.begun()) == !mayBeRepeated)
         _ = life.handle(.stopped, facts)
@@ -70,7 +70,7 @@ import Testing
         #expect(after(.suspended, .paused, .resumed(now: now)).0.phase == .queued)
     }
 
-    /// The attempt of a suspended transfer failed. The transfer waits as soon as it is released.
+    /// The attempt of a suspended transfer failed. When the transfer is resumed, it waits for its next attempt.
     @Test func `a suspended transfer whose attempt failed waits after its release`() {
         let (life, _) = after(.suspended, .waits(until: now + 9, trouble))
         #expect(life.phase == .held(by: .app, next: .waiting(until: now + 9)))
@@ -94,7 +94,7 @@ import Testing
 
     @Test func `a request that may not be repeated is not queued again`() {
         let post = Self.facts(mayBeRepeated: false)
-        // The agent exits, and the next agent decides about the request.
+        // The agent exits. The next agent decides about the request.
         #expect(after(.stopped, facts: post).0.phase == .running)
         let (life, commands) = after(.stopped, .agentDied(now: now), facts: post)
         #expect(life.phase == .ended(.failed, at: now) && life.reason?.code == -1005)
@@ -102,13 +102,14 @@ import Testing
         #expect(after(.stopped, .agentDied(now: now)).0.phase == .queued)
     }
 
-    /// The response is complete, and only the final name of its file is missing. The file gets its name without another request.
+    /// The response is complete, and only the final name of its file is missing. The file gets its final name without another
+    /// request.
     @Test func `a complete response to a POST is finished after the agent died`() {
         let (life, _) = after(.proven, .agentDied(now: now), facts: Self.facts(mayBeRepeated: false))
         #expect(life.phase == .queued && life.isProven)
     }
 
-    /// An upload that the death of an agent interrupted can be retried by the user, like other failed uploads.
+    /// If the death of an agent interrupted an upload, the user can retry it, like other failed uploads.
     @Test func `an interrupted upload is kept for another try`() {
         let upload = Self.facts(isUpload: true, mayBeRepeated: false, hasBody: true)
         let (life, commands) = after(.agentDied(now: now), facts: upload)
@@ -119,8 +120,8 @@ import Testing
         #expect(cancelled.phase == .ended(.cancelled, at: now) && cancelled.kept == .nothing && told.isEmpty)
     }
 
-    /// A pause and a resume by the user do not interrupt the request. A response that was complete and was lost is not requested
-    /// again.
+    /// If the user pauses and resumes the transfer, its request is not interrupted. If a complete response was lost, it is not
+    /// requested again.
     @Test func `a request that may not be repeated is not interrupted by a pause`() {
         let post = Self.facts(mayBeRepeated: false)
         #expect(after(.paused, facts: post).0.phase == .running)
@@ -129,8 +130,8 @@ import Testing
         #expect(life.phase == .ended(.failed, at: now) && life.reason?.code == -1005 && commands.contains(.reportEnd))
     }
 
-    /// The resume data must be reported at once, because no attempt runs while a file gets its name and no later report would
-    /// follow.
+    /// While a file gets its final name, no attempt is running. The resume data must be reported at once, because no later report
+    /// would follow.
     @Test func `resume data is reported at once while a file gets its name`() {
         #expect(after(.proven, .cancelledKeepingPart(token: "t", now: now)).1 == [.reportEnd])
     }
@@ -144,9 +145,9 @@ import Testing
         #expect(after(failed).0.kept == .nothing && after(failed).1.contains(.removeFiles))
         #expect(after(.proven, failed).0.kept == .part(token: nil, until: week))
         #expect(!after(.proven, failed).1.contains(.removeFiles))
-        // The server's response to an upload is delivered for every status.
+        // The server's response to an upload is delivered, for every status.
         #expect(!after(failed, facts: Self.facts(isUpload: true, hasBody: true, hasAnswer: true)).1.contains(.removeFiles))
-        // The body of a download belongs to its single request.
+        // The body of a download belongs only to this one request.
         #expect(after(failed, facts: Self.facts(hasBody: true)).1.contains(.removeBody))
     }
 
@@ -156,7 +157,7 @@ import Testing
         #expect(leaving.kept == .leaving(token: "t", until: week) && first == [])
         let (left, second) = after(.cancelledKeepingPart(token: "t", now: now), .stopped)
         #expect(left.kept == .part(token: "t", until: week) && second == [.reportEnd])
-        // Without a running attempt, the resume data is reported at once.
+        // If no attempt is running, the resume data is reported at once.
         #expect(after(.waits(until: week, trouble), .cancelledKeepingPart(token: "t", now: now)).1 == [.reportEnd])
     }
 
@@ -177,7 +178,7 @@ import Testing
 
     // MARK: Generated sequences
 
-    /// Plays random events in random order.
+    /// Plays random events in a random order.
     @Test func `every transfer keeps the rules for any sequence of events`() {
         for seed in 0..<2_000 {
             var dice = Dice(seed)
@@ -199,7 +200,8 @@ import Testing
         _ facts: TransferLife.Facts, _ place: String
     ) {
         if !facts.mayBeRepeated, Self.wasOrIsSent(before), Self.willBeSent(life) {
-            // Only two events can cause another request: trouble after which the server cannot have acted, and a retry by the user.
+            // Only two events can cause another request: an error after which the server cannot have acted, and a retry by the
+            // user.
             var mayBe = false
             switch event {
             case .waits, .retried: mayBe = true
@@ -233,7 +235,7 @@ import Testing
 }
 
 extension TransferLifeTests {
-    /// `true` if the server may have acted on the transfer.
+    /// Returns `true` if the server may have acted on the request of the transfer.
     private static func wasOrIsSent(_ life: TransferLife) -> Bool {
         switch life.phase {
         case .running, .finishing, .held(by: _, next: .running): true
@@ -241,7 +243,7 @@ extension TransferLifeTests {
         }
     }
 
-    /// `true` if an attempt will begin.
+    /// Returns `true` if an attempt will begin.
     private static func willBeSent(_ life: TransferLife) -> Bool {
         switch life.phase {
         case .queued, .waiting, .held(by: _, next: .queued), .held(by: _, next: .waiting): !life.isProven

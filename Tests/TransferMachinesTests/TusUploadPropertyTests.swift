@@ -3,14 +3,15 @@ import Testing
 
 @testable import TransferMachines
 
-/// A tus server as a dictionary, with the behaviour of several real servers.
+/// A tus server that stores its uploads in a dictionary. It has the behaviour of several real servers.
 private struct PlaceServer {
-    /// The stored length of each upload. Bytes are accepted only at the end, so the length determines the content.
+    /// The stored length of each upload. The server accepts bytes only at the end of an upload, so the length determines the
+    /// content.
     var places: [String: Int] = [:]
     var made = 0
     /// `true` if the response to PATCH has no offset.
     var isSilent = false
-    /// `true` if the address of an upload is relative.
+    /// `true` if the server sends a relative URL for an upload.
     var isRelative = false
     /// The maximum number of bytes that a proxy accepts in one request.
     var limit = Int.max
@@ -51,7 +52,7 @@ private struct PlaceServer {
 @Suite struct TusUploadPropertyTests {
     private static let length = 3 << 20
 
-    /// Plays a bad network, crashes, a server that loses uploads, and a proxy.
+    /// Simulates a bad network, crashes, a server that loses uploads, and a proxy.
     @Test(arguments: 0..<40)
     func `every byte is stored in order, and stored bytes are not sent again`(_ block: Int) {
         for seed in block * 10..<block * 10 + 10 { run(seed) }
@@ -74,7 +75,7 @@ private struct PlaceServer {
             let quiet = round >= 300
             if !quiet, forgotten < 3, known.offset < length, dice.chance(2) {
                 forgotten += 1
-                // Servers remove incomplete uploads (tus, "Expiration").
+                // Servers remove incomplete uploads after some time (tus, "Expiration").
                 server.places = server.places.filter { $0.value == length }
             }
             guard case .send(let request, let content, let state) = machine.next() else { break }
@@ -122,7 +123,7 @@ private struct PlaceServer {
         switch Int.random(in: 0..<4, using: &dice) {
         case 0: return lost
         case 3 where body.upperBound == server.length && server.places[path] == body.lowerBound:
-            // The server confirms all bytes and stores nothing.
+            // The server confirms all bytes, but stores nothing.
             let head = server.head(204, ["Upload-Offset": "\(body.upperBound)"])
             return WireEnd(head: head, failure: nil, bytesSent: Int64(body.count), bytesReceived: 0)
         case 1:
@@ -130,7 +131,7 @@ private struct PlaceServer {
                 using: &dice)!
             return WireEnd(head: server.head(status), failure: nil, bytesSent: 0, bytesReceived: 0)
         case 2 where !body.isEmpty:
-            // The request is cut on the way. The server stores the received bytes.
+            // The request is cut on the way. The server stores the bytes that it received.
             if body.count <= server.limit {
                 _ = server.answer(request, body: body.lowerBound..<Int.random(in: body, using: &dice))
             }

@@ -64,7 +64,7 @@ private let now = Date(timeIntervalSince1970: 1_800_000_000)
 
     @Test(arguments: [
         ("1", "https://h/files/1"), ("/up/1?k=v", "https://h/up/1?k=v"), ("//h/up/1", "https://h/up/1"),
-        // A server behind a proxy that ends TLS.
+        // The server is behind a proxy that ends TLS.
         ("http://h/files/1", "https://h/files/1"), ("http://h:8080/files/1", "https://h/files/1"),
     ]) func `every form of an upload address is read`(_ location: String, _ place: String) {
         var machine = UploadMachine(plan: plan())
@@ -80,7 +80,7 @@ private let now = Date(timeIntervalSince1970: 1_800_000_000)
         }
     }
 
-    /// The password is only for the configured server.
+    /// The password must be sent only to the configured server.
     @Test func `another server does not receive the password`() {
         var machine = UploadMachine(plan: plan())
         let requests = play(&machine, [options, made("https://store/1"), at(100)]).requests
@@ -88,7 +88,7 @@ private let now = Date(timeIntervalSince1970: 1_800_000_000)
         #expect(!requests[2].headers.contains { $0.name == "Authorization" })
     }
 
-    /// A server may store a file under the path at which it was created.
+    /// A server may store a file under the path of the request that created the upload.
     @Test func `the address of an upload can contain the file name`() {
         let digest = String(repeating: "ab", count: 32)
         var machine = UploadMachine(plan: plan(url: "https://h/.tus/p/%7Bname%7D", sha256: digest))
@@ -113,7 +113,7 @@ private let now = Date(timeIntervalSince1970: 1_800_000_000)
         let memory = UploadMemory(step: .append, place: "https://h/files/1", creations: 1)
         var machine = UploadMachine(plan: plan(), resuming: memory)
         #expect(play(&machine, [at(99, 200), at(100)]).lines == ["HEAD https://h/files/1", "PATCH https://h/files/1 99+1"])
-        // The last response was lost, and the server has all bytes.
+        // The last response was lost. The server has all bytes.
         machine = UploadMachine(plan: plan(), resuming: memory)
         #expect(play(&machine, [at(100, 200)]).outcome == .finished(remoteURL: "https://h/files/1"))
     }
@@ -167,7 +167,7 @@ private let now = Date(timeIntervalSince1970: 1_800_000_000)
         #expect(outcome == .finished(remoteURL: "https://h/files/1"))
         machine = UploadMachine(plan: plan(), resuming: memory)
         let looks = play(&machine, Array(repeating: foreign, count: 9)).lines.filter { $0.hasPrefix("HEAD") }.count
-        // 400 alone has no meaning for the protocol.
+        // The status 400 alone has no meaning in the protocol.
         #expect(looks == (status == 400 ? 9 : 4))
     }
 
@@ -203,7 +203,7 @@ private let now = Date(timeIntervalSince1970: 1_800_000_000)
         #expect(late.message.contains("2.0.0"))
     }
 
-    /// A proxy limits the size of a request.
+    /// A proxy limits the size of requests.
     @Test func `a 413 makes the requests smaller`() {
         var machine = UploadMachine(plan: plan(100 << 20))
         let (lines, _, _) = play(
@@ -214,7 +214,7 @@ private let now = Date(timeIntervalSince1970: 1_800_000_000)
         #expect(pieces[3] == "PATCH https://h/files/1 \(16 << 20)+\(16 << 20)")
     }
 
-    /// A server that stores a part of a cut request keeps receiving large requests.
+    /// If a server stores a part of a cut request, it continues to receive large requests.
     @Test(arguments: [(0, 1 << 20), (5 << 20, 95 << 20)])
     func `requests become small if the server keeps nothing of a cut request`(_ kept: Int, _ next: Int) {
         var machine = UploadMachine(plan: plan(100 << 20))
@@ -237,7 +237,7 @@ private let now = Date(timeIntervalSince1970: 1_800_000_000)
         let value = Data(repeating: 0xAB, count: 32).base64EncodedString()
         #expect(sum(100, checked) == HeaderField("Upload-Checksum", "sha256 \(value)"))
         #expect(sum(100, options) == nil)
-        // A cut would make the server discard all bytes of a large request.
+        // After a cut, the server would discard all bytes of a large request.
         #expect(sum(100 << 20, checked) == nil)
     }
 
@@ -248,7 +248,8 @@ private let now = Date(timeIntervalSince1970: 1_800_000_000)
 
     // MARK: The end
 
-    /// In the protocol, 403, 404 and 410 mean that an upload does not exist any more. SeaweedFS sends 404 for each complete upload.
+    /// In the protocol, 403, 404 and 410 mean that the upload does not exist any more. SeaweedFS sends 404 for every complete
+    /// upload.
     @Test(arguments: [403, 404, 405, 410, 501])
     func `a server that does not show a complete upload is believed, with the response as proof`(_ status: Int) {
         var machine = UploadMachine(plan: plan())
@@ -257,7 +258,7 @@ private let now = Date(timeIntervalSince1970: 1_800_000_000)
         #expect(lines.filter { $0.hasPrefix("PATCH") }.count == 1)
     }
 
-    /// The address of a complete upload may show the file itself.
+    /// The URL of a complete upload may return the file itself.
     @Test func `a complete upload without an offset is believed, with the response as proof`() {
         var machine = UploadMachine(plan: plan())
         let outcome = play(&machine, [options, made(), at(100), (200, ["Content-Length": "100"])]).outcome
@@ -291,7 +292,7 @@ private let now = Date(timeIntervalSince1970: 1_800_000_000)
         #expect(lines.last == "POST https://h/files/")
     }
 
-    /// The upload may be missing on the server because it is complete, so the file is not sent a second time.
+    /// The upload may be missing on the server because it is complete. The file is therefore not sent a second time.
     @Test func `a process that ends after the last response only looks at the upload`() {
         let memory = UploadMemory(step: .check, place: "https://h/files/1", creations: 1)
         var machine = UploadMachine(plan: plan(), resuming: memory)

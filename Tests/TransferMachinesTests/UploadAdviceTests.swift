@@ -3,7 +3,7 @@ import Testing
 
 @testable import TransferMachines
 
-/// The messages of failed uploads to a configured destination.
+/// Tests the messages of failed uploads to a configured destination.
 @Suite struct UploadAdviceTests {
     private static let settings = "[upload.destinations.home] of config.toml"
 
@@ -25,14 +25,14 @@ import Testing
         }
     }
 
-    /// Returns the trouble after a server has sent this status to every request.
+    /// Returns the error of an upload whose server has sent this status to every request.
     private static func trouble(_ plan: UploadPlan, status: Int) -> TransferTrouble? {
         var talk = Dialogue(plan, suspects: true)
         for _ in 0..<60 where trouble(talk.outcome) == nil { talk.hear(status) }
         return trouble(talk.outcome)
     }
 
-    /// Returns the trouble after an attempt without a response.
+    /// Returns the error of an upload after an attempt without a response.
     private static func trouble(_ plan: UploadPlan, _ failure: WireFailure) -> TransferTrouble? {
         var policy = RetryPolicy.standard
         policy.suspicionDelay = 900

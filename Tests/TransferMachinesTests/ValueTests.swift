@@ -110,11 +110,11 @@ private func head(_ headers: [(String, String)], status: Int = 200) -> ResponseH
         #expect(policy.backoff(attemptsWithoutProgress: 3, jitter: 0.5) == 4)
         #expect(policy.backoff(attemptsWithoutProgress: 100_000, jitter: 1) == 900)
         #expect(policy.delay(retryAfter: 120, attemptsWithoutProgress: 0, jitter: 0) == 120)
-        // The delay is longer than the server requires, because all refused clients must not retry at the same time.
+        // The delay is longer than the server requires. Otherwise all refused clients would retry at the same time.
         #expect(policy.delay(retryAfter: 120, attemptsWithoutProgress: 0, jitter: 0.5) == 180)
         #expect(policy.delay(retryAfter: 20_000, attemptsWithoutProgress: 0, jitter: 0.5) == 20_450)
         #expect(policy.delay(retryAfter: 21_000, attemptsWithoutProgress: 0, jitter: 0.9) == 21_600)
-        // A server that repeatedly refuses with a delay of 0 is not obeyed.
+        // If a server refuses repeatedly with a delay of 0, this delay is not used.
         #expect(policy.delay(retryAfter: 0, attemptsWithoutProgress: 3, jitter: 0.5) == 4)
         #expect(policy.delay(retryAfter: 0, attemptsWithoutProgress: 100_000, jitter: 0.5) == 450)
         let start = Date(timeIntervalSince1970: 1000)

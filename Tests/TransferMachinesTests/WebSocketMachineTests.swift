@@ -3,7 +3,7 @@ import Testing
 
 @testable import TransferMachines
 
-/// Returns a frame of a server, also with invalid properties.
+/// Returns a frame of a server. Its properties may be invalid.
 private func frame(
     _ opcode: UInt8, _ payload: Data, isFinal: Bool = true, bits: UInt8 = 0, lengthBytes: Int? = nil, isMasked: Bool = false
 ) -> Data {
@@ -24,7 +24,7 @@ private func closing(_ code: Int, _ reason: String = "") -> Data {
 }
 
 private let key = "dGhlIHNhbXBsZSBub25jZQ=="
-/// The accept key from the example in RFC 6455, 1.3.
+/// The accept key of the example in RFC 6455, 1.3.
 private let accept = "s3pPLMBiTxaQ9kYGzzhZRbK+xOo="
 
 private func handshake(_ url: String = "http://example.org/chat?x=1", _ headers: [HeaderField] = []) -> WebSocketHandshake {
@@ -57,7 +57,7 @@ extension [WebSocketMachine.Command] {
         if case .failed(.refused(let refusal))? = last, count == 1 { refusal } else { nil }
     }
 
-    /// The broken rule, if both the server and the app receive the code of this rule; otherwise `nil`.
+    /// The kind of the broken rule if both the server and the app receive the code of this rule; otherwise `nil`.
     fileprivate var brokenRule: WebSocketMachine.BrokenRule.Kind? {
         guard count >= 2, case .failed(.brokenRule(let rule)) = self[count - 1],
             case .transmit(let frame) = self[count - 2], frame.opcode == .close,
@@ -170,7 +170,7 @@ extension [WebSocketMachine.Command] {
         let payload = Data((0..<count).map { UInt8(truncatingIfNeeded: $0) })
         for width in [0, 2, 8] where width == 8 || (width == 2 ? count <= 0xFFFF : count <= 125) {
             var machine = opened()
-            // A length field may use more bytes than it needs.
+            // A length field may use more bytes than the length requires.
             #expect(machine.received(frame(0x2, payload, lengthBytes: width)) == [.deliver(.binary(payload))])
         }
     }
@@ -186,7 +186,7 @@ extension [WebSocketMachine.Command] {
             ])
     }
 
-    /// A character may be split between two parts.
+    /// A character may be split between two parts of a message.
     @Test func `text is validated after its parts are joined`() {
         var machine = opened()
         let bytes = Array("é".utf8)
@@ -216,7 +216,7 @@ extension [WebSocketMachine.Command] {
     @Test func `a message that is too long is refused by its announced length`() {
         var exact = opened(size: 10)
         #expect(exact.received(frame(0x2, Data(count: 10))) == [.deliver(.binary(Data(count: 10)))])
-        // The header of the frame alone shows that the message is too big.
+        // The header of the frame already shows that the message is too big.
         #expect(exact.received(frame(0x2, Data(count: 11)).prefix(2)).brokenRule == .tooBig)
         var parts = opened(size: 10)
         #expect(parts.received(frame(0x2, Data(count: 6), isFinal: false)) == [])
@@ -269,7 +269,7 @@ extension [WebSocketMachine.Command] {
         let frames = machine.close(code: 1001, reason: Data("bye".utf8))
         #expect(frames == [.transmit(WebSocketFrame(.close, Data([3, 0xE9]) + Data("bye".utf8)))])
         #expect(machine.isClosing && machine.close(code: 1000, reason: Data()) == [] && machine.send(.text("x")) == [])
-        // Later frames are not delivered, but must be valid.
+        // Later frames are not delivered, but they must be valid.
         let late = frame(0x1, "a", isFinal: false) + frame(0x9, "") + frame(0x0, "b")
         #expect(machine.received(late) == [])
         #expect(machine.received(closing(4000, "other")) == [.closed(code: 1001, reason: Data("bye".utf8))])
@@ -323,7 +323,7 @@ extension [WebSocketMachine.Command] {
             var (pieces, rest) = ([Data](), bytes)
             while !rest.isEmpty {
                 let count = min(rest.count, Int.random(in: 1...(Bool.random(using: &random) ? 3 : 500), using: &random))
-                // The piece is a slice, because readers may pass slices.
+                // The piece is a slice of the data, because callers may pass slices.
                 pieces.append(rest.prefix(count))
                 rest = rest.dropFirst(count)
             }

@@ -4,14 +4,14 @@ import Testing
 
 @testable import UserUnits
 
-/// The files of the units: their content, and changes by the user.
+/// Tests the files of the units: their content, and changes that the user made.
 @Suite final class UserUnitsTests {
     private let folder = FileManager.default.temporaryDirectory.appendingPathComponent("units-" + UUID().uuidString)
     private let units: UserUnits
     private let environment: [String: String]
 
     init() {
-        // The environment has no runtime folder, so no user manager is called.
+        // The environment contains no runtime folder, so no user manager is called.
         environment = ["HOME": folder.path, "XDG_STATE_HOME": folder.path + "/100% \"state\""]
         units = UserUnits(directories: AppDirectories(appIdentifier: "app", environment: environment), environment: environment)
     }
@@ -37,7 +37,7 @@ import Testing
         #expect(lines.contains("Type=notify") && lines.contains("Wants=s.socket"))
     }
 
-    /// A timer has complete seconds and is never before the date, because an agent that starts too early finds no work that is due.
+    /// The time of a timer has complete seconds, and is never before the date. If an agent starts too early, no work is due.
     @Test(
         arguments: [0.0, 0.001, 0.999, 59.5, 86_399.2, 1_764_244_800, 7_258_118_399.5],
         [-10.0, 0, 14, 16, 3_600, 86_398, 86_400, 900_000])
@@ -57,8 +57,8 @@ import Testing
         }
     }
 
-    /// A time on the next day has the same text as today. A date that has passed, or is more than a day away, is written as a
-    /// date.
+    /// A time within a day is written as a time of day, even if it is tomorrow. If the date has passed or is more than a day
+    /// away, it is written as a date.
     @Test func `a date within a day is written as a time of day`() {
         let noon = Date(timeIntervalSince1970: 1_764_244_800)
         let daily = TimerSchedule(noon, now: noon - 3_600)
@@ -82,7 +82,7 @@ import Testing
         #expect(left == [] && units.remove() == nil)
     }
 
-    /// Settings that prevent the service from starting its program, or may prevent it.
+    /// Settings that prevent the service from starting its program, or that may prevent this.
     @Test func `conditions that can prevent a service from starting are found`() {
         func obstacle(_ text: String, isAdded: Bool = true) -> String? { ServiceText(text, isAdded: isAdded).obstacle }
         #expect(obstacle("[Unit]\nConditionPathExists=/\nConditionUser=\n# ConditionACPower=true\n[Service]\nNice=5\n") == nil)

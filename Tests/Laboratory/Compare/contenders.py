@@ -116,7 +116,8 @@ class Cron(Contender):
             return
         offset = self.now() - time.time()
         self.daemon = self.ground.start(["faketime", "-f", f"{offset:+.3f} x{self.rate}", "/usr/sbin/cron", "-f", "-L", "15"])
-        # cron compares complete seconds, so a crontab from the second of cron's start does not count as changed.
+        # cron compares complete seconds. If the crontab is written in the second in which cron starts, cron does not detect a
+        # change.
         time.sleep(1.2)
 
     def minute(self, ahead=2):
@@ -142,7 +143,7 @@ class Cron(Contender):
         time.sleep(60 / self.rate + 0.3)
 
     def once(self, at, body="short", prefix="", unit="job"):
-        # This is the nearest possible schedule, which repeats next year.
+        # cron has no schedule for a single time. This is the nearest possible schedule, which repeats next year.
         self.line(clock(at, "%M %H %d %m *"), f"{prefix}{self.ground.worker(body, unit)}")
 
     def every_minute(self, body="short", prefix=""):
@@ -157,7 +158,7 @@ class Cron(Contender):
     def kill_scheduler(self):
         self.ground.signal(signal.SIGKILL, self.ground.find("/cron"))
         until(lambda: self.daemon.poll() is not None, 5, "cron does not die")
-        # cron is started again, because cron.service has Restart=on-failure.
+        # The unit cron.service has Restart=on-failure, so cron is started again.
         self.start()
 
 
@@ -166,7 +167,7 @@ class NohupLoop(Contender):
     name, title = "nohup", "nohup loop"
 
     def start(self):
-        # A login does not restart the loop.
+        # After a login, the loop is not started again, because nothing restarts it.
         self.ground.start_bus()
 
     def loop(self, script):
@@ -184,14 +185,14 @@ class NohupLoop(Contender):
         self.ground.signal(signal.SIGKILL, [self.process.pid])
 
     def end(self):
-        # A process that was started with setsid(1) has a separate process group.
+        # The process was started with setsid(1), so it has a separate process group.
         self.ground.signal(signal.SIGTERM, [-self.process.pid])
 
 
 class WorkManager(Contender):
     """The units and commands of docs/linux.mdx and of the code (0.1.1). A user of the package cannot change them."""
     name, title = "workmanager", "workmanager_linux"
-    # AccuracySec= is not set. Its default is a minute.
+    # AccuracySec= is not set, so a timer may be late by its default of one minute.
     patience = 66
     unit = "workmanager-5d1c21d0"
 

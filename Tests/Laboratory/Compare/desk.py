@@ -24,7 +24,8 @@ DUNST = """[global]
 class System:
     """UPower and NetworkManager on a private system bus, simulated by python3-dbusmock."""
 
-    # Each condition has a service, a property, the values when it is met and not met, and a query for a shell.
+    # Each condition has a service, a property, the value when the condition is met, the value when it is not met, and a query for
+    # a shell.
     CONDITIONS = {
         "power": (POWER, "OnBattery", "false", "true", "<false>"),
         "network": (NETWORK, "Connectivity", "uint32 4", "uint32 1", "uint32 4"),
@@ -35,7 +36,7 @@ class System:
         self.ground = ground
         ground.start_bus("system")
         for template, name, _ in (POWER, NETWORK):
-            # Debian's Python is used, because another Python in the path does not have the modules.
+            # Debian's Python is used, because another Python in the path does not have the needed modules.
             ground.start(["/usr/bin/python3", "-m", "dbusmock", "--template", template])
         for _, name, _ in (POWER, NETWORK):
             ground.run("gdbus", "wait", "--system", "--timeout", "20", name, check=True)
@@ -111,7 +112,8 @@ class Files:
         self.port = free_port()
         self.log = self.folder / "access.log"
         limit = f"limit_rate {rate}; " if rate else ""
-        # nginx counts bytes that it passed to the system. Without a limit, this count is megabytes ahead.
+        # nginx counts the bytes that it passed to the system. Without a limit, this count is megabytes higher than the bytes on
+        # the network.
         server = f"root {self.files}; dav_methods PUT DELETE MKCOL COPY MOVE; client_max_body_size 0; {limit}"
         words = nginx(self.folder, self.port, server)
         configuration = self.folder / "server.conf"

@@ -3,10 +3,10 @@ installed pages, so that every quotation is exact."""
 import re
 import subprocess
 
-# The documentation of release 0.10.4, which introduced workmanager_linux 0.1.1. The sentences have no markup.
+# The documentation of release 0.10.4, which introduced workmanager_linux 0.1.1. The quoted sentences contain no markup.
 LINUX = "https://github.com/fluttercommunity/flutter_workmanager/blob/main/docs/linux.mdx"
 
-# key: (page or address, place on it, sentence)
+# Each entry is key: (page or URL, place on the page, sentence).
 QUOTES = {
     "timer.persistent": ("systemd.timer(5)", "Persistent=",
                          "Note that this setting only has an effect on timers configured with OnCalendar=."),
@@ -80,7 +80,7 @@ def missing():
 def cited(key):
     source, place, sentence = QUOTES[key]
     where = f"[{place}]({source})" if source.startswith("https:") else f"{source}, {place}"
-    # Characters that a page would read as markup are escaped.
+    # If a page would read a character as markup, the character is escaped.
     return f"\"{sentence.replace('<', '&lt;').replace('*', chr(92) + '*')}\" ({where})"
 
 

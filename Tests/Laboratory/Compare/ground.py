@@ -21,7 +21,7 @@ BINARIES = pathlib.Path(os.environ.get("BIN", ROOT / ".build/debug")).resolve()
 TREES = [pathlib.Path("/sys/fs/cgroup", tree) for tree in ("systemd", "unified")]
 MANAGER = "/lib/systemd/systemd"
 
-# The private mounts of the test's processes. /etc is written when the time zone changes, and /run has the lock of cron.
+# The private mounts of the test's processes. The time zone is changed in /etc, and /run contains the lock of cron.
 MOUNTS = """
 set -e
 mount --make-rprivate /
@@ -40,7 +40,8 @@ printf '[Journal]\\nAudit=no\\nReadKMsg=no\\nForwardToWall=no\\nStorage=persiste
 echo ready
 exec sleep infinity
 """
-# The work of all contenders except Stormy. The script logs its actions. It does not use the clock that was set for its scheduler.
+# The work of all contenders except Stormy. The script logs its actions. The script uses the real clock, and not the clock that
+# was set for its scheduler.
 WORKER = """#!/bin/sh
 unset LD_PRELOAD FAKETIME FAKETIME_SHARED
 note() {{ echo "$1 $(date +%s.%N) $$" >>{folder}/worker.log; }}
@@ -50,12 +51,12 @@ note end
 """
 BODIES = {
     "short": "",
-    # Runs until it is stopped, and then cleans up.
+    # Runs until a signal stops the script, and then cleans up.
     "long": "trap 'note warned; exit 1' TERM\nwhile :; do sleep 0.1; done",
     # Ignores the signal.
     "deaf": "trap 'note warned' TERM\nwhile :; do sleep 0.1; done",
     "failing": "echo 'the server said no' >&2; exit 3",
-    # Runs so long that the next run becomes due.
+    # Runs so long that the next run is due before the end.
     "slow": "sleep 7",
 }
 BUS = """<busconfig><type>{kind}</type><listen>unix:path={path}</listen><auth>EXTERNAL</auth>
@@ -80,7 +81,7 @@ class Ground:
             "PROVING_LOG": str(self.log), "PROVING_FOLDER": str(self.folder), "COURIER_LOG": str(self.folder / "courier.log")}
         for kind in ("CONFIG", "STATE", "DATA", "CACHE"):
             self.environment[f"XDG_{kind}_HOME"] = str(self.folder / kind.lower())
-        # The bus of the trial stays, and does not start a notification server.
+        # The bus of the trial keeps running, and does not start a notification server.
         units = self.folder / "config/systemd/user"
         units.mkdir(parents=True)
         for name in ("dbus.socket", "dbus.service"):
@@ -97,7 +98,7 @@ class Ground:
     def said(self):
         return (self.folder / "output.log").read_text(errors="replace")
 
-    # Processes.
+    # Methods for processes.
 
     def inside(self, words):
         enter = "for tree in " + " ".join(str(tree) for tree in TREES) + \
@@ -121,7 +122,7 @@ class Ground:
     def members(self):
         found = set()
         for tree in TREES:
-            # Groups may appear and disappear during the walk.
+            # Control groups may appear and disappear during the walk.
             for folder, _, _ in os.walk(tree / self.group):
                 try:
                     found |= {int(number) for number in pathlib.Path(folder, "cgroup.procs").read_text().split()}
@@ -147,7 +148,7 @@ class Ground:
             except ProcessLookupError:
                 pass
 
-    # The machine.
+    # Methods for the machine.
 
     def power_cut(self):
         """Kills all processes at once, without a chance to clean up."""
@@ -177,7 +178,7 @@ class Ground:
         path = self.folder / "run" / name
         path.unlink(missing_ok=True)
         configuration = self.folder / f"{name}.conf"
-        # The bus of the mocks has the kind "session", because a system bus needs a separate user.
+        # The bus of the mocks has the type "session", because a bus of the type "system" needs a separate user.
         configuration.write_text(BUS.format(kind="session", path=path))
         self.buses[kind] = self.start(["dbus-daemon", f"--config-file={configuration}", "--nofork", "--nopidfile"])
         until(path.exists, 10, "the bus does not start")
@@ -185,7 +186,7 @@ class Ground:
     def start_journal(self):
         self.has_journal = True
         self.start(["/lib/systemd/systemd-journald"])
-        # This does the same as systemd-journal-flush.service. Afterwards the journal is stored on the disk.
+        # This command does the same as systemd-journal-flush.service. After it, the journal is stored on the disk.
         self.run("sh", "-c", "until journalctl --flush 2>/dev/null; do sleep 0.05; done")
 
     def log_in(self):
@@ -194,7 +195,7 @@ class Ground:
         if self.manager and self.manager.poll() is None:
             return
         shutil.rmtree(self.folder / "run/systemd", ignore_errors=True)
-        # user@.service sets the same log target.
+        # The unit user@.service sets the same log target.
         self.manager = self.start([MANAGER, "--user"], SYSTEMD_LOG_TARGET="journal" if self.has_journal else "console")
         until(lambda: self.systemctl("is-active", "default.target", "timers.target").stdout == "active\nactive\n", 30,
               "the user manager does not start")
@@ -206,7 +207,7 @@ class Ground:
         """Replaces the link of the time zone, like timedated."""
         self.run("sh", "-c", f"ln -s /usr/share/zoneinfo/{zone} /etc/localtime.new && mv -T /etc/localtime.new /etc/localtime", check=True)
 
-    # The work.
+    # Methods for the work.
 
     def worker(self, body="short", name="worker"):
         path = self.folder / name
@@ -228,7 +229,7 @@ class Ground:
             self.keeper.stdout.close()
             self.output.close()
             for tree in TREES:
-                # The deepest groups are first, because the kernel removes only empty groups.
+                # The deepest control groups come first, because the kernel removes only empty groups.
                 for folder, _, _ in os.walk(tree / self.group, topdown=False):
                     try:
                         os.rmdir(folder)

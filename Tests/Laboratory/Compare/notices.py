@@ -71,7 +71,7 @@ def _(c):
     show(c, "-A yes=Yes")
     screen.wait_shown(seconds=12)
     c.ground.signal(signal.SIGKILL, [*c.workers(), *c.ground.find("/notify-send")])
-    # The scheduler needs this time to restart the work.
+    # The scheduler needs these seconds to restart the work.
     time.sleep(4)
     count = screen.shown()
     screen.press("Yes")
@@ -129,7 +129,7 @@ def _(c):
     show(c, "-r 4711", "sleep 30")
     screen.wait_shown(seconds=12)
     c.kill_worker()
-    # Work that is not restarted automatically is started manually.
+    # If the contender does not restart the work automatically, the work is started manually.
     if c.name != "systemd":
         show(c, "-r 4711", "sleep 30")
     until(lambda: c.count() == 2, 12, "it was not begun again")

@@ -46,7 +46,7 @@ def _(c):
     at, _ = soon(c, 2)
     folder = c.ground.folder / "config/systemd/user/job.service.d"
     folder.mkdir(parents=True)
-    # This condition replaces ConditionACPower=, which reads /sys.
+    # This condition replaces ConditionACPower=, because ConditionACPower= reads /sys.
     (folder / "condition.conf").write_text("[Unit]\nConditionPathExists=/is-on-power\n")
     c.once(at)
     time.sleep(4)

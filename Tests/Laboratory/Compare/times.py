@@ -51,7 +51,7 @@ def _(c):
     late = time.time() - due
     if late < -0.7:
         raise No(f"it ran {-late:.0f} s too early")
-    # The due minute of cron's clock lasts three seconds.
+    # In the clock of cron, the due minute lasts three real seconds.
     if late > 4:
         raise No(f"the run began {late:.0f} s late")
     return f"{late:.1f} s after it"
@@ -132,7 +132,7 @@ def _(c):
 
 @gap.of("nohup")
 def _(c):
-    # The loop checks as fast as possible. A minute takes half a second.
+    # The loop checks the time as fast as possible. A minute of its clock takes half a second.
     c.ground.set_zone("Europe/Berlin")
     worker = c.ground.worker()
     loop = f"nohup sh -c 'while sleep 20; do [ $(date +%H:%M) = 02:30 ] && {{ {worker}; sleep 60; }}; done'"
@@ -287,7 +287,7 @@ def _(c):
     c.ground.environment["STORMY_NO_AGENT"] = "1"
     c.ground.start_bus()
     c.daily(time.time() - 60)
-    # A run that is up to ten minutes late does not count as missed.
+    # A run that is up to ten minutes late does not count as a missed run.
     c.ground.start(["faketime", "-f", "+3d", BINARIES / "background-agent", "--app", "stormy"], DONT_FAKE_MONOTONIC="1")
     until(lambda: "skipped" in [entry["outcome"] for entry in c.asked("history")], 15, "nothing was left out")
     exactly(c, 0)
@@ -388,7 +388,8 @@ def _(c):
     time.sleep(1)
     c.power_cut()
     c.start()
-    # The limit includes the delay of a timer that begins with its manager, its accuracy of a minute, and time for other work.
+    # The limit includes three times: the delay of a timer that begins with its manager, the timer's accuracy of a minute, and the
+    # time for other work.
     exactly(c, 1, c.patience + 10)
     if not is_kept(c):
         raise No("no further run is scheduled")

@@ -114,7 +114,7 @@ def _(c):
     until(lambda: arrived(c) > 0 or c.ground.find("/curl"), 10, "it did not begin")
     time.sleep(1)
     os.kill(asking.pid, signal.SIGKILL)
-    # The terminal is also closed, and processes in its foreground receive a hangup signal.
+    # The terminal is also closed, and the processes in its foreground receive a hangup signal.
     c.ground.signal(signal.SIGHUP, [-asking.pid])
     until(lambda: has(c, content), 20, "20 s later it was not whole")
     return "it became whole"
@@ -133,7 +133,7 @@ def _(c):
     c.ground.start_bus()
     c.ground.environment["STORMY_NO_AGENT"] = "1"
     c.stormy("upload", photo)
-    # The first request checks the name, so the second response belongs to the photo.
+    # The first request checks the name. The second response therefore belongs to the photo.
     agent = c.ground.start([BINARIES / "background-agent", "--app", "stormy"], BACKGROUND_CRASH_AT="agent.transferEnded:2")
     agent.wait(20)
     until(lambda: sent(server), 5, "the agent ended before it was sent")

@@ -13,7 +13,7 @@ import zlib
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..", "Packaging"))
 import warning_regions
 
-# The first byte chooses the receiver. Responses (see `answers`), rows or text follow.
+# The first byte chooses the receiver of the input. The other bytes are responses (see `answers`), rows or text.
 HEADS = [
     b"ETag: \"one\"\nContent-Length: 100\0body",
     b"Content-Range: bytes 100-199/100000\nETag: \"one\"\0" + b"x" * 100,
@@ -145,7 +145,7 @@ def run(folder, seconds, name, container, seeds):
         done = subprocess.run(
             [os.path.join(folder, name), f"-max_total_time={seconds}", "-max_len=4096", "-timeout=10", "-rss_limit_mb=4096",
              f"-artifact_prefix={artifacts}{title.replace(' ', '-')}-", "-print_final_stats=1", corpus],
-            # Swift's backtrace would run before the fuzzer's handler, and the input would not be kept.
+            # Swift's backtrace would run before the fuzzer's handler, and the input that crashed would be lost.
             env=os.environ | {"SWIFT_BACKTRACE": "enable=no"} | ({"FUZZED_CONTAINER": container} if container else {}),
             capture_output=True, text=True, errors="replace")
         runs = [line.split()[-1] for line in done.stderr.splitlines() if "number_of_executed_units" in line]

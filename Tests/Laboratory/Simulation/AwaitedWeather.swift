@@ -2,7 +2,8 @@ import ProcessSupport
 import BackgroundLedger
 import Foundation
 
-// The changes of the ledger that the API modules make for an awaited transfer. Simulated processes make these changes directly.
+// The changes of the ledger that the API modules make for an awaited transfer. The simulated processes make these changes
+// directly.
 extension LedgerTransaction {
     /// Makes the process await the weather. The process joins the running transfer, or begins a transfer. Returns the number of
     /// the transfer.
@@ -17,13 +18,13 @@ extension LedgerTransaction {
         return transfer.id!
     }
 
-    /// Removes the await of a process that received its response.
+    /// Removes the await of a process that has received its response.
     func stopAwaiting(process: ProcessIdentity, grace: Double = 0, now: Date) throws {
         for waiter in try waiters() where waiter.process == process { try removeWaiter(waiter.id!, grace: grace, now: now) }
     }
 
-    /// Cancels the awaits of a process whose time is up. Some awaits continue as tasks with the same request, like a call of
-    /// `downloadTask(with:)` in the handler of the cancellation.
+    /// Cancels the awaits of a process whose time is up. Some awaits continue as tasks with the same request, as if the
+    /// cancellation handler had called `downloadTask(with:)`.
     func handOver(process: ProcessIdentity, now: Date, taking isTaken: () -> Bool = { true }) throws {
         for waiter in try waiters() where waiter.process == process {
             try removeWaiter(waiter.id!, grace: AgentSettings().grace, now: now)

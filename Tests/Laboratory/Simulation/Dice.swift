@@ -1,11 +1,11 @@
 import Synchronization
 
-/// Random numbers that depend only on a seed (SplitMix64). Only one thread uses them at a time. The lock makes the type
+/// Random numbers that depend only on a seed (SplitMix64). Only one thread at a time uses them. The lock makes the type
 /// `Sendable`.
 final class Dice: RandomNumberGenerator, Sendable {
     private let state: Mutex<UInt64>
 
-    /// The seed is mixed first. Otherwise the stream of the next seed would be the same stream, one step later.
+    /// The seed is mixed first. Otherwise the next seed would produce the same numbers, shifted by one.
     init(seed: UInt64) { state = Mutex(Self.mix(seed &+ 0x1234_5678_9ABC_DEF1)) }
 
     func next() -> UInt64 {

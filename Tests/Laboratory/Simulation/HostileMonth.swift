@@ -3,14 +3,15 @@ import BackgroundScheduling
 import BackgroundTasksTesting
 import Foundation
 
-// Thirty days with many faults: clocks that are wrong by days and years, frozen servers, disk faults, weeks without use, restored
-// backups and configuration mistakes.
+// Thirty days with many faults: clocks that are wrong by days or years, frozen servers, disk faults, weeks without use, restored
+// backups, and mistakes in the configuration.
 
 /// The faults that are present, and that have to be corrected at the end.
 struct Trouble {
-    /// Seconds by which the wall clock is wrong.
+    /// The number of seconds by which the wall clock is wrong.
     var clockError = 0.0
-    /// The time when the ledger can be written again, in waking seconds. Hours are enough, because an agent tries each minute.
+    /// The time when the ledger can be written again, in waking seconds. A fault of some hours is long enough, because an agent
+    /// tries each minute.
     var ledgerTroubleEnds: Double?
     var backup: Backup?
     /// The number of times that the ledger was restored from a backup.
@@ -26,13 +27,13 @@ extension Simulation {
     /// The length of a month in seconds.
     static var month: Double { 30 * 86_400 }
 
-    /// Lets thirty days pass, with faults.
+    /// Lets thirty days with faults pass.
     func liveThroughAMonth() throws {
         let end = machine.clock.awake + machine.clock.slept + Self.month
         while machine.clock.awake + machine.clock.slept < end, watch.broken.isEmpty {
             if dice.chance(0.5) { try happen() } else { try worsen() }
             try machine.run()
-            // Half of the pauses are long, so that faults happen at every time of a day.
+            // Half of the pauses are long, so that faults occur at every time of a day.
             let pause = dice.chance(0.5) ? dice.between(0.1, 600) : dice.between(600, 60_000)
             try passThroughTrouble(min(pause, max(0, end - machine.clock.awake - machine.clock.slept)))
         }
@@ -77,7 +78,7 @@ extension Simulation {
         }
     }
 
-    /// Installs a newer version, which changes the ledger. Later this version and its ledger are installed again.
+    /// Installs a newer version, which changes the ledger. Later the current version and its ledger are installed again.
     private func tryANewerVersion() throws {
         try machine.useNewerVersion(true)
         try passThroughTrouble(dice.chance(0.5) ? dice.between(1, 600) : dice.between(600, 3 * 86_400))
@@ -86,7 +87,7 @@ extension Simulation {
 
     // MARK: Clocks
 
-    /// Sets the clock forward or back by days, weeks or a year, as after an empty battery.
+    /// Sets the clock forward or back by days, weeks or a year, like a machine whose clock battery was empty.
     private func setClockWrong() throws {
         let days = dice.one(of: [1.0, 1, 3, 20, 365, 365, 400])
         let seconds = (dice.chance(0.6) ? days : -days) * 86_400 + dice.between(-3_000, 3_000).rounded()
@@ -122,9 +123,9 @@ extension Simulation {
         try machine.restore(backup.ledger)
         trouble.restorations += 1
         app.ledgerCameBack(backup.memory)
-        // Broken invariants are kept. Observations of the earlier ledger are not used any more.
+        // Broken invariants are kept. Observations of the ledger before the restore are not used any more.
         watch = InvariantWatch(keeping: watch)
-        // Any command of the program submits its request again if the request is missing.
+        // If the request is missing, any command of the program submits it again.
         if try machine.ledger.read({ try $0.request("noon") }) == nil { app.submit(noon()) }
     }
 
@@ -160,7 +161,7 @@ extension Simulation {
 
     // MARK: The end
 
-    /// Corrects all faults that occur only in a run of a month.
+    /// Corrects all faults that occur only in the simulation of a month.
     func endAllFaults() throws {
         restoreServers()
         machine.removeApp(false)
@@ -171,8 +172,8 @@ extension Simulation {
         try setClockRight()
     }
 
-    /// Returns the invariants that are broken one day after the last fault. By then all promised work has run, or has a reported
-    /// error.
+    /// Returns the invariants that are broken one day after the last fault. By this time, all promised work must have run or must
+    /// have reported an error.
     func invariantsAfterOnePeriod() throws -> [String] {
         var broken: [String] = []
         let now = machine.clock.date
@@ -193,9 +194,9 @@ extension Simulation {
     }
 }
 
-// The days before the question why a request does not run.
+// The days before the simulation asks `why` a request does not run.
 extension Simulation {
-    /// Lets half a day to one and a half days pass, with events that prevent requests from running.
+    /// Lets half a day to one and a half days pass. Events in this time prevent requests from running.
     ///
     /// - Returns: The number of days.
     func liveToAQuestion() throws -> Double {
@@ -211,7 +212,7 @@ extension Simulation {
             let pause = dice.chance(0.5) ? dice.between(0.1, 60) : dice.between(60, 12_000)
             try machine.pass(min(pause, max(0.1, end - elapsed)))
         }
-        // The question why a request does not run may be asked while an event is in progress.
+        // The simulation may ask `why` a request does not run while an event is in progress.
         if dice.chance(0.5) {
             try happenToRequests()
             try machine.run()

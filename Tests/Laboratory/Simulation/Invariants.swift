@@ -3,36 +3,37 @@ import BackgroundScheduling
 import BackgroundTasksTesting
 import Foundation
 
-/// Checks the invariants that must be true at every moment, also when processes die.
+/// Checks the invariants that must be true at all times, even when processes die.
 struct InvariantWatch {
     private(set) var broken: [String] = []
     var calmSince: Date?
-    /// The last launch before `calmSince`.
+    /// The number of the last launch before `calmSince`.
     var latestBeforeCalm: Int64 = 0
     private var outcomes: [Int64: LaunchOutcome] = [:]
     private var seenLaunches: Int64 = 0
-    /// Launches that run, and launches that ended last. A late result must not change a launch that has ended.
+    /// The running launches, and the launches that ended last. A late result must not change a launch that has ended.
     private var open: [Int64] = []
     private var lately: [Int64] = []
     private var agentSince: (number: Int, awake: Double) = (0, 0)
-    /// The time when each living process was first seen, in waking seconds, and the number of seconds that the process may run.
+    /// For each running process: the waking seconds when it was first seen, and the number of seconds for which it may run.
     private var processes: [Int64: (since: Double, limit: Double)] = [:]
-    /// The number of seconds by which a process may be ended late.
+    /// For each process: the number of seconds by which the agent may end it late.
     private var lateness: [Int64: Double] = [:]
     private var servedNoons: [Date: ServedNoon] = [:]
     private var lastCommits = -1
-    /// Notifications that may not have been on the screen at the last check, and all known notifications.
+    /// The notifications that were possibly not on the screen at the last check, and all known notifications.
     private var notices: (undelivered: Set<String>, known: Set<String>) = ([], [])
-    /// The number of agents that died before the ledger recorded each notification as shown. The next agent shows the
-    /// notification again.
+    /// For each notification: the number of agents that died before the ledger recorded the notification as shown. After each
+    /// such death, the next agent shows the notification again.
     private(set) var deathsBeforeShown: [String: Int] = [:]
     private var agentsSeen = 0
 
     private struct ServedNoon {
         let launch: Int64
-        /// The earliest time that the clock has shown since.
+        /// The earliest time that the clock has shown since the occurrence was served.
         var earliest: Date
-        /// The seconds by which the clock was ahead of its start, without the time that passed. `leastLead` is the minimum since.
+        /// The number of seconds by which the clock was ahead when the occurrence was served. `leastLead` is the minimum since
+        /// then.
         let lead: Double
         var leastLead: Double
     }
@@ -57,7 +58,7 @@ struct InvariantWatch {
             servedNoons[noon]!.earliest = min(servedNoons[noon]!.earliest, machine.clock.date)
             servedNoons[noon]!.leastLead = min(servedNoons[noon]!.leastLead, Self.lead(machine.clock))
         }
-        // Without a commit no invariant of the ledger can have changed.
+        // If nothing was committed, no invariant of the ledger can have changed.
         guard machine.ledger.commitCount != lastCommits else { return }
         lastCommits = machine.ledger.commitCount
         try checkNotices(machine)
@@ -66,12 +67,12 @@ struct InvariantWatch {
             let new = latest > seenLaunches ? Array(seenLaunches + 1...latest) : []
             return (try transaction.liveLaunches(), try (open + lately + new).compactMap { try transaction.launch($0) })
         }
-        // A request has at most one live launch.
+        // A request has at most one running launch.
         let tokens = live.compactMap(\.requestToken)
         if Set(tokens).count != tokens.count { found("two launches of one request live at once") }
         for launch in recent {
             guard let id = launch.id else { continue }
-            // The outcome of a launch is final. A later result of an old generation must not change the outcome.
+            // The outcome of a launch is final. A late result of an earlier generation must not change the outcome.
             if let outcome = launch.outcome {
                 if let before = outcomes[id], before != outcome { found("the outcome of launch \(id) changed after its end") }
                 if outcomes[id] == nil { try checkLaunchEnd(launch, machine) }
@@ -94,10 +95,10 @@ struct InvariantWatch {
         notices.undelivered = Set(rows.filter { $0.state == .pending || $0.state == .presenting }.map(\.identifier))
     }
 
-    /// Checks that each launch has a reason, and that a launch is repeated only after a launch without a result.
+    /// Checks that each launch has a reason. Also checks that a launch is repeated only if the launch before had no result.
     private mutating func checkLaunchStart(_ launch: LaunchRecord, _ machine: SimulatedHost) throws {
         if launch.reason.isEmpty { found("launch \(launch.id!) does not say why") }
-        // A delivery that was interrupted is repeated, independent of its result.
+        // An interrupted delivery is repeated even if it had a result, so deliveries are not checked here.
         if launch.generation > 1, launch.requestToken != nil, launch.outcome != .skipped {
             let earlier = try machine.ledger.read { try $0.history(limit: 50) }
             let before = earlier.last { $0.identifier == launch.identifier && $0.id! < launch.id! && $0.outcome != .skipped }
@@ -108,8 +109,8 @@ struct InvariantWatch {
     }
 
     private mutating func checkLaunchEnd(_ launch: LaunchRecord, _ machine: SimulatedHost) throws {
-        // No noon is served twice. The exception is a clock that was ahead by more than half a day, or that was set back by more
-        // than half a day since, because in this case it is unknown which time was right.
+        // No noon is served twice. There is one exception, because it is unknown which time was right: the clock was ahead by
+        // more than half a day, or was later set back by more than half a day.
         if launch.identifier == "noon", let noon = launch.servedOccurrence, launch.outcome?.isResult == true {
             if let other = servedNoons[noon], other.launch != launch.id,
                 noon.timeIntervalSince(other.earliest) <= WallClockRule.servedAhead,
@@ -122,7 +123,7 @@ struct InvariantWatch {
         }
     }
 
-    /// Checks that no process runs longer than its budget and its grace period while an agent is running.
+    /// Checks that no process runs longer than its time limit and its grace time while an agent is running.
     private mutating func checkProcesses(_ machine: SimulatedHost) throws {
         let awake = machine.clock.awake
         if agentSince.number != machine.agentsStarted { agentSince = (machine.agentsStarted, awake) }
@@ -133,7 +134,8 @@ struct InvariantWatch {
             processes[launch] = (awake, Self.budget(of: kind) + AgentSettings().grace + 5)
         }
         guard machine.hasAgent, !machine.isAgentBeginning else { return agentSince.number = -1 }
-        // An agent that cannot write checks once a minute. The warning and the kill can each be one minute late.
+        // If an agent cannot write, it checks the processes once a minute. The warning and the kill can therefore each be one
+        // minute late.
         if machine.isAgentInSetback { for launch in processes.keys { lateness[launch] = 120 } }
         lateness = lateness.filter { processes[$0.key] != nil }
         for (launch, process) in processes {
@@ -143,13 +145,13 @@ struct InvariantWatch {
         }
     }
 
-    /// Returns the promised number of seconds, independent of the settings of the agent.
+    /// Returns the promised time limit in seconds. The promise does not depend on the settings of the agent.
     private static func budget(of kind: LaunchKind?) -> Double { kind == .processing ? 600 : 30 }
 }
 
 extension Simulation {
-    /// Returns the invariants that are broken after the calm period: accepted work is not lost, not done twice, and leaves
-    /// nothing over.
+    /// Returns the invariants that are broken after the calm period. Accepted work must not be lost or done twice, and must leave
+    /// nothing behind.
     func invariantsInTheEnd() throws -> [String] {
         var broken: [String] = []
         let transaction = try machine.ledger.read { transaction in
@@ -161,7 +163,7 @@ extension Simulation {
             )
         }
         let now = machine.clock.date
-        // Accepted requests have a launch with a result, or are still waiting.
+        // An accepted request must have a launch with a result, or must still be waiting.
         for (token, identifier) in app.memory.accepted {
             if let waiting = transaction.requests.first(where: { $0.token == token }) {
                 if (waiting.earliestBegin ?? now) < now - 60 { broken.append("\(identifier) is due and not launched") }
@@ -184,16 +186,17 @@ extension Simulation {
         return broken
     }
 
-    /// Checks two days without faults. Each noon of the clock is served once, within a minute.
+    /// Checks two days without faults. The check of each noon of the clock must run once, within a minute.
     private func noonsOfTheCalm(_ history: [LaunchRecord]) -> [String] {
         guard let since = watch.calmSince else { return [] }
         var broken: [String] = []
         let calm = Set(history.filter { $0.id! > watch.latestBeforeCalm }.map { $0.id! })
-        // The pause after failed launches is at most six hours. A noon in this pause runs late, together with the noon before it.
+        // The pause after failed launches is at most six hours. If a noon falls into this pause, it is run late, together with
+        // the noon before.
         var noon = WallClockRule.daily(.noon).next(after: since + 6 * 3_600, in: machine.clock.timeZone)
         while noon < machine.clock.date - 3_600 {
             let results = history.filter { $0.identifier == "noon" && $0.outcome?.isResult == true }
-            // If the clock was set back, this noon or a later noon was already served.
+            // If the clock was set back, the check of this noon or of a later noon has already run.
             if results.contains(where: { ($0.servedOccurrence ?? .distantPast) >= noon && !calm.contains($0.id!) }) {
                 noon = WallClockRule.daily(.noon).next(after: noon, in: machine.clock.timeZone)
                 continue
@@ -211,7 +214,7 @@ extension Simulation {
     private func ofTransfers(_ transfers: [TransferRecord]) -> [String] {
         var broken: [String] = []
         let known = Set(transfers.compactMap(\.id))
-        // The check uses the promises to the app, because the ledger may have lost a transfer.
+        // The check uses the simulation's record of the promises to the app, because the ledger may have lost a transfer.
         for id in Set(app.memory.files.keys).union(app.memory.photos.keys).sorted() {
             if !known.contains(id) { broken.append("transfer \(id) was accepted and is gone") }
             if app.memory.handled[id] == nil { broken.append("transfer \(id) ended and no launch handled it") }
@@ -231,8 +234,8 @@ extension Simulation {
                 let isOnce = count == 1 || app.sentAgain.contains(photo) && count > 1
                 if transfer.state == .completed, !isOnce { broken.append("photo \(id) is there \(count) times") }
                 if count > 1, !isOnce { broken.append("photo \(id) is there \(count) times, \(transfer.state.rawValue)") }
-                // A ledger from a backup may contain a photo as unsent although the photo was sent since. The copy of such a
-                // photo is missing, so the transfer fails with this reason.
+                // If the ledger comes from a backup, it may list a photo as unsent although the photo was sent after the backup.
+                // The copy of this photo is missing, so the transfer fails for this reason.
                 if transfer.state == .failed, !app.sentAgain.contains(photo), !isGivenUp(transfer) {
                     broken.append("photo \(id) failed: \(transfer.errorMessage ?? "")")
                 }
@@ -244,19 +247,20 @@ extension Simulation {
         return broken
     }
 
-    /// Returns whether a transfer ended after seven days without progress, as on iOS. This can happen only in a month. The
-    /// transfer was tried and has an error message.
+    /// Returns whether a transfer ended after seven days without progress, as on iOS. This can happen only in a simulated month.
+    /// Such a transfer had attempts and has an error message.
     private func isGivenUp(_ transfer: TransferRecord) -> Bool {
         length == .month && transfer.errorMessage?.hasPrefix("No progress for 604800 s. The last error:") == true
     }
 
-    /// Returns the notifications that were shown too often. A notification may be shown again if an agent died before recording
-    /// that the notification was shown, or if the notification server ended.
+    /// Returns the notifications that were shown too often. A notification may be shown again in two cases: an agent died before
+    /// it recorded that the notification was shown, or the notification server ended.
     private func twiceShown() -> [String] {
-        // Notifications of the agent are shown again when their cause returns.
+        // The agent's own notifications are not counted, because they are shown again when their cause returns.
         let history = machine.desktop.history.filter { !$0.identifier.hasPrefix("background-agent.") }
         return Dictionary(grouping: history, by: \.identifier).compactMap { identifier, showings in
-            // Each server shows a notification once. A ledger from a backup may not contain that the notification was shown.
+            // Each server may show a notification once. In addition, a ledger from a backup may not contain that the notification
+            // was shown.
             let allowed =
                 Set(showings.map(\.serverNumber)).count + (watch.deathsBeforeShown[identifier] ?? 0) + trouble.restorations
             return showings.count > allowed

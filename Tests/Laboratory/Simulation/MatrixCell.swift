@@ -20,18 +20,19 @@ package struct MatrixCell: Sendable {
 
     package init(_ state: MatrixState, _ cause: MatrixCause) { (self.state, self.cause) = (state, cause) }
 
-    /// The promised result. Without an exception in the list, the result is the same as without the event.
+    /// The promised result. If the list contains no exception for the cell, the result is the same as without the event.
     package var promised: String {
         MatrixPromises.exceptions[state]?[cause] ?? MatrixPromises.usual[state] ?? "?"
     }
 
-    /// `true` if the cause ends a process of the app, but no process runs in this state. Such a cause has no effect.
+    /// `true` if the cause ends a process of the app, but no process is running in this state. In this case the cause has no
+    /// effect.
     package var findsNobody: Bool {
         [.timeRunsOut, .appIsTerminated, .appIsKilled].contains(cause)
             && ![.checkIsAsking, .answerIsBeingDelivered, .noticeWasPressed].contains(state)
     }
 
-    /// Plays the cell, and returns the visible result. This takes some hundredths of a second.
+    /// Plays the cell, and returns the visible result. This takes some hundredths of a second of real time.
     package func play() throws -> String {
         let app = MatrixApp()
         let machine = try SimulatedHost(
@@ -48,7 +49,7 @@ package struct MatrixCell: Sendable {
 
     private struct OtherAgentFound: Error {}
 
-    /// The host and the server of one cell, with the actions on them.
+    /// The host and the server of one cell, with the actions that change them.
     private final class Table {
         let machine: SimulatedHost
         let app: MatrixApp
@@ -137,7 +138,7 @@ package struct MatrixCell: Sendable {
 
         private struct NotReached: Error { let state: MatrixState }
 
-        /// Returns whether the work is in the state.
+        /// Returns whether the work has reached the state.
         private func isReached(_ state: MatrixState) throws -> Bool {
             try machine.ledger.read { transaction in
                 let transfer = try transaction.transfers().first
@@ -255,7 +256,7 @@ package struct MatrixCell: Sendable {
         }
 
         func end() throws {
-            // The user paused the download, and resumes the download.
+            // The user paused the download, and resumes it now.
             try machine.pass(100)
             change(.unpaused(now: now))
             if !machine.hasAgent { try machine.startAgent() }

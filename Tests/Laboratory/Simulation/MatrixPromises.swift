@@ -22,13 +22,13 @@ enum MatrixPromises {
     static let exceptions: [MatrixState: [MatrixCause: String]] = [
         .checkWaitsForNoon: [
             .personCancels: "shown 0×",
-            // The missed noon runs as soon as possible.
+            // The missed noon check runs as soon as possible.
             .clockIsSteppedForward: "check completed, at 13:00, shown 1×",
             .machineSleeps: "check completed, at 13:00, shown 1×",
         ],
         .checkIsAsking: [
             .timeRunsOut: handedOver, .appIsTerminated: handedOver, .logout: handedOver,
-            // The response arrives after the time of the check.
+            // The response arrives after the time of the check has ended.
             .serverIsGone: handedOver, .diskIsFull: handedOver,
             .appIsKilled: "check crashed, check completed, shown 1×", .bothAreKilled: "check crashed, check completed, shown 1×",
             .personCancels: "check failed, shown 0×",
@@ -50,8 +50,8 @@ enum MatrixPromises {
         .noticeIsPending: [.personCancels: "shown 0×, withdrawn"],
         .noticeIsBeingShown: [
             .personCancels: "shown 1×, withdrawn",
-            // The next agent cannot know whether the notification was shown, and shows it again. Servers that replace notifications
-            // by tag still show one notification.
+            // The next agent cannot determine whether the notification was shown, and shows it again. If a server replaces
+            // notifications by tag, it still shows one notification.
             .agentIsKilled: "shown 2×, delivered", .bothAreKilled: "shown 2×, delivered",
         ],
         .noticeStands: [.personCancels: "shown 1×, withdrawn", .notificationServerIsGone: "shown 2×, delivered"],

@@ -47,7 +47,7 @@ package enum MatrixCause: String, CaseIterable, Sendable {
     case logout = "logout"
 }
 
-/// A small app for one cell of the matrix. The app handles each launch in known steps, with known pauses.
+/// A small app for one cell of the matrix. The app handles each launch in known steps with known pauses.
 final class MatrixApp: LedgerProgram, @unchecked Sendable {  // because the simulation has one thread
     unowned var machine: SimulatedHost!
     var host: SimulatedHost { machine }
@@ -55,7 +55,7 @@ final class MatrixApp: LedgerProgram, @unchecked Sendable {  // because the simu
     private(set) var responses = 0
     /// The number of seconds that a delivery takes.
     var deliverySeconds = 0.1
-    /// The digests of the delivered files, or the state of a transfer without a file.
+    /// For each delivery: the digest of the file, or the state of the transfer if it has no file.
     private(set) var deliveries: [String] = []
 
     func begin(_ process: VirtualProcess) {

@@ -7,26 +7,26 @@ import ProcessSupport
 import Synchronization
 import TransferMachines
 
-/// An app whose processes submit, await, hand over, notify and acknowledge as real apps do. The dice decide when they crash or
-/// hang.
+/// An app whose processes submit, await, hand over, notify and acknowledge like real apps. Random numbers decide when a process
+/// crashes or hangs.
 final class SimulatedApp: LedgerProgram, @unchecked Sendable {  // because the simulation has one thread
-    /// The promises that the simulation has to remember.
+    /// The promises to the app, which the simulation checks at the end.
     struct Memory {
-        /// The tokens of requests that `submit` accepted and that were not withdrawn.
+        /// The tokens of requests that `submit` accepted and that were not cancelled later.
         var accepted: [String: String] = [:]
-        /// Photos that were queued and not cancelled, by transfer.
+        /// For each transfer: the photo that was queued and not cancelled.
         var photos: [Int64: Data] = [:]
-        /// Downloads: the file's name, by transfer.
+        /// For each transfer: the name of the downloaded file.
         var files: [Int64: String] = [:]
         var cancelled: Set<Int64> = []
-        /// Launches that handled an event and completed, by transfer.
+        /// For each transfer: the number of launches that handled its event and completed.
         var handled: [Int64: Int] = [:]
-        /// Photos that the app uploads in another way: each launch reads the tasks of the session, and begins the uploads that
-        /// are missing.
+        /// The photos that the app uploads in a second way: each launch reads the tasks of the session, and begins the uploads
+        /// that are missing.
         var wanted: [String: WantedPhoto] = [:]
-        /// The photos whose end was delivered to the delegate.
+        /// The photos whose end the delegate has received.
         var heard: Set<String> = []
-        /// The notifications that were requested.
+        /// The notifications that the app requested.
         var told: Set<String> = []
         var broken: [String] = []
     }
@@ -41,15 +41,15 @@ final class SimulatedApp: LedgerProgram, @unchecked Sendable {  // because the s
     var host: SimulatedHost { machine }
     let dice: Dice
     var memory = Memory()
-    /// `true` if processes no longer crash or hang.
+    /// `true` if processes do not crash or hang any more.
     var isCalm = false
-    /// `true` if the configuration has a mistake, so that all processes end at once.
+    /// `true` if the configuration has a mistake. All processes then end at once.
     var isMisconfigured = false
-    /// Photos that a ledger from a backup did not contain, or contained as unsent. A server may have such a photo twice.
+    /// The photos that a ledger from a backup did not contain, or listed as unsent. A server may have such a photo twice.
     private(set) var sentAgain: Set<Data> = []
     private var hasOldLedger = false
     private var storms = 0
-    /// Processes whose awaits were cancelled because their time was up. These processes receive no response any more.
+    /// The processes whose awaits were cancelled because their time was up. These processes receive no response any more.
     private var handedOver: Set<ProcessIdentity> = []
 
     init(_ machine: SimulatedHost, _ dice: Dice) { (self.machine, self.dice) = (machine, dice) }
@@ -93,14 +93,14 @@ final class SimulatedApp: LedgerProgram, @unchecked Sendable {  // because the s
 
     func died(_ process: VirtualProcess) {
         guard !isCalm, dice.chance(0.3) else { return }
-        // A process that was forked from the launch stores a result after the launch has ended. Such a result must not be used.
+        // The launch forked another process, which stores a result after the launch has ended. This result must not be used.
         machine.clock.schedule(after: dice.between(0, 20)) { [self] in
             let over = write { try $0.launch(process.launch)?.endedAt } != nil
             if over { write { try $0.setResult(.completed, detail: "late", ofLaunch: process.launch) } }
         }
     }
 
-    /// Stores the result durably, and then ends the process. The process may be killed in between.
+    /// Stores the result durably, and then ends the process. The process may be killed between the two steps.
     private func finish(_ process: VirtualProcess, _ result: LaunchOutcome, _ also: (LedgerTransaction) throws -> Void = { _ in })
     {
         write { transaction in
@@ -110,7 +110,7 @@ final class SimulatedApp: LedgerProgram, @unchecked Sendable {  // because the s
         later(dice.between(0, 0.05), process) { process.exit() }
     }
 
-    /// Completes all live launches with this identifier.
+    /// Completes all running launches with this identifier.
     func finishAll(of identifier: String) throws {
         let live = try machine.ledger.read { try $0.liveLaunches().filter { $0.identifier == identifier }.compactMap(\.id) }
         for launch in live {
@@ -134,7 +134,7 @@ final class SimulatedApp: LedgerProgram, @unchecked Sendable {  // because the s
     private func look(_ process: VirtualProcess, _ id: Int64) {
         later(1, process) { [self] in
             if handedOver.contains(process.identity) { return }
-            // A waiting process starts an agent if none is running.
+            // If no agent is running, a waiting process starts one.
             if !machine.hasAgent { try? machine.startAgent() }
             let transfer = write { try $0.transfer(id) }
             guard let transfer, transfer.state.isTerminal else {
@@ -197,7 +197,7 @@ final class SimulatedApp: LedgerProgram, @unchecked Sendable {  // because the s
     func submit(_ request: RequestRecord, _ launch: Int64? = nil) {
         let (now, zone) = (now, machine.clock.timeZone)
         write { transaction in
-            // The old request is replaced, so only the new request is promised.
+            // The new request replaces the old request, so only the new request is promised.
             if let old = try transaction.request(request.identifier) { memory.accepted[old.token] = nil }
             try transaction.submit(request, in: launch, now: now, zone: zone)
         }
@@ -227,8 +227,8 @@ final class SimulatedApp: LedgerProgram, @unchecked Sendable {  // because the s
         memory.wanted["wanted-\(memory.wanted.count)-\(name)"] = WantedPhoto(bytes: photo, method: method, name: name)
     }
 
-    /// Begins uploads that `session.tasks` does not list. The list has transfers that have not ended, and ends that were not
-    /// delivered.
+    /// Begins the uploads that `session.tasks` does not list. The list contains transfers that have not ended, and ends that were
+    /// not delivered.
     private func uploadMissingPhotos() {
         let missing = memory.wanted.keys.filter { !memory.heard.contains($0) }.sorted()
         guard !missing.isEmpty else { return }
@@ -264,8 +264,8 @@ final class SimulatedApp: LedgerProgram, @unchecked Sendable {  // because the s
         memory.photos[id] = photo
     }
 
-    /// Restores the memory of the time of the backup, and uploads again the photos that were queued since. The ledger does not
-    /// contain requests that were withdrawn since.
+    /// Restores the record of promises to the time of the backup. Uploads again the photos that were queued after the backup.
+    /// Requests that were cancelled after the backup are not in the ledger.
     func ledgerCameBack(_ then: Memory) {
         hasOldLedger = true
         let lost = memory.photos.filter { then.photos[$0.key] != $0.value && !memory.cancelled.contains($0.key) }
@@ -296,7 +296,7 @@ final class SimulatedApp: LedgerProgram, @unchecked Sendable {  // because the s
         if text != SimulatedServer.forecast { memory.broken.append("an awaited answer is not what the server sent") }
     }
 
-    /// Returns the digests of all versions of a file. A delivered file is one complete version.
+    /// Returns the digests of all versions of a file. A delivered file must be one complete version.
     var digests: (String) -> Set<String> = { _ in [] }
 
     private func check(_ transfer: TransferRecord) {
@@ -304,7 +304,8 @@ final class SimulatedApp: LedgerProgram, @unchecked Sendable {  // because the s
         guard let file = transfer.wholeFile(in: machine.directories.spool),
             let found = try? FileDigest.sha256(of: file)
         else {
-            // A ledger from a backup may contain a delivered file as undelivered. The file was removed after its delivery.
+            // If the ledger comes from a backup, it may list a delivered file as undelivered. This file was removed after its
+            // delivery.
             if !hasOldLedger { memory.broken.append("download \(id) is completed and its file is not there") }
             return
         }

@@ -6,8 +6,9 @@ import ServerScripts
 import Foundation
 import TransferMachines
 
-/// One run of a virtual desktop for three days or a hostile month. The dice of the seed decide all events. A calm period follows,
-/// and then the invariants are checked. The simulation uses the real agent, with its ledger and its state machines.
+/// One simulation of a virtual desktop, for three days or for a month with many faults. The random numbers of the seed decide all
+/// events. After a calm period, the invariants are checked. The simulation uses the real agent, with its ledger and its state
+/// machines.
 package final class Simulation {
     package enum Length: Sendable {
         case days
@@ -26,14 +27,14 @@ package final class Simulation {
         }
     }
 
-    /// The number of events of a run. It shows if a run had no events.
+    /// The numbers of events in a run. They show whether enough events occurred.
     package struct Tally: Sendable {
         package var launches = 0
         package var agents = 0
         package var transfers = 0
         package var notices = 0
         package var moments = 0
-        /// The number of times that an agent exited while work was left, with a timer for its next start.
+        /// The number of times that an agent exited with unfinished work, and set a timer for its next start.
         package var absences = 0
 
         package static func + (one: Tally, other: Tally) -> Tally {
@@ -72,12 +73,12 @@ package final class Simulation {
         dice = Dice(seed: seed)
         let dice = dice
         program = LateProgram()
-        // The run begins in 2025, which has two changes of daylight saving time.
+        // The run begins in 2025. This year has two changes of daylight saving time.
         let start = Date(timeIntervalSince1970: 1_735_689_600 + dice.between(0, 360 * 86_400).rounded())
         machine = try SimulatedHost(
             start: start, zone: Self.zone(dice), program: program, random: { dice.unit })
         server = try SimulatedServer(machine.network, machine.directories.state, dice)
-        // With a user manager the agent exits whenever it is not needed.
+        // If a user manager exists, the agent exits whenever it is not needed.
         if dice.chance(0.5) { machine.userManager = VirtualUserManager() }
         app = SimulatedApp(machine, dice)
         app.digests = { [server] in server.digests($0) }
@@ -151,7 +152,7 @@ package final class Simulation {
             let moment = dice.one(of: [LedgerCommitStage.committing, .committed])
             try machine.startAgent(dyingAt: dice.number(1..<25), moment)
         case 11:
-            // Either no process can be started for a while, or a process is killed.
+            // Either no process can be started for some time, or a process is killed.
             if dice.chance(0.3) { machine.refuseLaunches(dice.chance(0.6)) } else { machine.killAProcess(by: .signalled(9)) }
         case 12: try machine.suspend(dice.between(5, 30_000))
         case 13: try machine.stepClock(dice.chance(0.5) ? dice.between(-20_000, 20_000) : dice.between(-30, 30))
@@ -217,7 +218,8 @@ package final class Simulation {
         if dice.chance(0.7) { machine.desktop.press(on: notice.identifier) } else { machine.desktop.dismiss(notice.identifier) }
     }
 
-    /// Makes file calls of the spool fail for a while. All calls or one call can fail, always or with a probability.
+    /// Makes file operations of the spool fail for some time. All operations or one operation can fail, always or with a
+    /// probability.
     private func troubleFiles() {
         let number = dice.one(of: [EMFILE, ENFILE, ENOMEM, EIO, EACCES])
         let calls = dice.chance(0.5) ? FileCalls.Call.allCases : [dice.one(of: FileCalls.Call.allCases)]
@@ -237,7 +239,7 @@ package final class Simulation {
 
     // MARK: The end
 
-    /// Ends all faults, for the time of the longest retry.
+    /// Ends all faults, and lets the time of the longest retry pass.
     func calmDown() throws {
         machine.log("calm")
         app.isCalm = true
@@ -248,7 +250,7 @@ package final class Simulation {
         machine.desktop.answer(after: 0)
         machine.desktop.appear()
         try machine.change { ($0.isNetworkAvailable, $0.isOnExternalPower, $0.isLowPowerMode) = (true, true, false) }
-        // The agent is replaced, because the old agent may be set to die at a commit.
+        // Another agent is started, because the old agent may be set to die at a commit.
         machine.killAgent()
         try machine.startAgent()
         try machine.run()
@@ -263,12 +265,13 @@ package final class Simulation {
         } else {
             try pass(2.5 * 86_400)
         }
-        // A launch that began in the last second also has its time.
+        // A launch that began in the last second also needs its time.
         if try machine.ledger.read({ try !$0.liveLaunches().isEmpty }) { try pass(60) }
     }
 }
 
-/// The app's program on the simulated host. The program passes each event to the simulated app, which is created after the host.
+/// The app's program on the simulated host. The program passes each event to the simulated app, which does not exist before the
+/// host exists.
 private final class LateProgram: VirtualProgram, @unchecked Sendable {  // because the simulation has one thread
     weak var app: SimulatedApp?
     func begin(_ process: VirtualProcess) { app?.begin(process) }

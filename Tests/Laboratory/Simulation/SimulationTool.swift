@@ -2,7 +2,7 @@ import Foundation
 import ProcessSupport
 import Synchronization
 
-/// The tool `simulate`, which runs many seeds and prints a summary. The exit code is 1 if a seed broke an invariant.
+/// The tool `simulate`, which runs many seeds and prints a summary. If a seed broke an invariant, the exit code is 1.
 package enum SimulationTool {
     private static let usage = """
         usage: simulate [SEEDS] [--from SEED] [--month]
@@ -20,7 +20,8 @@ package enum SimulationTool {
 
         """
 
-    /// Returns the exit code: 0 if all invariants hold, 1 if an invariant is broken, 64 for wrong usage.
+    /// Returns the exit code. It is 0 if no invariant is broken, 1 if an invariant is broken, and 64 if the command line is
+    /// invalid.
     package static func run(_ arguments: [String]) async -> Int32 {
         var (count, first, length, isWhy) = (100, UInt64(1), Simulation.Length.days, false)
         var rest = arguments[...]
@@ -63,7 +64,7 @@ package enum SimulationTool {
         return 64
     }
 
-    /// Prints the result of each cause in each state, and the promised result if it differs.
+    /// Prints the result of each cause in each state. If the promised result differs, prints it also.
     private static func playMatrix() -> Int32 {
         var broken = 0
         for state in MatrixState.allCases {
@@ -81,7 +82,7 @@ package enum SimulationTool {
         return broken == 0 ? 0 : 1
     }
 
-    /// Prints the table of the documentation.
+    /// Prints the results of `NoonHerd` as the table of the documentation.
     private static func playHerd() -> Int32 {
         print("| Spread | 503 says | Busiest second | Requests | Refused | Last answer after noon | Given up |")
         print("|---|---|---|---|---|---|---|")
@@ -108,7 +109,7 @@ package enum SimulationTool {
         }
     }
 
-    /// Proves the causes that `why` reports, by removing each cause and by leaving each cause.
+    /// Proves the causes that `why` reports. Each cause is removed in one run and left in another run.
     private static func proveWhy(_ seeds: Range<UInt64>) -> Int32 {
         let results = play(seeds) { try WhyProof.play(seed: $0) }
         let tally = results.tally
@@ -161,7 +162,7 @@ package enum SimulationTool {
     }
 }
 
-/// The sum of the runs of many seeds.
+/// The sum of the results of many seeds.
 protocol SimulationTally: Sendable {
     init()
     static func + (one: Self, other: Self) -> Self

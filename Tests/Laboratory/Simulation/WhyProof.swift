@@ -3,19 +3,19 @@ import BackgroundScheduling
 import BackgroundTasksTesting
 import Foundation
 
-/// Proves the causes that `why` reports for a request that did not run, by removing them.
+/// Proves the causes that `why` reports for a request that did not run.
 ///
-/// A seed is played several times up to the same moment, and then continued in different ways. If no cause is removed, the
-/// request does not run. If all named causes are removed, the request runs. If all causes except one are removed, the request
-/// does not run.
+/// A seed is played several times up to the same time, and each run continues in a different way. If no cause is removed, the
+/// request must not run. If all named causes are removed, the request must run. If all causes except one are removed, the request
+/// must not run.
 package struct WhyProof {
     package struct Tally: Sendable {
         package var days = 0.0
-        /// The number of requests that were pending and did not run at the moment of the question.
+        /// The number of requests that were pending and did not run when `why` was asked.
         package var questions = 0
         /// The number of times that each cause was named.
         package var causes: [String: Int] = [:]
-        /// The number of requests with more than one cause.
+        /// The number of requests for which `why` named more than one cause.
         package var joined = 0
 
         package static func + (one: Tally, other: Tally) -> Tally {
@@ -25,10 +25,10 @@ package struct WhyProof {
         }
     }
 
-    /// The number of seconds within which a request without a cause runs. Other due requests run first.
+    /// The number of seconds within which a request without a cause must run. Other due requests run before it.
     private static let turns = 20.0
-    /// The minimum number of seconds for which unchanged requests are observed. The time is longer if a cause ends later by
-    /// itself.
+    /// The minimum number of seconds for which unchanged requests are observed. If a cause ends later by itself, the time is
+    /// longer.
     private static let patience = 3_600.0
 
     private let seed: UInt64
@@ -56,7 +56,7 @@ package struct WhyProof {
             tally.questions += 1
             for cause in question.causes { tally.causes[cause.name.rawValue, default: 0] += 1 }
             if question.causes.count > 1 { tally.joined += 1 }
-            // If all causes end by time alone, the unchanged run is the proof.
+            // If all causes end by time alone, the run without changes is already the proof.
             if question.endOfTime == nil { try removeAll(question) }
             if question.causes.count > 1 { for kept in question.causes { try removeAllBut(kept, question) } }
         }
@@ -69,7 +69,7 @@ package struct WhyProof {
 
     // MARK: The three continuations
 
-    /// Removes no cause. A request does not run until all its causes have ended by time alone, and then the request runs.
+    /// Removes no cause. A request must not run until all its causes have ended by time alone. After that, it must run.
     private mutating func leave(_ questions: [Question], in life: Life) throws {
         let began = life.now
         var begun: [String: Date] = [:]
@@ -82,7 +82,7 @@ package struct WhyProof {
         }
         for question in questions {
             let start = begun[question.identifier]
-            // The launch of the request ends by itself.
+            // A launch of the request is running, and ends by itself.
             if question.causes.contains(where: { $0.name == .notRunning }) { continue }
             guard let due = question.endOfTime else {
                 if let start { found("ran at \(start), and nothing was taken away", question) }
@@ -93,7 +93,7 @@ package struct WhyProof {
         }
     }
 
-    /// Removes exactly the named causes. The request has to run.
+    /// Removes exactly the named causes. The request must run after that.
     private mutating func removeAll(_ question: Question) throws {
         let life = try Life(seed)
         for cause in question.causes where cause.metAt == nil { try life.remove(cause, of: question) }
@@ -109,9 +109,9 @@ package struct WhyProof {
         let removed = question.causes.filter { $0 != kept }
         for cause in removed where cause.metAt == nil { try life.remove(cause, of: question) }
         let end = question.endOfTime(of: removed).addingTimeInterval(Self.turns)
-        // A cause that ends by time alone is present until that time.
+        // If a cause ends by time alone, it is present until that time.
         let until = kept.metAt.map { min($0.addingTimeInterval(-0.01), end) } ?? end
-        // A running launch of the request ends by itself.
+        // If a launch of the request is running, it ends by itself.
         guard kept.name != .notRunning, until > life.now else { return }
         if try life.runs(question, within: until.timeIntervalSince(life.now)) {
             found("ran though \(kept.name.rawValue) was left", question)
@@ -119,7 +119,7 @@ package struct WhyProof {
     }
 }
 
-/// A request that did not run, with the causes.
+/// A request that did not run, with the causes that `why` named.
 private struct Question {
     let identifier: String
     let causes: [ConditionVerdict]
@@ -132,7 +132,7 @@ private struct Question {
     func endOfTime(of causes: [ConditionVerdict]) -> Date { causes.compactMap(\.metAt).max() ?? .distantPast }
 }
 
-/// The run of a seed up to the moment of its question.
+/// One run of a seed, up to the time when `why` is asked.
 private final class Life {
     let simulation: Simulation
     let days: Double
@@ -143,7 +143,7 @@ private final class Life {
     init(_ seed: UInt64) throws {
         simulation = try Simulation(seed: seed)
         days = try simulation.liveToAQuestion()
-        // The command `why` starts an agent if none is running, and waits for the first pass of the agent.
+        // If no agent is running, the command `why` starts an agent, and waits for the first pass of this agent.
         if !simulation.machine.hasAgent { try simulation.machine.startAgent() }
         try simulation.machine.run()
         (latest, tokens) = try simulation.machine.ledger.read { transaction in
@@ -157,7 +157,7 @@ private final class Life {
     func questions() throws -> [Question] {
         try simulation.machine.ledger.read { transaction in
             let explanation = try Explanation(transaction, now: now)
-            // Requests that run at this moment are not part of the question.
+            // Requests whose launch is running now are not examined.
             let running = try Set(transaction.liveLaunches().compactMap(\.requestToken))
             return try transaction.requests().filter { !running.contains($0.token) }.map { request in
                 Question(
@@ -167,7 +167,7 @@ private final class Life {
         }
     }
 
-    /// Returns the start of the first launch of this request since the question.
+    /// Returns the start of the first launch of this request after `why` was asked.
     func start(of question: Question) throws -> Date? {
         try simulation.machine.ledger.read { transaction in
             guard let last = try transaction.latestLaunch(), last > latest else { return nil }
@@ -185,7 +185,7 @@ private final class Life {
         return hasRun
     }
 
-    /// Removes a cause, unless the cause ends by time.
+    /// Removes a cause. A cause that ends by time is not removed.
     func remove(_ cause: ConditionVerdict, of question: Question) throws {
         switch cause.name {
         case .networkConnectivity: try simulation.machine.change { $0.isNetworkAvailable = true }

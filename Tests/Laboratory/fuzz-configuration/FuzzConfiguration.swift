@@ -5,7 +5,7 @@ import StormyWeather
 /// The time of all assessments, in July 2026.
 private let now = Date(timeIntervalSince1970: 1_783_000_000)
 
-/// Assesses warnings with any references to each other and any areas.
+/// Assesses warnings that refer to each other in any way and have any areas.
 private func look(at messages: [AlertMessage]) {
     guard let place = try? Coordinates(latitude: 50, longitude: 10) else { return }
     var book = AlertBook()
@@ -25,7 +25,7 @@ private func look(at messages: [AlertMessage]) {
     book.prune(before: now)
 }
 
-/// Checks a region table: every look-up ends with regions of the table.
+/// Checks a region table. Every look-up must return only regions of the table.
 private func look(at table: RegionTable) {
     for region in table.regions {
         precondition(table.region(RegionCode(type: "EMMA_ID", value: region.code)) == region, "a region is not found by its code")
@@ -38,7 +38,7 @@ private func look(at table: RegionTable) {
     }
 }
 
-/// Checks a feed of MeteoAlarm: no document is listed twice.
+/// Checks a feed of MeteoAlarm. No document may be listed twice.
 private func look(at feed: MeteoAlarmFeed) {
     guard let place = try? Coordinates(latitude: 45.9, longitude: 6.13) else { return }
     let content = feed.content(at: place)
@@ -47,7 +47,8 @@ private func look(at feed: MeteoAlarmFeed) {
     precondition(content.entries.count + content.leftOut <= feed.count, "more documents than the feed has")
 }
 
-/// Parses texts of users and weather services. A text may be an error with a place in the text, but must not cause a crash.
+/// Parses texts of users and weather services. A text may cause an error that contains a position in the text, but must not cause
+/// a crash.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzzConfiguration(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     let bytes = UnsafeBufferPointer(start: start, count: count)

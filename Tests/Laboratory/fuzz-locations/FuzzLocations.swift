@@ -1,14 +1,14 @@
 import Glibc
 import PhotoLocations
 
-/// The container of all inputs, chosen by the environment. Each container has a separate corpus, so that the fuzzer stays in the
-/// container.
+/// The container of all inputs. An environment variable chooses the container. Each container has a separate corpus, so that the
+/// fuzzer only tests this container.
 private enum FuzzedContainer: String, CaseIterable {
     case file, exif, xmp, jpeg, trailer, png, webp, film, heif, jxl, samples, raw
 
     static let chosen = getenv("FUZZED_CONTAINER").map { FuzzedContainer(rawValue: String(cString: $0))! } ?? .file
 
-    /// Returns the input as a file, or as the content of a block of the container.
+    /// Returns the input as a file of its own, or as the content of a block of the container.
     func wrap(_ content: [UInt8]) -> [UInt8] {
         func big(_ number: Int, _ size: Int) -> [UInt8] {
             (0..<size).map { UInt8(truncatingIfNeeded: number >> (8 * (size - 1 - $0))) }
@@ -42,7 +42,7 @@ private enum FuzzedContainer: String, CaseIterable {
             let handler = box("hdlr", big(0, 8) + Array("meta".utf8) + big(0, 8))
             return film + data + box("moov", box("trak", box("mdia", handler + box("minf", table))))
         case .raw:
-            // The file is a DNG file with an embedded raw file.
+            // The result is a DNG file with an embedded raw file.
             let head: [UInt8] = [0x49, 0x49, 42, 0, 8, 0, 0, 0, 1, 0, 0x8C, 0xC6, 7, 0]
             return head + little(content.count, 4) + [26, 0, 0, 0, 0, 0, 0, 0] + content
         }

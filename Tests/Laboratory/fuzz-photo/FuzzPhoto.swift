@@ -1,8 +1,8 @@
 import Foundation
 import Stormy
 
-/// Detects the format and the location of a file that a camera, a drone or an attacker wrote. The search must not crash. A location
-/// has to be found independent of the bytes before and after it.
+/// Detects the format and the location of a file that a camera, a drone or an attacker wrote. The search must not crash. The
+/// result for a location must not depend on the bytes before and after it.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzzPhoto(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     let photo = Data(UnsafeBufferPointer(start: start, count: count))

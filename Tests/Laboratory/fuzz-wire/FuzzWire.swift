@@ -1,12 +1,12 @@
 import Foundation
 import TransferMachines
 
-/// Sends responses of a server to the state machines: headers, content ranges, dates, digests, fields of tus, structured fields
+/// Passes responses of a server to the state machines: headers, content ranges, dates, digests, fields of tus, structured fields
 /// and XML. A machine may refuse any response, but must not crash. An accepted response must match the stored part.
 ///
-/// The first byte chooses the machine. The responses follow, separated by 0x1E, one for each step of the machine. The last
-/// response is used for all further steps. A response has two bytes for the status, one byte for the end of the connection, and
-/// one byte for the stored length. The headers, a zero and the body follow.
+/// The first byte chooses the machine. The responses follow, separated by 0x1E. Each step of the machine uses the next response.
+/// The last response is used for all further steps. A response has two bytes for the status, one byte for the end of the
+/// connection, and one byte for the stored length. After these bytes come the headers, a zero and the body.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzzWire(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     let bytes = UnsafeBufferPointer(start: start, count: count)

@@ -2,9 +2,9 @@ import BackgroundTasks
 import Dispatch
 import Foundation
 
-/// A chain of refreshes as in many real apps: the task is completed first, and then the next refresh is submitted.
-struct Chain: @unchecked Sendable {  // because the task guards itself
-    /// The place where the next refresh is submitted: in the `handler`, in a `task`, or on the `main` queue.
+/// A chain of refreshes, as in many real apps. The handler first completes its task, and then submits the next refresh.
+struct Chain: @unchecked Sendable {  // because the task guards its own state
+    /// Where the next refresh is submitted: in the `handler`, in a `task`, or on the `main` queue.
     let order: String
     let log: ProvingLog
 

@@ -10,7 +10,8 @@ struct Cycle: Sendable {
     private static let folder = ProcessInfo.processInfo.environment["PROVING_FOLDER"] ?? "/tmp"
 
     func run(_ task: BGTask) {
-        // Only this process holds the lock, which ends with the process. A second live launch of the request cannot get the lock.
+        // Only this process holds the lock, and the lock is released when the process ends. If a second launch of the request
+        // were running, it could not get the lock.
         let lock = open("\(Self.folder)/\(identifier).lock", O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
         if flock(lock, LOCK_EX | LOCK_NB) != 0 { log.write("overlap \(identifier) \(getpid())") }
         log.write("begin \(identifier) \(getpid())")

@@ -14,7 +14,7 @@ struct GroundCommands {
                proving-ground notify ID [KEY=VALUE]... | take-off ID... | notifications | badge COUNT
         """
 
-    /// Returns the exit code.
+    /// Runs a command. Returns the exit code.
     func run(_ words: [String]) -> Int32 {
         do {
             switch words.first {
@@ -77,7 +77,7 @@ struct GroundCommands {
         try BGTaskScheduler.shared.submit(request)
     }
 
-    /// Submits an export of the user, which is shown with its progress. Returns when the export has ended.
+    /// Submits an export that the user started. The desktop shows its progress. Returns when the export has ended.
     private func export(_ words: [String]) throws {
         let identifier = words.first ?? ""
         let steps = Int64(words.dropFirst(2).first ?? "") ?? 10
@@ -99,8 +99,8 @@ struct GroundCommands {
         BGTaskScheduler.shared.run()
     }
 
-    /// Exports one photo for each byte that a test writes to the pipe `PROVING_STEPS`. Without the pipe, all photos are exported
-    /// at once.
+    /// Exports one photo for each byte that a test writes to the pipe `PROVING_STEPS`. Without the pipe, exports all photos at
+    /// once.
     private static func export(_ task: BGContinuedProcessingTask, steps: Int64, _ log: ProvingLog) async {
         task.progress.totalUnitCount = steps
         var goes = ProcessInfo.processInfo.environment["PROVING_STEPS"].map(bytes(of:))?.makeAsyncIterator()
@@ -117,7 +117,7 @@ struct GroundCommands {
         task.setTaskCompleted(success: true)
     }
 
-    /// Returns an element for each byte of a pipe. The sequence ends early when the awaiting task is cancelled.
+    /// Returns a sequence with an element for each byte of a pipe. If the awaiting task is cancelled, the sequence ends early.
     private static func bytes(of path: String) -> AsyncStream<Void> {
         let (stream, arrived) = AsyncStream.makeStream(of: Void.self)
         Thread.detachNewThread {

@@ -4,7 +4,7 @@ import Foundation
 import Synchronization
 import UserNotifications
 
-/// Shows the notifications that a test requests, and logs the buttons that are pressed.
+/// Shows the notifications that a test requests. Logs the buttons that the user presses.
 final class GroundNotices: NSObject, UNUserNotificationCenterDelegate, Sendable {
     private let log: ProvingLog
     private let isBurst = Mutex(false)
@@ -12,8 +12,8 @@ final class GroundNotices: NSObject, UNUserNotificationCenterDelegate, Sendable 
 
     init(log: ProvingLog) { self.log = log }
 
-    /// Sets the delegate and the categories. Call this before `scheduler.run()`, because in a launch for a response, `run()`
-    /// delivers the response at once.
+    /// Sets the delegate and the categories. This method must be called before `scheduler.run()`. In a launch for a response,
+    /// `run()` delivers the response at once.
     func begin() {
         center.delegate = self
         let accept = UNNotificationAction(identifier: "accept", title: "Accept")
@@ -29,7 +29,8 @@ final class GroundNotices: NSObject, UNUserNotificationCenterDelegate, Sendable 
         ])
     }
 
-    /// Returns the options of `PROVING_PRESENT`. The value is the number of the options, or "silence" for no response.
+    /// Returns the presentation options of `PROVING_PRESENT`. The value is the number of the options. If the value is "silence",
+    /// the delegate does not respond.
     func userNotificationCenter(
         _ center: UNUserNotificationCenter, willPresent notification: UNNotification,
         withCompletionHandler completionHandler: @escaping @Sendable (UNNotificationPresentationOptions) -> Void
@@ -47,7 +48,7 @@ final class GroundNotices: NSObject, UNUserNotificationCenterDelegate, Sendable 
     }
 
     /// - Parameter pairs: Pairs KEY=VALUE with the keys title, subtitle, body, category, thread, level, sound, badge, picture,
-    ///   seconds, repeats and count. The key stays has the number of seconds for which the process continues.
+    ///   seconds, repeats and count. The value of the key `stays` is the number of seconds for which the process continues.
     func add(_ identifier: String, _ pairs: [String]) throws {
         let values = Dictionary(
             pairs.map { pair in
@@ -73,16 +74,16 @@ final class GroundNotices: NSObject, UNUserNotificationCenterDelegate, Sendable 
             UNTimeIntervalNotificationTrigger(timeInterval: $0, repeats: values["repeats"] == "1")
         }
         let count = values["count"].flatMap { Int($0) }
-        // Writing log lines to the disk would take most of the time of a thousand notifications.
+        // For a thousand notifications, log lines on the disk would take most of the time.
         isBurst.withLock { $0 = (count ?? 1) > 100 }
         let begun = ContinuousClock.now
         for number in 1...(count ?? 1) {
             let name = count == nil ? identifier : "\(identifier)-\(number)"
-            // Servers join notifications with the same words.
+            // Servers combine notifications with equal texts, so each title contains a number.
             if count != nil { content.title = "\(values["title"] ?? identifier) \(number)" }
             let request = UNNotificationRequest(identifier: name, content: content, trigger: trigger)
             let failure = Mutex<(any Error)?>(nil)
-            // The handler is called before `add` returns.
+            // The completion handler is called before `add` returns.
             center.add(request) { error in failure.withLock { $0 = error } }
             if let error = failure.withLock({ $0 }) { throw error }
             if count ?? 1 <= 100 { log.write("added \(name)") }
@@ -95,14 +96,14 @@ final class GroundNotices: NSObject, UNUserNotificationCenterDelegate, Sendable 
         if let seconds = values["stays"].flatMap({ Double($0) }) { RunLoop.main.run(until: Date(timeIntervalSinceNow: seconds)) }
     }
 
-    /// Waits for the delegate's responses, which are requested after `add`.
+    /// Waits for the delegate's responses. The responses are requested after `add`.
     private func waitForAnswers() {
         let isOver = Mutex(false)
         Task {
             await OutstandingCalls.shared.finished()
             isOver.withLock { $0 = true }
         }
-        // The delegate is called on this thread.
+        // The delegate is called on this thread, so the thread runs its run loop.
         while !isOver.withLock({ $0 }) { RunLoop.main.run(until: Date(timeIntervalSinceNow: 0.02)) }
     }
 

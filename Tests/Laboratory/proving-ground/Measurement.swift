@@ -6,7 +6,7 @@ import Foundation
 
 /// Timings for the benchmark, which are printed as JSON. The values are medians in seconds.
 enum Measurement {
-    /// Stores `count` waiting requests of every class, and one request that is due.
+    /// Stores `count` waiting requests of all classes, and one request that is due.
     static func fill(_ count: Int) throws {
         let ledger = try AppRuntime.shared.ledger()
         let now = Date()
@@ -26,7 +26,7 @@ enum Measurement {
         }
     }
 
-    /// Stores `count` queued transfers of every class and priority. One host has half of the transfers, and the others are
+    /// Stores `count` queued transfers of all classes and priorities. One host has half of the transfers. The other transfers are
     /// distributed over other hosts.
     static func fillTransfers(_ count: Int) throws {
         let ledger = try AppRuntime.shared.ledger()
@@ -48,8 +48,8 @@ enum Measurement {
         }
     }
 
-    /// Measures the queries about transfers in each pass of the agent while one host is busy: the next transfers and the time of
-    /// the next check.
+    /// Measures the queries about transfers that each pass of the agent makes while one host is busy: the next transfers, and the
+    /// time of the next check.
     static func pick(rounds: Int = 200) throws -> Double {
         let met = TransferNeeds([.unmetered, .externalPower])
         let room = TransferRoom(running: Array(repeating: "http://busy", count: 6))
@@ -63,7 +63,7 @@ enum Measurement {
         }
     }
 
-    /// Measures the queries about requests in each pass of the agent: the due request and the time of the next check.
+    /// Measures the queries about requests that each pass of the agent makes: the due request, and the time of the next check.
     static func decision(rounds: Int = 200) throws -> Double {
         let fine = DesktopConditions(isNetworkAvailable: true, isNetworkMetered: false, isOnExternalPower: true)
         let world = PlanningWorld(conditions: fine)
@@ -77,7 +77,7 @@ enum Measurement {
         }
     }
 
-    /// Measures a submit, and the commit of such a row without a submit.
+    /// Measures a submit, and for comparison the commit of an equal row without a submit.
     static func submit(rounds: Int = 200) throws -> (submit: Double, commit: Double) {
         let ledger = try AppRuntime.shared.ledger()
         var (submits, commits): ([Double], [Double]) = ([], [])

@@ -1,6 +1,6 @@
 import Foundation
 
-/// Appends complete lines to the file that `PROVING_LOG` names. A line is on the disk when `write` returns.
+/// Appends complete lines to the file that `PROVING_LOG` names. When `write` returns, the line is on the disk.
 final class ProvingLog: Sendable {
     private let descriptor: Int32
 

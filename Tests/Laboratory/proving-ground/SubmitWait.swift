@@ -4,7 +4,7 @@ import BackgroundTasks
 import Foundation
 import Synchronization
 
-/// Measures submits while the agent downloads a large file, and durable writes to the same disk for comparison.
+/// Measures submits while the agent downloads a large file. For comparison, also measures durable writes to the same disk.
 struct SubmitWait {
     /// The microseconds between two submits, and between two writes of the probe.
     private static let pause: useconds_t = 5_000
@@ -12,8 +12,8 @@ struct SubmitWait {
     let url: String
     let destination: String
 
-    /// Measures until the download has ended. Returns JSON with the total seconds, and the median and the longest time of submits
-    /// and of writes, in seconds.
+    /// Measures until the download has ended. Returns JSON with the total time, and with the median and the longest time of
+    /// submits and of writes. All times are in seconds.
     func measure() throws -> String {
         let ledger = try AppRuntime.shared.ledger()
         var record = TransferRecord(
@@ -41,7 +41,7 @@ struct SubmitWait {
     }
 }
 
-/// Repeatedly writes 8 KiB durably, like a commit, into a separate file that does not grow.
+/// Writes 8 KiB durably again and again, like a commit. The separate file does not grow.
 private final class DiskProbe: Sendable {
     private struct State {
         var seconds: [Double] = []

@@ -1,5 +1,5 @@
-// An app for tests and the torture run: a plain `main.swift` with registered handlers. The handlers log their actions to a
-// separate file, which is synced after each line. A judge compares this log with the ledger.
+// An app for tests and for the torture run. It has a plain `main.swift` with registered handlers. The handlers log their actions
+// to a separate file, which is synced after each line. The torture test compares this log with the ledger.
 import BackgroundCommands
 import BackgroundLedger
 import BackgroundRuntime
@@ -28,7 +28,7 @@ scheduler.register(forTaskWithIdentifier: "refresh", using: nil) { task in
 }
 scheduler.register(forTaskWithIdentifier: "work.main", using: .main) { task in
     MainActor.assumeIsolated { log.write("begin work.main on the main thread") }
-    // The handler blocks its thread, so the expiration has to arrive on another thread.
+    // The handler blocks its thread. The expiration handler must therefore run on another thread.
     let told = DispatchSemaphore(value: 0)
     task.expirationHandler = { told.signal() }
     told.wait()

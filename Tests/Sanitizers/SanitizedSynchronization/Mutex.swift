@@ -1,9 +1,10 @@
 import Glibc
 
-/// A mutex over pthreads that replaces `Synchronization.Mutex` under the thread sanitizer (`-module-alias` in `Package.swift`).
+/// A mutex with pthreads that replaces `Synchronization.Mutex` under the thread sanitizer (`-module-alias` in `Package.swift`).
 ///
-/// The sanitizer supports pthreads. From the original mutex, the sanitizer sees only the code that is inlined into the project's modules. A
-/// thread that waited for the original lock takes the lock inside the system's library. The sanitizer reports the thread's reads as races.
+/// The sanitizer supports pthreads. Of the original mutex, the sanitizer observes only the code that is inlined into the
+/// project's modules. If a thread waits for the original lock, the thread takes the lock inside the system's library. The
+/// sanitizer does not observe this, and would report the thread's reads as races.
 // The conformance is unchecked because the lock guards the value.
 public struct Mutex<Value: ~Copyable>: ~Copyable, @unchecked Sendable {
     private let lock: UnsafeMutablePointer<pthread_mutex_t>

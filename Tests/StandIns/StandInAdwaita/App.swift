@@ -1,6 +1,6 @@
-// The part of Adwaita for Swift that a bridge needs: names and forms of the protocols of Adwaita and its Meta, as of 2024. A
-// window is a line in a file. The module does not have the name of the library. A package must not have a module of that name if
-// an author's app uses the library.
+// The part of Adwaita for Swift that a bridge needs: the protocols of Adwaita and of its package Meta, with their names and forms
+// of 2024. A window is represented by a line in a file. The module has another name than the library. If an author's app uses the
+// library, no other package may have a module with the library's name.
 
 public protocol App {
     associatedtype Storage: AppStorage
@@ -10,7 +10,7 @@ public protocol App {
 }
 
 extension App {
-    /// Shows the windows and returns. The library returns when the user closes the windows.
+    /// Shows the windows and returns. The real library returns when the user closes the windows.
     public static func main() {
         let instance = Self()
         instance.app.run { for element in instance.scene { element.setupInitialContainers(app: instance.app) } }

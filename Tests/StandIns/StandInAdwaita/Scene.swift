@@ -1,6 +1,6 @@
 import Foundation
 
-/// A list, so that a modifier belongs to each element.
+/// A list of scene elements, so that a modifier belongs to each element.
 public typealias Scene = [any SceneElement]
 
 public protocol SceneElement {
@@ -47,7 +47,7 @@ public struct Window: SceneElement {
     }
 }
 
-/// The visible windows, one line for each window that opens.
+/// The visible windows. When a window opens, a line is written.
 enum Screen {
     static func open(_ line: String) {
         guard let path = ProcessInfo.processInfo.environment["WINDOW_LOG"] else { return print(line) }

@@ -1,6 +1,6 @@
-// The part of SwiftCrossUI that a bridge needs: names and forms of its protocols, as of the snapshot of 2026-02. A window is a
-// line in a file. The module does not have the name of the library. A package must not have a module of that name if an author's
-// app uses the library.
+// The part of SwiftCrossUI that a bridge needs: its protocols, with their names and forms in the snapshot of 2026-02. A window is
+// represented by a line in a file. The module has another name than the library. If an author's app uses the library, no other
+// package may have a module with the library's name.
 
 @MainActor
 public protocol App {
@@ -10,7 +10,7 @@ public protocol App {
 }
 
 extension App {
-    /// Shows the windows and returns. The library returns when the user closes the windows.
+    /// Shows the windows and returns. The real library returns when the user closes the windows.
     public static func main() { _ = Body.Node(from: Self().body) }
 }
 

@@ -37,7 +37,7 @@ public final class WindowGroupNode<Content: View>: SceneGraphNode {
     }
 }
 
-/// The visible windows, one line for each window that opens.
+/// The visible windows. When a window opens, a line is written.
 enum Screen {
     static func open(_ line: String) {
         guard let path = ProcessInfo.processInfo.environment["WINDOW_LOG"] else { return print(line) }

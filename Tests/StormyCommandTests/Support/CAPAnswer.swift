@@ -12,7 +12,7 @@ struct CAPAnswer: Sendable {
     /// - Parameters:
     ///   - kind: The `msgType`.
     ///   - reference: The identifier of the document to which this document refers.
-    ///   - area: The elements of the area.
+    ///   - area: The XML elements of the area.
     func document(
         _ id: String, _ kind: String = "Alert", of reference: String = "", area: String, status: String = "Actual"
     ) -> ResponseScript {
@@ -30,7 +30,7 @@ struct CAPAnswer: Sendable {
                 """))
     }
 
-    /// An Atom feed of documents under `/cap/`.
+    /// Returns an Atom feed that lists documents under `/cap/`.
     func feed(_ names: String...) -> ResponseScript {
         let entries = names.map { "<entry><link type=\"application/cap+xml\" href=\"/cap/\($0)\"/></entry>" }
         return .status(200, body: .text("<feed xmlns=\"http://www.w3.org/2005/Atom\">\(entries.joined())</feed>"))

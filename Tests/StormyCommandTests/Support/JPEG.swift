@@ -2,7 +2,7 @@ import Foundation
 
 /// Small JPEG pictures.
 enum JPEG {
-    /// A picture of one pixel, with its name as a comment. Pictures with different names differ.
+    /// Returns a picture of one pixel, with its name as a comment. Pictures with different names have different bytes.
     ///
     /// - Parameter isLocated: Whether the picture has a GPS position, which the photo cleaner removes.
     static func picture(_ name: String, isLocated: Bool = false) -> Data {
@@ -38,7 +38,7 @@ enum JPEG {
         return Data(block)
     }
 
-    /// An HDR photo with a position and a gain map. The XMP block follows the index of the pictures.
+    /// An HDR photo with a position and a gain map. Its XMP block follows the index of the pictures.
     static let withGainMap = Data(
         base64Encoded: """
             /9j/4QCaRXhpZgAASUkqAAgAAAACAA8BAgAFAAAAJgAAACWIBAABAAAALAAAAAAAAABUZXN0AAAEAAEAAgACAAAATgAAAAIABQADAAAAYgAAAAMAAgAC\
@@ -77,8 +77,8 @@ enum OtherPicture {
             iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVQI12OoAwAAgAB/zkuMpAAAAABJRU5ErkJggg==
             """)!
     static let webP = Data(base64Encoded: "UklGRh4AAABXRUJQVlA4TBEAAAAvAAAAAAdQv/rVr/+BiOh/AAA=")!
-    /// A HEIC picture whose Exif item is inside another item. The photo cleaner does not change such an item, so the photo is
-    /// held.
+    /// A HEIC picture whose Exif item is inside another item. The photo cleaner does not change such an item, so Stormy holds the
+    /// photo.
     static let heic: Data = {
         func box(_ type: String, _ content: Data) -> Data {
             withUnsafeBytes(of: UInt32(content.count + 8).bigEndian) { Data($0) } + Data(type.utf8) + content

@@ -5,16 +5,16 @@ import ServerScripts
 import Spool
 import Testing
 
-/// Homes whose photos are uploaded to a folder on a virtual server.
+/// Homes whose destination is a folder on a virtual server.
 enum PhotoHome {
     static let address = VirtualHome.origin + "/photos/"
 
-    /// The configuration of a destination.
+    /// Returns the configuration of a destination.
     static func destination(_ kind: String = "webdav", _ url: String = address, name: String = "home") -> String {
         "[upload.destinations.\(name)]\nkind = \"\(kind)\"\nurl = \"\(url)\"\n"
     }
 
-    /// Plays a test with a server that has the folder `/photos` and responds with 404 to requests outside the folder.
+    /// Plays a test with a server that has the folder `/photos`. The server responds with 404 to requests outside this folder.
     ///
     /// - Parameters:
     ///   - configuration: The upload destinations.
@@ -32,10 +32,10 @@ enum PhotoHome {
 }
 
 extension DavStore {
-    /// The names of the files that arrived, sorted.
+    /// The sorted names of the files that the server received.
     var arrived: [String] { files.map { String($0.dropFirst()) } }
 
-    /// SHA-256 of the files that arrived, by name.
+    /// The SHA-256 of each file that the server received, by name.
     var digests: [String: String] {
         arrived.reduce(into: [:]) { $0[$1] = FileDigest.sha256(of: contents(of: $1) ?? Data()) }
     }
@@ -45,7 +45,7 @@ extension VirtualHome {
     /// The folder with the user's photos.
     var camera: URL { folder.appendingPathComponent("camera") }
 
-    /// Writes a file into the home folder or a folder in it. Missing folders are created.
+    /// Writes a file into the home folder or a folder inside it. Missing folders are created.
     @discardableResult
     func write(_ bytes: Data, to name: String) throws -> URL {
         let file = folder.appendingPathComponent(name)
@@ -62,16 +62,15 @@ extension VirtualHome {
         return file
     }
 
-    /// Writes a JPEG picture into the camera folder. Pictures with different names differ.
+    /// Writes a JPEG picture into the camera folder. Pictures with different names have different bytes.
     @discardableResult
     func picture(_ name: String, isLocated: Bool = false) throws -> URL {
         try write(JPEG.picture(name, isLocated: isLocated), to: "camera/" + name)
     }
 
-    /// Writes files that are not photos of a known format into the camera folder. The file names have to be encoded in an
-    /// address.
+    /// Writes files into the camera folder. They are not photos of a known format. Their names must be encoded in a URL.
     ///
-    /// - Returns: SHA-256 of the files, by name.
+    /// - Returns: The SHA-256 of each file, by name.
     func makePhotos(_ count: Int) throws -> [String: String] {
         var digests: [String: String] = [:]
         for index in 0..<count {
@@ -83,7 +82,7 @@ extension VirtualHome {
         return digests
     }
 
-    /// Lets virtual time pass until the first transfer has a state.
+    /// Lets virtual time pass until the first transfer has the given state.
     func advance(untilFirstTransferIs state: TransferReport.State) async throws {
         for _ in 0..<200 where driver.ledger.transfers.first?.state != state {
             try await driver.advance(by: .milliseconds(50))
@@ -91,7 +90,7 @@ extension VirtualHome {
         #expect(driver.ledger.transfers.first?.state == state, "\(driver.ledger.transfers)")
     }
 
-    /// Changes Stormy's store.
+    /// Runs an SQL statement on Stormy's store.
     func changeStore(_ statement: String) throws {
         let store = directories.data.appendingPathComponent("stormy.sqlite").path
         let sqlite = ChildProcess(
@@ -100,7 +99,7 @@ extension VirtualHome {
         #expect(changed.code == 0, "\(changed)")
     }
 
-    /// Removes Stormy's store. The agent's ledger remains.
+    /// Removes Stormy's store. The agent's ledger is kept.
     func removeStore() throws {
         for name in try FileManager.default.contentsOfDirectory(atPath: directories.data.path)
         where name.hasPrefix("stormy.sqlite") {

@@ -11,8 +11,8 @@ import Testing
 
 @testable import StormyCommand
 
-/// A throw-away home on a virtual desktop. Commands, launches and the agent run in this process, in virtual time, without a bus
-/// or a server. Only the photo cleaner is a process.
+/// A temporary home on a virtual desktop. Commands, launches and the agent run in this process, in virtual time, without a bus or
+/// a server. Only the photo cleaner is a separate process.
 final class VirtualHome: Sendable {
     /// The origin of the weather service and of the upload server.
     static let origin = "http://service.test"
@@ -36,7 +36,7 @@ final class VirtualHome: Sendable {
     /// Plays a test in a new home, from 10:00 in Berlin on a day in June.
     ///
     /// - Parameters:
-    ///   - configuration: Lines after the `[weather]` section's `base_url`.
+    ///   - configuration: Lines that follow `base_url` in the section `[weather]`.
     ///   - body: The test.
     static func play<Value: Sendable>(
         _ configuration: String = "", _ body: @Sendable (VirtualHome) async throws -> Value
@@ -48,7 +48,8 @@ final class VirtualHome: Sendable {
             let environment = [
                 "HOME": driver.home.path, "LC_ALL": "C.UTF-8", "TZ": zone.identifier, "PATH": products.path + ":/usr/bin:/bin",
             ]
-            // Documents with 50,000 corners take long on a busy machine, and virtual time must not pass while they are read.
+            // If a document has 50,000 corners, reading it takes long on a busy machine. Virtual time must not pass during the
+            // reading.
             await driver.setPatience(.seconds(600))
             return try await ThisProcess.$givenEnvironment.withValue(environment) {
                 let home = VirtualHome(driver, environment)
@@ -60,7 +61,7 @@ final class VirtualHome: Sendable {
     }
 
     private func adoptApp() async throws {
-        // A launched process reads the configuration before the app begins.
+        // A launched process reads the configuration before its app begins.
         try StormyTool.configure()
         await driver.adopt(StormyTool.app)
     }
@@ -89,20 +90,20 @@ final class VirtualHome: Sendable {
         chmod(file.path, 0o600)
     }
 
-    /// Sets whether commands may start agents. `false` has the effect of `STORMY_NO_AGENT=1`.
+    /// Sets whether commands may start agents. The value `false` has the effect of `STORMY_NO_AGENT=1`.
     func setStartsAgents(_ starts: Bool) async {
         environment["STORMY_NO_AGENT"] = starts ? nil : "1"
         await driver.setStartsAgents(starts)
     }
 
-    /// The virtual wall clock.
+    /// The time of the virtual wall clock.
     var now: Date { driver.clock.date }
 
     // MARK: Commands
 
     private let terminalColumns = Mutex<Int?>(nil)
 
-    /// The number of columns of the terminal to which commands print, if they print to a terminal.
+    /// The number of columns of the terminal; `nil` if commands do not print to a terminal.
     var columns: Int? {
         get { terminalColumns.withLock { $0 } }
         set { terminalColumns.withLock { $0 = newValue } }
@@ -114,8 +115,8 @@ final class VirtualHome: Sendable {
     /// Runs a command to its end.
     @discardableResult
     func stormy(_ arguments: [String]) async throws -> Result {
-        // A user needs a moment to type. The store rounds times to milliseconds, so a response of this moment could seem to be in
-        // the future.
+        // A real user needs some time to type. The store rounds times to milliseconds. Without this pause, the time of a response
+        // could seem to be in the future.
         try await driver.advance(by: .milliseconds(50))
         let captured = CapturedOutput(columns: columns)
         let status = try await CapturedOutput.$current.withValue(captured) {
@@ -124,7 +125,7 @@ final class VirtualHome: Sendable {
         return Result(status: status, output: captured.output, errors: captured.errors)
     }
 
-    /// Runs code in a process of Stormy.
+    /// Runs code as in a process of Stormy.
     func command<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) async throws -> Value {
         let result = Mutex<Swift.Result<Value, any Error>?>(nil)
         _ = try await driver.run(
@@ -139,7 +140,7 @@ final class VirtualHome: Sendable {
         return try #require(result.withLock { $0 }).get()
     }
 
-    /// The JSON document of a command.
+    /// Runs a command, and returns its JSON document.
     func json(_ arguments: String...) async throws -> Any { try await document(arguments) }
 
     func rows(_ arguments: String...) async throws -> [[String: Any]] {
@@ -155,14 +156,14 @@ final class VirtualHome: Sendable {
 
     func status(_ part: String, _ key: String) async throws -> Any? { (try await status()[part] as? [String: Any])?[key] }
 
-    /// Returns the outcomes of the history, each as "kind outcome", oldest first.
+    /// Returns the outcomes in the history, oldest first. Each entry is "kind outcome".
     func history() async throws -> [String] {
         try await rows("history").map { "\($0["kind"] ?? "") \($0["outcome"] as? String ?? "running")" }
     }
 
     // MARK: The daily check
 
-    /// Launches the daily check now and lets virtual time pass until it has ended.
+    /// Launches the daily check now, and lets virtual time pass until the check has ended.
     @discardableResult
     func check() async throws -> LaunchReport { try await driver.finish(driver.simulateLaunch("StormyNoon")) }
 
@@ -172,8 +173,8 @@ final class VirtualHome: Sendable {
 
     // MARK: The desktop
 
-    /// The titles of all notifications that were shown so far, in order. A notification that replaced another one is included if
-    /// its title was not shown before.
+    /// The titles of all notifications that were shown so far, in order. If a notification replaced another notification, its
+    /// title is included only if it was not shown before.
     var shown: [String] {
         driver.notifications.history.reduce(into: []) { titles, notice in
             if notice.showings == 1 || !titles.contains(notice.title) { titles.append(notice.title) }

@@ -2,34 +2,34 @@ import Foundation
 
 @testable import StormyWeather
 
-/// Bugs that the judge has to find: three for each rule. A bug changes the input of a ``StormLife``, or the handling of its
-/// commands. For this reason, ``StormLife`` itself has no code for tests.
+/// Bugs that ``StormJudge`` has to find, three for each rule. A bug changes the input of a ``StormLife``, or the handling of its
+/// commands. ``StormLife`` itself therefore contains no code for tests.
 enum StormBug: String, CaseIterable, Sendable {
-    // A new storm alerts.
+    // Rule: a new storm alerts.
     case newIsNotShown, newAlertsOnlyIfSevere, newIsSilent
-    // Changed text is updated silently, and not after a dismissal.
+    // Rule: changed text is updated silently. After a dismissal, it is not updated.
     case updateAlerts, updateIsDropped, dismissalIsForgotten
-    // A higher level alerts again.
+    // Rule: a higher level alerts again.
     case higherIsDroppedAfterDismissal, higherIsDroppedAfterSnooze, higherIsUpdated
-    // The first official warning counts as a higher level.
+    // Rule: the first official warning counts as a higher level.
     case warningIsNotHigher, warningIsTakenForShown, warningIsDropped
-    // A warning of another hazard alerts once after the notification has left the screen.
+    // Rule: when the notification has left the screen, a warning of another hazard alerts once.
     case hazardIsDroppedAfterDismissal, hazardIsDroppedAfterSnooze, hazardAlertsOnScreen, hazardAlertsAgain
-    // A start that moves earlier by three hours alerts once.
+    // Rule: if the start moves earlier by three hours, the storm alerts once.
     case earlierIsDropped, oneHourEarlierAlerts, earlierAlertsAgain
-    // A fresh forecast that covers the hours calls the storm off below 80 % of the limit.
+    // Rule: a storm is called off if a fresh forecast covers its hours and is below 80 % of the limit.
     case oldDataDeny, missingHoursDeny, ninetyPercentDenies
-    // A call-off is shown silently, and only if the user saw the storm.
+    // Rule: a call-off is shown silently, and only if the user saw the storm.
     case callOffIsDropped, callOffAlerts, callOffIsAdded
-    // A snoozed notification is withdrawn, and a photo request without a photo closes.
+    // Rule: a call-off withdraws a snoozed notification, and closes a photo request that has no photo.
     case snoozedStays, photoStaysOpen, photoIsForgotten
-    // A storm that returns alerts, three times in a day.
+    // Rule: if a storm returns, it alerts, at most three times in a day.
     case returnIsDropped, returnsHaveNoLimit, oneReturnAlerts
-    // After its end a storm is withdrawn and closed.
+    // Rule: after its end, a storm is withdrawn and closed.
     case endStaysOnScreen, endLeavesPhotoOpen, endIsNotChecked
-    // A process may die between any two steps.
+    // Rule: a process may die between any two steps.
     case notificationIsNotRead, lifeIsStoredFirst, stepsDoNotGrow
-    // The clock was ahead.
+    // Rule: the clock may have been ahead.
     case clockEndIsReal, clockEndIsFinal, clockReturnIsDropped
 
     func look(_ look: StormCheckData, _ forecast: Forecast, _ life: StormLife?) -> StormCheckData {
@@ -67,7 +67,7 @@ enum StormBug: String, CaseIterable, Sendable {
         return answer
     }
 
-    /// Changes the commands, and the life that is stored.
+    /// Changes the commands and the stored life.
     func outcome(
         _ commands: [StormLife.Command], _ before: StormLife, _ after: StormLife, _ answer: StormNotificationState,
         _ subject: StormSubject
@@ -141,7 +141,7 @@ enum StormBug: String, CaseIterable, Sendable {
         }
     }
 
-    /// Returns the life with another time of its end.
+    /// Returns the life with a different end time.
     private func ended(_ life: StormLife) -> StormLife {
         guard case .over(let phase, _) = life.memory.phase else { return life }
         var memory = life.memory

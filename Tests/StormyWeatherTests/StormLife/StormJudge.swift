@@ -1,9 +1,9 @@
 import Foundation
 import StormyWeather
 
-/// Judges a sequence by the input of each check and by the screen. The judge shares no rule with ``StormLife``.
+/// Checks a sequence using only the input of each check and the screen. The judge shares no rule with ``StormLife``.
 struct StormJudge {
-    /// The showings since the storm came or returned.
+    /// What was shown since the storm came or returned.
     private struct Showing {
         var level: Int?
         var isWarned = false
@@ -22,7 +22,7 @@ struct StormJudge {
         func has(_ others: [AlertHazard: Int]) -> Bool { others.allSatisfy { hazards[$0.key] ?? -1 >= $0.value } }
     }
 
-    /// A forecast that showed the storm.
+    /// A storm that a forecast contained.
     fileprivate struct Known {
         var peak: Double
         var hours: [Date]
@@ -30,14 +30,14 @@ struct StormJudge {
     }
 
     private(set) var violations: [String] = []
-    /// The showing since the last denial that every reading of the rules accepts.
+    /// What was shown since the last denial that every reading of the rules accepts.
     private var strict = Showing()
-    /// The showing since the last denial that at least one reading of the rules accepts.
+    /// What was shown since the last denial that at least one reading of the rules accepts.
     private var loose = Showing()
-    /// The showing since the beginning. A storm that returns has the warnings of earlier showings.
+    /// What was shown since the beginning. If a storm returns, its earlier warnings also count.
     private var ever = Showing()
     fileprivate var known: Known?
-    /// The last known storm that no data deny, also if the data are incomplete.
+    /// The last known storm that no data deny. Incomplete data also count as a denial here.
     fileprivate var undenied: Known?
     private var end = Date.distantPast
     private var (mayBeOver, isDenied, isSurelyDenied) = (false, false, false)
@@ -46,26 +46,27 @@ struct StormJudge {
     private var wasWarnedBefore = false
     private var (wasSeen, isLostToClock) = (false, false)
     private var lastEnd = Date.distantPast
-    /// The known storm. Data that deny a part of the storm and are incomplete may or may not count, so there are two readings.
-    /// `begins` is the earlier beginning of both readings, and `latest` is the later beginning.
+    /// The known storm. If incomplete data deny a part of the storm, they may or may not count, so there are two readings.
+    /// `begins` is the earlier beginning of the two readings, and `latest` is the later beginning.
     private typealias Support = (level: Int, isWarned: Bool, begins: Date, latest: Date)
     private var support: Support?
-    /// The data for a notification that waits for a server. A process that died may have added this notification.
+    /// The data of a notification that waits for a server. A process that died may have added this notification.
     private var waiting: Support?
-    /// The earliest beginning that a check has judged which died before it alerted. The next check may alert for it.
+    /// The earliest beginning that a check assessed before its process died without an alert. The next check may alert for this
+    /// beginning.
     private var owed: Date?
     private var possibleReturns: [Date] = []
     private var length = 0
     private var before = StormScreen()
 
-    /// - Parameter input: `nil` if the step was not a check.
+    /// - Parameter input: The input of the check; `nil` if the step was not a check.
     mutating func see(_ input: StormInput?, _ screen: StormScreen, now: Date, isAhead: Bool) {
         let news = Array(screen.trace[length...])
         defer { (length, before) = (screen.trace.count, screen) }
         if before.photo == true, screen.photo != true { violations.append("photo: a given photo was forgotten") }
         if now >= lastEnd, !isAhead { (mayBeOver, isDenied) = (true, true) }
         if !isAhead, before.row?.state == .ended || screen.row?.state == .ended { mayBeOver = true }
-        // The notification left the screen at the end that its text contains.
+        // The notification left the screen at the end time that its text contains.
         if !isAhead, let text = before.visible, text.until <= now { mayBeOver = true }
         guard let input else { return judge(news, nil, screen, isAhead, now) }
         if !isAhead { read(input) }
@@ -147,7 +148,7 @@ struct StormJudge {
         }
         let wasThere = before.row?.state == .visible || before.row?.state == .ended
         if isAhead, wasThere, before.row?.text.kind == .storm, screen.row?.state == .withdrawn { isLostToClock = true }
-        // A text that the user can read names its warnings, also if it changed silently.
+        // If the user can read the text, it contains the names of its warnings, even if it was changed silently.
         if let text = screen.visible, text.kind == .storm {
             wasSeen = true
             loose.add(text.hazards)
@@ -163,8 +164,8 @@ struct StormJudge {
         let isHigher = text.level > (loose.level ?? -1) || text.isWarned && !loose.isWarned
         let begins = min(support.begins, owed ?? support.begins)
         let isEarlier = loose.begins.map { $0.timeIntervalSince(begins) >= 3 * 3600 } ?? false
-        // On the screen, another hazard changes the text silently, unless it is extreme and all earlier extreme warnings are
-        // over.
+        // If the notification is on the screen, another hazard changes its text silently. There is one exception: the hazard is
+        // extreme and all earlier extreme warnings are over.
         let extremes = [text.hazards, loose.hazards].map { Set($0.filter { $0.value == 2 }.keys) }
         let isOtherExtreme = extremes.allSatisfy { !$0.isEmpty } && extremes[0].isDisjoint(with: extremes[1])
         let isOther = before.visible == nil && !loose.has(text.hazards) || isOtherExtreme
@@ -172,7 +173,7 @@ struct StormJudge {
             let isNew = text.level > highest || text.isWarned && !wasWarnedBefore || !ever.has(text.hazards)
             returns = recent(returns, now)
             possibleReturns.append(now)
-            // Only a return that no reading doubts counts.
+            // A return counts only if no reading of the rules doubts it.
             if strict.level == nil || !(isHigher || isEarlier || isOther) {
                 if returns.count >= 3, !isNew { violations.append("return: the fourth alert within a day") }
                 returns.append(now)

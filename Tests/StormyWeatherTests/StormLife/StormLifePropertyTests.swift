@@ -4,7 +4,7 @@ import Testing
 
 @testable import StormyWeather
 
-/// Tests generated sequences of forecasts, warnings, answers of the user, restarts and clocks.
+/// Tests generated sequences of forecasts, warnings, reactions of the user, restarts and clock changes.
 @Suite struct StormLifePropertyTests {
     /// - Returns: The violations that the judge finds.
     private func violations(seed: UInt64, _ bug: StormBug? = nil, trace: (String) -> Void = { _ in }) -> [String] {

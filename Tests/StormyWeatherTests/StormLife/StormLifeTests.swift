@@ -19,7 +19,7 @@ private func seen(_ windows: [StormWindow], now: Date) -> StormCheckData {
         rule: StormRule(), now: now)
 }
 
-/// Returns a storm of one window. If `isShown` is `true`, the storm has alerted.
+/// Returns a storm with one window of time. If `isShown` is `true`, the storm has alerted.
 private func storm(_ id: Int64, _ window: StormWindow, isShown: Bool = true) -> (id: Int64, life: StormLife) {
     let reason = StormReason(kind: .thunderstorm, peak: 95, from: window.from, until: window.until)
     var life = StormLife(window: window, reasons: [reason])
@@ -39,7 +39,7 @@ private func changes(_ known: [(id: Int64, life: StormLife)], _ look: StormCheck
     }.sorted()
 }
 
-/// Tests which storm of a new forecast is a known storm.
+/// Tests which storm of a new forecast is the same as a known storm.
 @Suite struct StormMatchingTests {
     @Test func `windows within six hours are one storm`() {
         #expect(StormWindow.merge([window(0, 1), window(7, 8)]) == [window(0, 8)])
@@ -116,14 +116,14 @@ private func changes(_ known: [(id: Int64, life: StormLife)], _ look: StormCheck
     }
 }
 
-/// The life of one storm with gusts from 4 to 7 hours after noon.
+/// The life of one storm. Its gusts last from 4 to 7 hours after noon.
 private struct Story {
     var now = noon
     var life: StormLife?
     var commands: [StormLife.Command] = []
     var memory: StormLife.Memory { life?.memory ?? StormLife.Memory() }
 
-    /// A check with a forecast of 40 hours.
+    /// Makes a check with a forecast of 40 hours.
     mutating func check(
         _ gusts: Double?, _ state: StormNotificationState.State = .visible, from: Int = 4, warning: CAPSeverity? = nil,
         cancelled: Bool = false,
@@ -153,7 +153,7 @@ private struct Story {
         return AlertEvent(messages: [identifier] + (earlier.map { [$0] } ?? []), state: .standing, infos: [info])
     }
 
-    /// A check with a calm forecast and these official warnings, while others are cancelled.
+    /// Makes a check with a calm forecast. Some official warnings are valid, and other warnings are cancelled.
     mutating func warn(
         _ state: StormNotificationState.State, _ standing: [AlertEvent], cancelled: [String] = [], memory: StormLife.Memory? = nil
     ) {
@@ -176,7 +176,7 @@ private struct Story {
         }
     }
 
-    /// A check without a forecast.
+    /// Makes a check without a forecast.
     mutating func answer(_ state: StormNotificationState.State, hasPhoto: Bool = false, memory: StormLife.Memory? = nil) {
         commands = life?.handle(.checked(StormNotificationState(state, memory: memory, hasPhoto: hasPhoto), now: now)) ?? []
     }
@@ -189,7 +189,7 @@ private struct Story {
     }
 }
 
-/// Tests the rules. Each rule is one row of the page.
+/// Tests the rules of storms. Each rule is one row of the page.
 @Suite struct StormLifeTests {
     private struct Row {
         let before: String
@@ -331,7 +331,7 @@ private struct Story {
         return story
     }
 
-    /// The test compares the page in the documentation. `WRITE_TABLES=1` writes the page.
+    /// Compares the page in the documentation with the rules. If `WRITE_TABLES=1` is set, writes the page.
     @Test func `the page lists what each rule does`() throws {
         let names: [StormLife.Command: String] = [
             .alert: "alerts", .showSilently: "is shown silently", .update: "its text is updated silently",
@@ -390,7 +390,7 @@ private struct Story {
         #expect(story.commands == [.alert, .openPhotoRequest])
         story.warn(.visible, [Self.flood, Self.hurricane])
         #expect(story.commands == [.update])
-        // Each kind alerts once, also if the kinds alternate.
+        // Each kind of warning alerts once, even if the kinds alternate.
         story.warn(.dismissed, [Self.flood, Story.warning("tornado 2", "Tornado", .extreme)], cancelled: ["hurricane"])
         #expect(story.commands == [])
         story.warn(.dismissed, [Self.flood, Story.warning("hurricane 2", "HURRICANE", .extreme)], cancelled: ["tornado 2"])
@@ -433,7 +433,7 @@ private struct Story {
         #expect(story.commands == [.alert, .openPhotoRequest])
         story.warn(.visible, [Self.flood])
         #expect(story.commands == [.update])
-        // Each hazard alerts once, also if the hazards alternate.
+        // Each hazard alerts once, even if the hazards alternate.
         story.warn(.dismissed, [Story.warning("wind 2", "Storm", .severe)], cancelled: ["flood"])
         #expect(story.commands == [])
         story.warn(.dismissed, [Story.warning("flood 2", "River Flood", .severe, hazard: .flood)], cancelled: ["wind 2"])
@@ -556,7 +556,7 @@ private struct Story {
 }
 
 extension Story {
-    /// The life that a process left if it died before it stored the showing.
+    /// The stored life if the process died before it stored that the notification was shown.
     fileprivate var forgotten: Story {
         var story = self
         story.life = life.map { StormLife(window: $0.window, reasons: $0.reasons) }

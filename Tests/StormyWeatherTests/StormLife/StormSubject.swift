@@ -2,11 +2,11 @@ import Foundation
 
 @testable import StormyWeather
 
-/// Lets a ``StormLife`` run through a sequence: it is stored between any two steps, and its commands change a screen. A bug changes
-/// the input of the life, or the handling of its commands.
+/// Runs a ``StormLife`` through a sequence. The life is stored between any two steps, and its commands change a screen. A bug
+/// changes the input of the life, or the handling of its commands.
 struct StormSubject {
     static let base = Date(timeIntervalSince1970: 1_770_454_800)
-    /// Hours after the base around which the storm is forecast.
+    /// The middle of the forecast storm, in hours after the base time.
     private static let middle = 10
     private static let year: Double = 365 * 86_400
 
@@ -14,7 +14,7 @@ struct StormSubject {
     private(set) var screen = StormScreen()
     private(set) var now = base
     private(set) var isAhead = false
-    /// One storm has one record.
+    /// The number of records of the storm. It must be one.
     private(set) var records = 0
     private var life: StormLife?
     private var (warnings, cancelled): ([StandingWarning], [String]) = ([], [])
@@ -96,7 +96,7 @@ struct StormSubject {
                 ])
         }
         let over = cancelled.map { AlertEvent(messages: [$0], state: .cancelled, infos: []) }
-        // A check without any data judges nothing.
+        // If a check receives no data, it changes nothing.
         if input.gusts == nil, warnings.isEmpty, cancelled.isEmpty { return }
         let hours = (input.gusts ?? []).map {
             ForecastHour(start: $0.start, weatherCode: 3, precipitationMM: 0, gustsKMH: $0.kmh)
@@ -106,7 +106,7 @@ struct StormSubject {
         let look = StormCheckData(
             assessment, rule: rule, forecast: input.gusts == nil ? nil : forecast, fetchedAt: input.fetchedAt, now: now)
         let seen = bug?.look(look, forecast, life) ?? look
-        // Storms that were over long ago are not compared.
+        // If a storm ended long ago, it is not compared.
         let known = life.flatMap { $0.window.until > now - 12 * 3600 ? [(Int64(1), $0)] : nil } ?? []
         for change in StormLife.follow(known, seen) {
             switch change {
@@ -135,7 +135,7 @@ struct StormSubject {
         return true
     }
 
-    /// The life after a restart.
+    /// Returns the life after it was stored and read again.
     private func stored(_ life: StormLife) -> StormLife {
         guard let data = try? JSONEncoder().encode(life.memory),
             let memory = try? JSONDecoder().decode(StormLife.Memory.self, from: data)

@@ -5,7 +5,7 @@ import Foundation
 /// One step of a generated sequence.
 enum StormStep: Sendable {
     enum Data: Sendable {
-        /// No service could be requested.
+        /// No service could be reached.
         case none
         case fresh
         /// The forecast was fetched five hours ago.
@@ -14,18 +14,18 @@ enum StormStep: Sendable {
         case gap
         /// The forecast ends in the middle of the storm.
         case short
-        /// The forecast is from a service without gusts.
+        /// The forecast comes from a service without gusts.
         case noGusts
     }
 
-    /// A check. With `crash`, the process dies after this number of commands, before it stores the life.
+    /// A check. If `crash` has a value, the process dies after this number of commands, before it stores the life.
     case check(Data, gusts: Double, from: Int, hours: Int, crash: Int?)
-    /// A warning that replaces the valid warning of the same hazard.
+    /// A warning that replaces the valid warning of this hazard.
     case warn(CAPSeverity, hours: Int, AlertHazard)
     case cancelWarning
     case dismiss, snooze, providePhoto
     case serverLeaves, serverReturns
-    /// All background work ends.
+    /// The user ends all background work.
     case quit
     case clockJumps, clockReturns
 
@@ -76,7 +76,7 @@ struct SplitMix: RandomNumberGenerator {
     }
 }
 
-/// A warning, as its service gives it.
+/// A valid warning, as its service lists it.
 struct StandingWarning: Sendable {
     let identifier: String
     let severity: CAPSeverity
@@ -85,7 +85,7 @@ struct StandingWarning: Sendable {
     let until: Date
 }
 
-/// The input of a check. The judge reads inputs and ``StormScreen`` only.
+/// The input of a check. The judge uses only inputs and ``StormScreen``.
 struct StormInput {
     var now: Date
     var gusts: [(start: Date, kmh: Double?)]?
@@ -95,7 +95,7 @@ struct StormInput {
     var isComplete: Bool
 }
 
-/// A notification server and the user in front of it.
+/// A notification server, and the user who sees its notifications.
 struct StormScreen {
     enum Kind: Equatable { case storm, calledOff }
 
@@ -130,7 +130,7 @@ struct StormScreen {
 
     private(set) var row: Row?
     private(set) var snoozedUntil: Date?
-    /// Whether the storm's photo request has a photo. `nil` without a photo request.
+    /// Whether the storm's photo request has a photo; `nil` if there is no photo request.
     private(set) var photo: Bool?
     private(set) var trace: [Change] = []
     var hasServer = true { didSet { if hasServer { showWaiting() } } }
@@ -146,7 +146,7 @@ struct StormScreen {
     }
 
     mutating func add(_ text: Text, isLoud: Bool, _ memory: StormLife.Memory) {
-        // The same content alerts once.
+        // Equal content alerts only once.
         if let row, row.memory == memory, row.text == text, row.state != .withdrawn { return }
         snoozedUntil = nil
         row = Row(text: text, state: .waiting, isLoud: isLoud, memory: memory)
@@ -182,8 +182,8 @@ struct StormScreen {
         snoozedUntil = date
     }
 
-    /// Lets time pass. A snoozed notification is shown again. A notification whose end has passed leaves the screen, and returns
-    /// if the clock was wrong.
+    /// Lets time pass. A snoozed notification is shown again. If the end of a notification has passed, it leaves the screen. It
+    /// returns if the clock was wrong.
     mutating func pass(to now: Date) {
         if let due = snoozedUntil, due <= now {
             row?.state = .visible
