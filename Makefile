@@ -1,4 +1,4 @@
-# A new machine needs two commands: `make demo` and `make test`. Both install missing packages and print their names.
+# A new machine needs two commands: `make demo` and `make test`. Both commands install missing packages and print their names.
 
 SWIFT ?= swift
 RUN_PACKAGES = libcurl4-openssl-dev libssl-dev libnotify-dev libsqlite3-dev libtomlplusplus-dev nlohmann-json3-dev libexpat1-dev zlib1g-dev pkg-config

@@ -187,7 +187,7 @@ enum Fetching {
 }
 
 @Suite struct TransferShapesTests {
-    /// This code is never called. The test passes if this file compiles.
+    /// The code of this file is never called. The test passes if this file compiles.
     @Test func `code of real downloads and uploads compiles`() {
         #expect(DownloadManager.self is any URLSessionDownloadDelegate.Type)
         #expect(Uploader.self is any URLSessionDataDelegate.Type)

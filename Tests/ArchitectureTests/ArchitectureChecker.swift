@@ -100,7 +100,7 @@ struct ArchitectureChecker {
 
     /// Finds properties that are closed in `init` and in `deinit`. If an `init` fails after every property has a value, Swift
     /// also runs `deinit`. A descriptor would then be closed twice. At the second close, the number may belong to another file.
-    /// Such an `init` has to close a local constant with the name of the property, and to assign the property last.
+    /// An `init` that can fail has to close a local constant with the name of the property, and to assign the property last.
     func closedTwice(in source: SourceText) -> [String] {
         func block(from start: Int) -> ArraySlice<String> {
             let indent = source.lines[start].prefix { $0 == " " }
@@ -134,7 +134,8 @@ struct ArchitectureChecker {
 
     /// Finds tests that sleep. Tests have to wait for events or for virtual time instead.
     func sleeps(in source: SourceText) -> [String] {
-        // These files are written as app authors write apps. The apps sleep between two attempts, on the clock of the test.
+        // Files in this folder are written as app authors write apps. The apps sleep between two attempts, on the clock of the
+        // test.
         guard !source.path.hasPrefix("Tests/APICompileTests/Apps/") else { return [] }
         // The words are concatenated, so that the check does not report this file.
         let calls = ["sl" + "eep(", "Task.sl" + "eep", "async" + "After", "Thread.sl" + "eep"]

@@ -68,8 +68,8 @@ import Testing
         }
     }
 
-    /// An earlier version interpreted error numbers at several places. It ended uploads whose file could temporarily not be
-    /// opened.
+    /// An earlier version interpreted error numbers at several places. That version ended uploads whose file could temporarily
+    /// not be opened.
     @Test func `only FileFault decides what an error number means for a file`() throws {
         let numbers = try Regex(
             "(^|[^.A-Za-z])(ENOENT|ENOTDIR|EISDIR|ELOOP|ENXIO|EEXIST|EINVAL|ENOSYS|EOPNOTSUPP|EMLINK|EXDEV|ENAMETOOLONG|EFBIG|ENOSPC|EDQUOT|EACCES|EPERM"

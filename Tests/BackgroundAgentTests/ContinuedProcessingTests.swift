@@ -7,8 +7,8 @@ import Testing
 
 @testable import BackgroundAgent
 
-/// Tests of continued processing, which the user starts. Its number is limited, and its progress and a Cancel button are shown on
-/// the desktop. The agent stops it if it makes no progress.
+/// Tests of continued processing, which the user starts. The number of such launches is limited. The desktop shows the progress
+/// of each launch and a Cancel button. The agent stops a launch that makes no progress.
 @Suite struct ContinuedProcessingTests {
     private let bench: Bench
     private let host = ProcessIdentity(pid: 4_000_001, start: 1)

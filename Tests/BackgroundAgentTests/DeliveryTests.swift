@@ -133,8 +133,8 @@ import TransferMachines
         }
     }
 
-    /// The agent died after it had committed the launch, and before it started the process. This does not count as a failure of
-    /// the app.
+    /// The agent died after it had committed the launch, and before it started the process. The death of the agent does not count
+    /// as a failure of the app.
     @Test func `a launch that never began is repeated without a pause`() throws {
         let id = try bench.download()
         try bench.turn()

@@ -51,8 +51,8 @@ import TransferMachines
         #expect(try bench.transfer(id).sha256 == FileDigest.sha256(of: Data("sunnylater".utf8)))
     }
 
-    /// Bytes arrive before the server stops sending. They are synced and recorded while the attempt is running. After a crash,
-    /// the next agent does not request these bytes again.
+    /// Bytes arrive before the server stops sending. These bytes are synced and recorded while the attempt is running. After a
+    /// crash, the next agent does not request these bytes again.
     @Test func `bytes that arrived before a silent server are kept after an agent crash`() throws {
         bench.disk = DiskWorker()
         try bench.startAgent()

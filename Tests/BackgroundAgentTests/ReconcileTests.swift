@@ -30,8 +30,7 @@ import TransferMachines
         #expect(try bench.request() == nil)
     }
 
-    /// A simulation found this error: the recorded start of the launch was in the future, so the launch would have ended an hour
-    /// late.
+    /// A simulation found that the recorded start of the launch was in the future, so the launch would have ended an hour late.
     @Test func `a clock that is set back while no agent runs does not prolong a launch`() throws {
         try bench.submit()
         try bench.turn()
@@ -83,8 +82,8 @@ import TransferMachines
         #expect(bench.launcher.started.count == 1)
     }
 
-    /// A stress test found this error: crashes of the agent were counted as crashes of the app, and the next launch of the app
-    /// was delayed by six hours.
+    /// A stress test found that crashes of the agent were counted as crashes of the app, and the next launch of the app was
+    /// delayed by six hours.
     @Test func `crashes of agents do not count as crashes of the app`() throws {
         try bench.submit()
         try bench.turn()
@@ -102,7 +101,7 @@ import TransferMachines
         #expect(try bench.request()?.backoffUntil == bench.now + 10, "its second")
     }
 
-    /// A test of the command `why` found this error: launches of earlier requests had caused a delay, and a new agent shortened
+    /// A test of the command `why` found an error: launches of earlier requests had caused a delay, and a new agent shortened
     /// this delay.
     @Test func `a new agent does not change the delay of a request`() throws {
         for _ in 0..<6 {
@@ -275,7 +274,7 @@ import TransferMachines
         try bench.startAgent()
         try bench.pass(86_400)
         #expect(try FileManager.default.contentsOfDirectory(atPath: spool.path).sorted() == ["upload-left", copy.name].sorted())
-        // The copy is kept or discarded, but no row of the ledger names the copy. It has no owner any more.
+        // The copy is kept or discarded, but no row of the ledger names the copy. The copy has no owner any more.
         if isKept { copy.keep() } else { copy.discard() }
         try bench.pass(3_601)
         #expect(try FileManager.default.contentsOfDirectory(atPath: spool.path) == [])

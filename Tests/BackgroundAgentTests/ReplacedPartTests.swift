@@ -166,7 +166,7 @@ import TransferMachines
         }
         #expect(try bench.transfer(id).state == .waiting)
         #expect(try bench.transfer(id).errorMessage?.contains("another program changed the file") == true)
-        // This pause is shorter than the pause after a full disk.
+        // Five seconds are shorter than the pause after a full disk.
         try bench.pass(5)
         try bench.answer(id)
         try expectComplete(id, attempts: 2)

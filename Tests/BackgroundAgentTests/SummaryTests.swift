@@ -137,8 +137,8 @@ import Testing
         #expect(last?.body == "No. 3\nNo. 2\nNo. 1")
     }
 
-    /// Two notifications may be shown during quiet hours. They are shown individually, with their buttons. If a notification is
-    /// added again after quiet hours, it is shown at once.
+    /// Two notifications may be shown during quiet hours. These notifications are shown individually, with their buttons. If a
+    /// notification is added again after quiet hours, it is shown at once.
     @Test func `notifications that pass quiet hours are not summarized`() throws {
         try bench.settings { ($0.quietHours, $0.loudLevel) = ("09:00-11:00", 2) }
         try add(2, level: 2)

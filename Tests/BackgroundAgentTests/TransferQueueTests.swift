@@ -422,7 +422,7 @@ import TransferMachines
         #expect(bench.transport.started.count > failed + 3, "it answered: all go")
     }
 
-    /// The host responds. It redirects one download to a mirror, and only this mirror is not reachable.
+    /// The host responds. The host redirects one download to a mirror, and only this mirror is not reachable.
     @Test func `a mirror that is down does not hold up the other transfers of the host`() throws {
         let ids = try (0..<3).map { number in try bench.download("\(number)") { $0.hostLimit = 1 } }
         try bench.turn()

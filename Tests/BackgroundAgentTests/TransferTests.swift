@@ -377,8 +377,8 @@ import TransferMachines
         #expect(try agentsNotices() == [titles[what]])
     }
 
-    /// The notification that asks the user to log in is removed when no transfer waits. It is shown again when a transfer waits
-    /// again.
+    /// The notification that asks the user to log in is removed when no transfer waits. The notification is shown again when a
+    /// transfer waits again.
     @Test(arguments: ["cancelled", "held"])
     func `the login notification is removed when no transfer waits for the login`(_ what: String) throws {
         func meetsAPortal() throws -> Int64 {

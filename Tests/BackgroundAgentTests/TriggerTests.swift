@@ -5,8 +5,8 @@ import Testing
 
 @testable import BackgroundAgent
 
-/// Tests of notifications with triggers. They are shown at their times, repeat, and follow changes of the time zone and the
-/// clock.
+/// Tests of notifications with triggers. The notifications are shown at their times, repeat, and follow changes of the time zone
+/// and the clock.
 @Suite struct TriggerTests {
     private let bench: Bench
     private let content = NotificationContent(
@@ -57,7 +57,7 @@ import Testing
         try bench.pass(3_600)
         #expect(showings == 5)
         try presented()
-        // A cancelled notification stays on the screen until the user closes it. It is not shown again.
+        // A cancelled notification stays on the screen until the user closes it. A cancelled notification is not shown again.
         try write { try $0.cancelComing([$1], now: bench.now) }
         try bench.pass(86_400)
         #expect(try showings == 5 && record().state == .delivered)

@@ -223,8 +223,8 @@ import Testing
         #expect(clock.alarm == (try bench.request()?.earliestBegin))
     }
 
-    /// The agent was killed between the wake and the launch. The next agent runs the launch late. It does not suspend the
-    /// machine, because it did not wake the machine.
+    /// The agent was killed between the wake and the launch. The next agent runs the launch late. The next agent does not suspend
+    /// the machine, because another agent set the alarm that woke the machine.
     @Test func `a new agent does not suspend the machine`() throws {
         let noon = try #require(bench.submit(daily: true, wakes: true).occurrence)
         try bench.turn()

@@ -11,7 +11,8 @@ import Testing
 
     init() throws { test = try TestLedger() }
 
-    /// The test uses the file of a running program. This file can be read, but not opened for writing, even by root (ETXTBSY).
+    /// The test uses the file of a running program. The file of a running program can be read, but not opened for writing, even
+    /// by root (ETXTBSY).
     @Test func `a log that cannot be opened for now is reported as a temporary fault, not as read-only`() throws {
         try test.open().write { try $0.setFact(.lastTaskIdentifier, 1) }
         let (path, log) = (test.directories.ledger.path, test.directories.ledger.path + "-wal")

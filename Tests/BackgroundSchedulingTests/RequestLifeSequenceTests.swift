@@ -43,7 +43,7 @@ private struct RequestWorld {
 
     private var dice: SeededGenerator
     private(set) var broken: [String] = []
-    /// The events so far. They are recorded only if the run has to report them.
+    /// The events so far. The events are recorded only if the run has to report them.
     private(set) var story: [String] = []
     private let isTold: Bool
     private let terms: RequestLife.Terms

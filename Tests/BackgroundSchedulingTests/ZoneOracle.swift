@@ -1,6 +1,6 @@
 import Foundation
 
-/// Python's zoneinfo with the tables of the system. It is an independent implementation of time zones.
+/// Python's zoneinfo with the tables of the system. zoneinfo is an independent implementation of time zones.
 ///
 /// For every zone and every clock change from 1970 to 2040, the oracle returns when a daily time occurs around the day of the
 /// change.

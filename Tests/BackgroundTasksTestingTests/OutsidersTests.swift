@@ -7,7 +7,7 @@ import Testing
 
 /// The tests that app developers usually write first.
 @Suite(.timeLimit(.minutes(30))) struct OutsidersTests {
-    /// A podcast app. Its session and its delegate live as long as the app.
+    /// A podcast app. The session and the delegate live as long as the app.
     private final class Episodes: NSObject, URLSessionDownloadDelegate, Sendable {
         let kept = Mutex<[String]>([])
         let written = Mutex<Int64>(0)

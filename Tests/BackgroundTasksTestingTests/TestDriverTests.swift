@@ -9,7 +9,7 @@ import Synchronization
 import Testing
 import UserNotifications
 
-/// Tests of an app. They have the form that the tutorial shows.
+/// Tests of an app. The tests have the form that the tutorial shows.
 @Suite struct TestDriverTests {
     /// The error message contains the reason.
     @Test func `a web socket does not reach the real network during a test`() async throws {

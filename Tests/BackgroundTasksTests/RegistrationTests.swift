@@ -3,7 +3,7 @@ import Testing
 
 @testable import BackgroundTasks
 
-/// Tests of invalid registrations. Apple's library raises an exception that Swift cannot catch. This library ends the process
+/// Tests of invalid registrations. Apple's library raises an exception that Swift cannot catch. Stormy's library ends the process
 /// with a message, so each test uses a separate process.
 @Suite struct RegistrationTests {
     private static func permit(_ identifiers: String...) throws {

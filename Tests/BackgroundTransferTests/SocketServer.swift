@@ -5,7 +5,7 @@ import NIOPosix
 import NIOWebSocket
 import Synchronization
 
-/// A web socket server on loopback. Its implementation of web sockets is not the implementation of the tested client. The path
+/// A web socket server on loopback. The server and the tested client use different implementations of web sockets. The path
 /// selects the behaviour:
 ///
 /// - `/echo` sends each message back. `/protocol` selects the second protocol of the request. `/cookie` sets a cookie.

@@ -114,8 +114,8 @@ struct CurlTransportTLSTests {
         await secure.server.stop()
     }
 
-    /// A failed handshake is a fault of the network or of the server. It does not mean that the certificate is not trusted, so
-    /// the attempt can be repeated.
+    /// A failed handshake is a fault of the network or of the server. A failed handshake does not mean that the certificate is
+    /// not trusted, so the attempt can be repeated.
     @Test(arguments: [Greeting.alert(40), .alert(70), .alert(80), .alert(112), .garbage, .hangUp])
     func `a failed TLS handshake is not an untrusted certificate`(_ greeting: Greeting) async throws {
         let server = try await FaultyServer.start()

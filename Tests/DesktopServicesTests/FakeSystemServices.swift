@@ -44,7 +44,7 @@ final class FakeSystemServices: Sendable {
         g_object_unref(UnsafeMutableRawPointer(connection))
     }
 
-    /// Freezes the services. They receive requests, and answer them after `thaw()`.
+    /// Freezes the services. Frozen services receive requests, and answer them after `thaw()`.
     func freeze() { answer.waiting.withLock { $0 = [] } }
 
     func thaw() { answer.answerAll(on: connection) }

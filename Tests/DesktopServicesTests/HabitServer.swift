@@ -1,7 +1,7 @@
 import Foundation
 
-/// A fake notification server in a separate process. It has the name and the special behaviour of a real server. The test reads
-/// the calls that the server received.
+/// A fake notification server in a separate process. The server has the name and the special behaviour of a real server. The test
+/// reads the calls that the server received.
 final class HabitServer: Sendable {
     /// The arguments of one call of `Notify`.
     struct Call: Decodable {

@@ -65,7 +65,7 @@ extension EndToEnd {
             #expect(uploaded.status == 0, "\(uploaded)")
             #expect(UploadWay.photos(in: store) == [bytes])
             let verified = try home.stormy("upload", "--verify")
-            // The form server does not support GET. Its error status proves that the connection was accepted.
+            // The form server does not support GET. The error status proves that the connection was accepted.
             #expect(
                 verified.output.contains("could not be checked now") == (way == .multipart)
                     && (way != .multipart || verified.output.contains("status 400")), "\(verified)")

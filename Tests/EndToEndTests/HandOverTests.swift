@@ -82,8 +82,8 @@ extension EndToEnd {
             #expect(try home.status("schedule", "enabled") as? Bool == true)
         }
 
-        /// The user cancels all transfers, and so also the request of the check. The check is not handed over. It fails and runs
-        /// again.
+        /// The user cancels all transfers, and so also the request of the check. The check is not handed over. The check fails
+        /// and runs again.
         @Test func `a check whose request is cancelled fails and runs again`() async throws {
             Weather.serveHeld(on: server)
             let home = try Home(server: server, desktop: desktop)

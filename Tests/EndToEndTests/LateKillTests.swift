@@ -154,7 +154,7 @@ extension EndToEnd {
             try home.waitForQuiet()
             #expect(store.contents(of: "/a.jpg") == (try Data(contentsOf: photo)))
             #expect(try home.rows("transfers").filter { $0["state"] as? String == "awaitingPhoto" }.count == 1)
-            // The button press is delivered again, and the user chooses the same photo again. Both choices become one upload.
+            // The button press is delivered again, and the user chooses the same photo again. The two choices become one upload.
             #expect(store.files == ["/a.jpg"])
         }
 

@@ -159,7 +159,7 @@ extension EndToEnd {
             #expect(try desktop.receivedTitles() == ["stormy cannot work"])
         }
 
-        /// If the result of a check cannot be stored, the check does not count. It runs again, and the user is notified.
+        /// If the result of a check cannot be stored, the check does not count. The check runs again, and the user is notified.
         @Test func `a check whose result cannot be stored fails and runs again`() throws {
             let home = try Home(server: server, desktop: desktop)
             try home.stormy("place", "add", "Here", "1,1", "--no-sync")

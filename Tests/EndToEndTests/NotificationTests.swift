@@ -176,8 +176,8 @@ extension EndToEnd {
             try snooze()
         }
 
-        /// If no notification server is running, every command in a terminal prints the pending notification. This ends when
-        /// `status` has listed the notification in the terminal.
+        /// If no notification server is running, every command in a terminal prints the pending notification. The commands stop
+        /// printing it when `status` has listed the notification in the terminal.
         @Test func `notifications that cannot be shown are printed in the terminal`() throws {
             let bare = try Home(server: server)
             try bare.stormy("place", "add", "Here", "1,1", "--no-sync")

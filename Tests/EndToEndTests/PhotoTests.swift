@@ -90,8 +90,8 @@ extension EndToEnd {
             #expect(try Data(contentsOf: nginx.photos.appendingPathComponent("garden.jpg")) == Data(contentsOf: photo))
         }
 
-        /// The cleaner parses photos that are not trusted. It rejects a photo outside its folder. Its process has a seccomp
-        /// filter and cannot gain privileges.
+        /// The cleaner parses photos that are not trusted. The cleaner rejects a photo outside its folder. The process of the
+        /// cleaner has a seccomp filter and cannot gain privileges.
         @Test func `the photo cleaner can read only the photos of its folder`() throws {
             let folder = home.folder.appendingPathComponent("cleaning")
             try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)

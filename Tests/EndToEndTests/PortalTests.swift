@@ -69,8 +69,8 @@ extension EndToEnd {
             return false
         }
 
-        /// Chooses the only photo in the chooser's folder. The path is not typed, because a busy machine loses key presses, and
-        /// because the chooser accepts any typed path, even if the file is missing.
+        /// Chooses the only photo in the chooser's folder. The path is not typed, because a busy machine loses key presses. The
+        /// chooser would also accept a typed path of a missing file.
         private func chooseTheOnlyPhoto() throws {
             for round in 0..<30 {
                 try xdotool(Self.window + ["windowfocus", "--sync"])

@@ -89,7 +89,7 @@ extension EndToEnd {
             return home
         }
 
-        /// The app is refreshed in the background. Then it is opened in a namespace without a network.
+        /// The app is refreshed in the background. After that, the user opens the app in a namespace without a network.
         @Test(.enabled(if: Namespaces.areAllowed))
         func `Realm data that was refreshed in the background is available offline`() throws {
             let home = try realm()

@@ -114,7 +114,7 @@ extension EndToEnd {
             for line in ScriptFile.grammar.split(separator: "\n") { #expect(help.contains(line)) }
         }
 
-        /// Starts a program. Its output goes to a file that the test can watch.
+        /// Starts a program. The output of the program goes to a file that the test can watch.
         private static func start(_ program: String, _ arguments: [String], in home: Home, output: URL) throws -> Child {
             let descriptor = open(output.path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
             defer { close(descriptor) }

@@ -550,7 +550,7 @@ extension EndToEnd {
             #expect(!app.home.log.contains("exited for"), "what runs is let finish")
             kill(handler, SIGTERM)
             #expect(waitForLog("exited for a newer version"))
-            // The agent starts the program at its path. This program is the same version again, so it reports that it is too old.
+            // The agent starts the program at its path. The program has the same version again, so it reports that it is too old.
             #expect(waitForLog("was written by a newer version"))
             #expect(app.lines == ["begin refresh BGAppRefreshTask", "expire refresh"])
             let refused = try app.run("refresh")

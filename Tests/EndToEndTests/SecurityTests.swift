@@ -72,7 +72,7 @@ extension EndToEnd {
             let folder = home.directories.state
             try home.stormy("quit")
             chmod(folder.path, 0o700)
-            // The commands may first set the mode of the folder. This does not change the owner, which is checked afterwards.
+            // The commands may first set the mode of the folder. The mode does not change the owner, which is checked afterwards.
             let result = try Child.run(
                 "unshare",
                 Namespaces.withOwnMounts(

@@ -37,7 +37,7 @@ extension EndToEnd {
             #expect(try app.rows("history").count == 1, "nothing began on a guess")
             #expect(launch.woke == WakeCause.power.rawValue)
             #expect(app.lines.last == "expire work.main")
-            // The work is not complete. It begins again when the machine has external power.
+            // The work is not complete. The work begins again when the machine has external power.
             #expect(try app.condition("externalPower")["met"] as? Bool == false)
             try system.set(.power, "OnBattery", "false")
             try app.home.wait("its second launch") { try $0.history(limit: 10).count == 2 ? true : nil }

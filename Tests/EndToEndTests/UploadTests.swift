@@ -97,7 +97,7 @@ extension EndToEnd {
             #expect(limited.waitForEnd() == 74)
         }
 
-        /// The command is interrupted while it computes the digest of a file of 50 GB. This takes many seconds.
+        /// The command is interrupted while it computes the digest of a file of 50 GB. The computation takes many seconds.
         @Test(arguments: [SIGTERM, SIGINT, SIGKILL])
         func `an upload that is ended while it copies leaves no copy`(_ signal: Int32) throws {
             let home = try Home(extra: Self.destination("http://127.0.0.1:1/"))

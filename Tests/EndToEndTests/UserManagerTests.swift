@@ -111,7 +111,7 @@ extension EndToEnd {
             let state = home.directories.state
             let copy = home.folder.appendingPathComponent("copy")
             try FileManager.default.copyItem(at: state, to: copy)
-            // The folder is moved before it is removed. Otherwise a running agent could add files during the removal.
+            // The folder is moved before it is removed. Without the move, a running agent could add files during the removal.
             for name in (0...).lazy.map({ "gone-\($0)" }) {
                 try FileManager.default.moveItem(at: state, to: home.folder.appendingPathComponent(name))
                 // If an agent checks at this moment, it creates the folder again.
@@ -193,7 +193,7 @@ extension EndToEnd {
 
         @Test func `the timer starts the agent at the time of a launch`() throws {
             try home.stormy("place", "add", "Here", "1,1", "--no-sync")
-            // The time is soon enough that the test can wait for it. It is late enough that the agent exits before.
+            // The time is near enough that the test can wait for it, and late enough that the agent exits before.
             let due = Date(timeIntervalSinceNow: 32)
             let zone = try #require(home.environment["TZ"].flatMap(TimeZone.init(identifier:)))
             let time = due.formatted(

@@ -5,7 +5,7 @@ import StormyFixtures
 import Testing
 
 extension EndToEnd {
-    /// Tests of work that cannot run yet. It waits visibly, and runs as soon as this is possible.
+    /// Tests of work that cannot run yet. The work waits visibly, and runs as soon as possible.
     @Suite struct Waiting {
         let server: FaultyServer
         let store: DavStore

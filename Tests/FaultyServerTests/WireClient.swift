@@ -3,7 +3,8 @@ import Foundation
 import Glibc
 import Synchronization
 
-/// A client with a blocking socket that records every byte. Its calls block separate threads, and not threads of the shared pool.
+/// A client with a blocking socket that records every byte. The calls of the client block separate threads, and not threads of
+/// the shared pool.
 final class WireClient: Sendable {
     /// How a connection ended.
     enum End: Sendable { case closed, reset, timedOut }

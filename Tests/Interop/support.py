@@ -67,7 +67,8 @@ class Server:
 
     def stop(self):
         if self.process:
-            # The complete process group is killed. Otherwise the workers of the server would continue to serve.
+            # The complete process group is killed. If only the main process were killed, the workers of the server would continue
+            # to serve.
             try:
                 os.killpg(self.process.pid, signal.SIGKILL)
             except ProcessLookupError:

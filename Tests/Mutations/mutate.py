@@ -22,7 +22,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 COPY = os.environ.get("MUTATE_FOLDER", os.path.join(ROOT, ".build-mutate"))
 BUILD = os.path.join(COPY, ".build")
-# Architecture tests are skipped. They read the sources as text, and do not run the code with the bug.
+# Architecture tests are skipped. Architecture tests read the sources as text, and do not run the code with the bug.
 STEPS = (("^(?!EndToEndTests|ArchitectureTests|APICompileTests)", 900), ("EndToEndTests", 2400))
 SWIFT = os.environ.get("SWIFT", "swift")
 # A run of the first step ends at the first line that reports a failed test.

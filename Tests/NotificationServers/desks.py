@@ -621,8 +621,8 @@ class Gnome(Desk):
     def wait_for_server(self):
         until(lambda: "true" in self.shell("!Main.layoutManager._startingUp").split(",")[-1], self.patience, "GNOME Shell does not start")
         self.shell("Main.overview.hide(); 1")
-        # If GNOME Shell runs as root and without a display manager, it shows its own notifications. These notifications are
-        # removed.
+        # If GNOME Shell runs as root and without a display manager, it shows its own notifications. The script removes these
+        # notifications.
         for _ in range(15):
             self.shell("Main.messageTray.getSources().filter(s => s.title != 'Proving ground').forEach(s => s.destroy()); 1")
             time.sleep(0.2)

@@ -138,7 +138,7 @@ def judge(cleaner, pairs, isWhole):
     for original, copy in pairs:
         verdict, problems = verdicts[copy], []
         if verdict.startswith("CRASH"): problems.append(verdict)
-        # A file of an unknown format can be sent unchanged. Such a file must therefore not have a location.
+        # A file of an unknown format can be sent unchanged. A file of an unknown format must therefore not have a location.
         if verdict.startswith("UNKNOWN") and before.get(original): problems.append(f"not known: {before[original]}")
         if not verdict.startswith("ok"):
             held += 1

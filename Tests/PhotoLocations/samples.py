@@ -120,8 +120,8 @@ class Samples:
             shutil.copy(self.path("gps.tif"), self.path(name + ".tif"))
             tag(self.path(name + ".tif"), f"-Make={make}", *XMP)
             os.rename(self.path(name + ".tif"), self.path(name))
-        # DNG files in the form of Adobe's converter. They contain the raw file with its small picture, and have previews in other
-        # directories.
+        # DNG files in the form of Adobe's converter. The files contain the raw file with its small picture, and have previews in
+        # other directories.
         for name, raw, level in [("embedded.dng", self.read("raw.nef"), 6), ("embedded-cr2.dng", self.read("raw.cr2") * 3, 9), ("embedded-jpeg.dng", self.read("all.jpg"), 9)]:
             self.write(name, embed(self.read("raw.dng"), raw, self.read("gps.jpg"), level))
         self.write("preview.dng", preview(self.read("raw.dng"), self.read("all.jpg")))

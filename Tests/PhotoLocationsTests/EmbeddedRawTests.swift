@@ -19,7 +19,7 @@ import Testing
         return uncompress(&inflated, &size, Array(bytes), UInt(bytes.count)) == Z_OK && size == count ? inflated : nil
     }
 
-    /// Returns a fork. It consists of the size, the offset of each block, the offset of the end, and the blocks.
+    /// Returns a fork. A fork consists of the size, the offset of each block, the offset of the end, and the blocks.
     private func fork(_ bytes: [UInt8], level: Int32 = 6) -> [UInt8] {
         let starts = stride(from: 0, to: bytes.count, by: 65_536)
         let blocks = starts.map { deflate(bytes[$0..<min(bytes.count, $0 + 65_536)], level: level) }
@@ -50,7 +50,8 @@ import Testing
                 + (digest.map { [Samples.Entry(tag: 0xC71D, type: 1, count: 16, value: $0)] } ?? []), hasGPS: false)
     }
 
-    /// A raw file of three blocks. Its brightness values are between the location and the preview, which has another location.
+    /// A raw file of three blocks. The brightness values of the file are between the location and the preview, which has another
+    /// location.
     private let raw =
         Samples.tiff([Samples.text(0x010F, "Maker")]) + (0..<140_000).map { UInt8(truncatingIfNeeded: $0 &* $0 >> 3) }
         + Samples.jpeg(Samples.exif(Samples.tiff()))

@@ -3,7 +3,8 @@ import Testing
 
 /// Tests the help, the messages for mistyped commands, and the locale of the output.
 @Suite(.timeLimit(.minutes(30))) struct HelpTests {
-    /// Commands that replace their process by `stormy-rehearse`. This program prints their help, which `EndToEnd.Help` tests.
+    /// Commands that replace their process by `stormy-rehearse`. `stormy-rehearse` prints the help of these commands, which
+    /// `EndToEnd.Help` tests.
     private static let companionCommands: Set = ["demo", "rehearse"]
 
     @Test func `the help of every command has an example`() async throws {

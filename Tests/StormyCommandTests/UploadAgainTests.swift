@@ -74,8 +74,8 @@ import Testing
         }
     }
 
-    /// A process received the failure and was then stopped for some time. It stored the failure after the user had retried the
-    /// photo.
+    /// A process received the failure and was then stopped for some time. The process stored the failure after the user had
+    /// retried the photo.
     @Test func `a failure that is written late does not send a photo again`() async throws {
         try await playRefusedOnce { home, store, photo in
             #expect(try await home.stormy("upload", "--wait", photo).status == 69)
@@ -87,7 +87,7 @@ import Testing
         }
     }
 
-    /// The destination has another user or another kind. It is therefore a different folder on the server.
+    /// The destination has another user or another kind. The destination is therefore a different folder on the server.
     @Test(arguments: ["user = \"bob\"\npassword = \"x\"\n", "put"])
     func `a photo is not known at another account or kind of its destination`(_ other: String) async throws {
         try await PhotoHome.play(PhotoHome.destination("webdav") + "user = \"alice\"\npassword = \"x\"\n") { home, _ in
@@ -178,7 +178,8 @@ import Testing
         }
     }
 
-    /// A command of an earlier version is running during the upgrade. It stores the number of the transfer instead of its key.
+    /// A command of an earlier version is running during the upgrade. The command stores the number of the transfer instead of
+    /// its key.
     @Test func `a photo of an earlier version gets the key of its transfer`() async throws {
         try await PhotoHome.play { home, _ in
             await home.setStartsAgents(false)

@@ -43,7 +43,7 @@ import Testing
 
     // MARK: Names
 
-    /// The first name has 255 bytes. This is the maximum in most file systems.
+    /// The first name has 255 bytes. 255 bytes are the maximum in most file systems.
     @Test(arguments: [
         String(repeating: "n", count: 251) + ".jpg", "two\nlines.jpg", "tab\tand\u{1B}[31mred.jpg", "-", "--wait", "%2e%2e.jpg",
     ])

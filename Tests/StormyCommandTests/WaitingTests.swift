@@ -5,7 +5,7 @@ import ProcessSupport
 import ServerScripts
 import Testing
 
-/// Tests work that cannot continue. It waits, is shown as waiting, and continues as soon as possible.
+/// Tests work that cannot continue. The work waits, is shown as waiting, and continues as soon as possible.
 @Suite(.timeLimit(.minutes(30))) struct WaitingTests {
     private func play(_ body: @Sendable (VirtualHome, DavStore) async throws -> Void) async throws {
         let destination = "[upload.destinations.home]\nkind = \"webdav\"\nurl = \"\(VirtualHome.origin)/photos/\"\n"

@@ -129,7 +129,7 @@ import Testing
         }
     }
 
-    /// The time of the check ends while the first response arrives. This response contains the URL of the forecast.
+    /// The time of the check ends while the first response arrives. The first response contains the URL of the forecast.
     @Test func `a response with the address of the forecast is followed after the hand-over`() async throws {
         try await play("nws", at: "30,-85", "[background]\nrefresh_budget_seconds = 2\ngrace_seconds = 2\n") { home in
             let points = NationalWeatherServiceAnswer.points

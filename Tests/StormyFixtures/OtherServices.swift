@@ -32,7 +32,7 @@ package enum NationalWeatherServiceAnswer {
     package static let pointsPath = "/points/30,-85"
     package static let forecastPath = "/gridpoints/TAE/58,65/forecast/hourly"
 
-    /// The response for a point. It contains the URL of the forecast.
+    /// The response for a point. The response contains the URL of the forecast.
     package static let points = Weather.json([
         "properties": ["forecastHourly": "https://api.weather.gov" + forecastPath]
     ])

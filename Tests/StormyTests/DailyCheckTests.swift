@@ -17,8 +17,8 @@ import Testing
 
     deinit { try? FileManager.default.removeItem(at: folder) }
 
-    /// Creates a store of the previous version. It contains these settings, and one setting that does not belong to the daily
-    /// check.
+    /// Creates a store of the previous version. The store contains these settings, and one setting that does not belong to the
+    /// daily check.
     private func makeEarlierStore(_ settings: [String: String]) throws {
         let queue = try DatabaseQueue(path: path)
         try StormyStore.migrator.migrate(queue, upTo: "16: the processes that queue a photo")

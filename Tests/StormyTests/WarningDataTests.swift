@@ -44,7 +44,7 @@ import Testing
 
     @Test func `a warning that disappears is kept while the service's data is not newer`() throws {
         #expect(try take([warning()], at: 1, data: 1) == 0)
-        // The service responds again. Its data is from before its outage.
+        // The service responds again. The data of the service is from before its outage.
         #expect(try take([], at: 2, data: 0.5) == 1 && standing == 1)
         #expect(try take([], at: 3, data: 1) == 1 && standing == 1)
         #expect(try take([warning("b")], at: 3.5, data: 1) == 1 && standing == 2, "a new warning counts at once")

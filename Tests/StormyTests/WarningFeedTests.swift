@@ -138,8 +138,8 @@ import TransferMachines
         #expect(try store.document("old")?.validator == Self.tag)
     }
 
-    /// Two daily checks can be less than 24 hours apart. This happens if daylight saving time begins, or if the second check
-    /// starts some seconds earlier.
+    /// Two daily checks can be less than 24 hours apart. The time is shorter if daylight saving time begins, or if the second
+    /// check starts some seconds earlier.
     @Test func `each daily check requests a document again`() throws {
         for age in [23 * 3600.0, 86_390, 86_400] {
             try keep("\(age)", updated: "x", checkedAt: noon - age)

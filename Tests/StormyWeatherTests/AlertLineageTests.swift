@@ -113,8 +113,8 @@ import Testing
             unused([warning, foreign]) == ["the update of a does not replace the warning: the update is from another sender (b)"])
         #expect(standing([warning, message("b", 30, .update, of: ["a"], sender: "Warn@Met.example")]) == ["b"])
         #expect(standing([warning, message("b", 30, .update, of: ["a"])]) == ["b"], "a service without senders")
-        // An update from another sender refers to the first message of a chain. It does not replace the later messages of the
-        // chain.
+        // An update from another sender refers to the first message of a chain. The update does not replace the later messages of
+        // the chain.
         let chain = [warning, message("b", 10, .update, of: ["a"], sender: "warn@met.example")]
         #expect(standing(chain + [message("c", 30, .update, of: ["a"], sender: "other@example")]) == ["b", "c"])
     }
@@ -263,7 +263,7 @@ import Testing
             book = AlertBook(book.messages)
         }
         #expect(book.events(at: nil, language: nil).flatMap(\.infos).map(\.event) == ["1"])
-        // The document now has the same identifier and an earlier time. Its current content is used.
+        // The document now has the same identifier and an earlier time. The current content of the document is used.
         var earlier = message("1", -10, link: "/same")
         earlier.infos[0].event = "now"
         book.add(earlier)

@@ -45,7 +45,7 @@ private func document(
         #expect(info.event == "STARKES GEWITTER" && info.hazard == .thunderstorm && info.severity == .moderate)
         #expect(info.issuer == "Deutscher Wetterdienst" && info.language == "de-DE")
         #expect(info.from == message.sent && info.until == instant("2022-08-26T21:00:00Z"))
-        // The other areas are municipalities. They have only codes and no polygons.
+        // The other areas are municipalities. The municipalities have only codes and no polygons.
         #expect(info.areas[0].polygons[0].count == 4 && info.areas.dropFirst().allSatisfy { !$0.isDrawn })
         #expect(AlertBook([message]).events(at: at(48, 11), language: nil).first?.infos.isEmpty == true)
         let cuts = stride(from: 0, to: data.count - 20, by: 7).filter { length in
@@ -496,8 +496,8 @@ private func document(
             let desk = looks([[message("a", 0)], [update]])[0]
             #expect(desk.notices == 1 && !desk.isShown, "\(update)")
         }
-        // Thunder that only a warning confirmed is withdrawn together with the warning. This is also true if the warning is too
-        // mild to count alone.
+        // Thunder that only a warning confirmed is withdrawn together with the warning. The thunder is also withdrawn if the
+        // warning is too mild to count alone.
         for severity in [CAPSeverity.severe, .minor] {
             weaker = message("a", 0, event: "Gewitter", severity: severity)
             weaker.infos[0].hazard = .thunderstorm
@@ -578,8 +578,8 @@ private func document(
         for language in ["en", "it", nil] { #expect(events(language) == ["frost", "gale"]) }
     }
 
-    /// Each of a thousand events is issued, repeated, updated, and moved by hours. It has several zones, several languages and
-    /// two sources. The messages arrive in parts and in any order.
+    /// Each of a thousand events is issued, repeated, updated, and moved by hours. Each event has several zones, several
+    /// languages and two sources. The messages arrive in parts and in any order.
     @Test func `each event leads to one notification inside its area and to none outside`() throws {
         let rule = StormRule(horizonHours: 168)
         for number in TableSample.rows(of: 0..<1000, in: "warnings") {
@@ -600,7 +600,7 @@ private func document(
     }
 }
 
-/// A user who checks the warnings repeatedly. It consists of the book of alerts, the rule and the lives of the storms.
+/// A user who checks the warnings repeatedly. The type consists of the book of alerts, the rule and the lives of the storms.
 private final class Desk {
     private let rule: StormRule
     private let place: Coordinates
@@ -644,8 +644,8 @@ private final class Desk {
     }
 }
 
-/// One event in the messages of its services. It has several independent chains, for example one chain for a county and one chain
-/// for a zone.
+/// One event in the messages of its services. An event has several independent chains, for example one chain for a county and one
+/// chain for a zone.
 private struct Lineage {
     /// The new messages in each check.
     private(set) var steps: [[AlertMessage]] = []

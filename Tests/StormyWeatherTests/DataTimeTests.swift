@@ -11,7 +11,8 @@ private let noon = Date(timeIntervalSince1970: 1_770_465_600)
     @Test(
         arguments: [
             (0, -1, true), (-1, -1, false), (-5, -1, false), (nil, -1, true), (0, nil, true), (nil, nil, true),
-            // If a time is in the future, the service's clock or this machine's clock is wrong. Such a time counts as missing.
+            // If a time is in the future, the service's clock or this machine's clock is wrong. A time in the future counts as
+            // missing.
             (1, -1, true), (24 * 365, -1, true), (-1, 1, true), (2, 1, true),
         ] as [(Double?, Double?, Bool)])
     func `only times that can be true are compared`(_ time: Double?, _ last: Double?, _ isNewer: Bool) {

@@ -3,7 +3,8 @@ import Testing
 
 @testable import StormyWeather
 
-/// Tests warnings with a part that cannot be read. Such a warning counts, or its earlier state is kept. The user is informed.
+/// Tests warnings with a part that cannot be read. A warning with an unreadable part counts, or its earlier state is kept. The
+/// user is informed.
 @Suite struct UnreadableWarningTests {
     /// The time is 2026-07-01T12:00:00Z.
     private let noon = Date(timeIntervalSince1970: 1_782_907_200)

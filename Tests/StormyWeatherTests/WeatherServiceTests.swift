@@ -216,7 +216,7 @@ private func forecast(_ answer: WeatherResponse) throws -> Forecast {
         }
     }
 
-    /// The parser and the code that uses it have no recursion. They skip values that they do not need.
+    /// The parser and the code that uses it have no recursion. The parser and this code skip values that they do not need.
     @Test func `deep nesting is an error, and the last of duplicate keys is used`() throws {
         let deep = String(repeating: #"{"a":["#, count: 200_000)
         let closed = deep + String(repeating: "]}", count: 200_000)

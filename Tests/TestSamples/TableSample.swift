@@ -1,6 +1,6 @@
 import Foundation
 
-/// Selects the rows of a large table that are tested. Without `TABLE_SAMPLE`, all rows are tested. Otherwise one of each
+/// Selects the rows of a large table that are tested. Without `TABLE_SAMPLE`, all rows are tested. If it is set, one of each
 /// `TABLE_SAMPLE` rows is tested. `SEED` chooses the rows. `TABLE_SAMPLE` consecutive seeds test every row.
 package enum TableSample {
     private static let oneIn = number("TABLE_SAMPLE") ?? 1

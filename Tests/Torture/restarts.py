@@ -364,7 +364,7 @@ class Desktop:
         (folder / "bus.conf").write_text(
             f"<busconfig><type>session</type><listen>unix:path={self.path}</listen><policy context=\"default\">"
             "<allow send_destination=\"*\" eavesdrop=\"true\"/><allow eavesdrop=\"true\"/><allow own=\"*\"/></policy></busconfig>")
-        # The program for dunst's menu. It lists all lines, and chooses the first line that begins with the wanted text.
+        # The program for dunst's menu. The program lists all lines, and chooses the first line that begins with the wanted text.
         (folder / "menu").write_text(
             f"#!/bin/sh\n{{ read -r token; IFS= read -r wanted; }} < '{folder}/choice'\nall=; chosen=\n"
             "while IFS= read -r line || [ -n \"$line\" ]; do\n    all=\"$all$line\n\"\n"
@@ -596,7 +596,7 @@ class Ground:
     # MARK: The ledger
 
     def rows(self, query):
-        # The ledger is opened read-only. Otherwise the last connection to close would clean up after a killed agent.
+        # The ledger is opened read-only. If it were writable, the last connection to close would clean up after a killed agent.
         connection = sqlite3.connect(f"file:{self.ledger}?mode=ro", uri=True, timeout=10)
         try:
             return connection.execute(query).fetchall()
@@ -681,7 +681,8 @@ class Ground:
                     showing.excuse = showing.excuse or "the agent was killed between showing and writing it down"
             for answer in record.answers:
                 if answer.state == "open" and record.pids.get((answer.showing.bus, answer.receiver)) == pid:
-                    # A response normally takes only a short time. It takes longer only if the agent waits for a stopped server.
+                    # A response normally takes only a short time. A response takes longer only if the agent waits for a stopped
+                    # server.
                     lived = "in the next second" if time.monotonic() - answer.time < 1 else "more than a second later"
                     answer.lose(f"the agent was killed {lived}, before it wrote it down")
             record.write(f"-- agent {pid} is dead")

@@ -178,7 +178,7 @@ class Ground:
     def rows(self, query, *values):
         if not self.ledger.exists():
             return []
-        # The ledger is opened read-only. Otherwise the last connection to close would clean up after a killed agent.
+        # The ledger is opened read-only. If it were writable, the last connection to close would clean up after a killed agent.
         connection = sqlite3.connect(f"file:{self.ledger}?mode=ro", uri=True, timeout=10)
         try:
             return connection.execute(query, values).fetchall()

@@ -182,7 +182,7 @@ import Testing
         #expect(count > 50)
     }
 
-    /// The upload tries all names, one after the other. This search ends, so it is not an endless repetition.
+    /// The upload tries all names, one after the other. The search ends, so it is not an endless repetition.
     @Test func `an upload ends if all names are taken`() {
         for kind in [UploadKind.webdav, .s3, .nextcloud] {
             var talk = Dialogue(plan(kind))

@@ -55,7 +55,7 @@ import Testing
         #expect(talk.requests.allSatisfy { $0.leastRate > 0 }, "an answer that drips ends")
     }
 
-    /// A new process cannot determine who sent the earlier response. It therefore first checks for a captive portal.
+    /// A new process cannot determine who sent the earlier response. The new process therefore first checks for a captive portal.
     @Test(arguments: [UploadKind.multipart, .put]) func `a new process checks for a captive portal first`(_ kind: UploadKind) {
         var talk = Dialogue(plan(kind), resuming: UploadMemory(step: .check), suspects: true)
         talk.hear(200, Self.page)
@@ -88,8 +88,8 @@ import Testing
         #expect(talk.suspects, "\(talk.lines) \(String(describing: talk.outcome))")
     }
 
-    /// A captive portal with a static page refuses requests other than GET. This refusal ends no upload. When the portal is gone,
-    /// the request is sent again.
+    /// A captive portal with a static page refuses requests other than GET. A refusal by a captive portal ends no upload. When
+    /// the portal is gone, the request is sent again.
     @Test(arguments: [UploadKind.tus, .resumable, .immich, .multipart, .put], [400, 403, 405, 501])
     func `a refusal by a captive portal is waited out`(_ kind: UploadKind, _ status: Int) {
         var talk = Dialogue(plan(kind), suspects: true)

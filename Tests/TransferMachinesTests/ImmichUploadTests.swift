@@ -184,7 +184,7 @@ import Testing
         #expect(!namesDevice(talk) && forms(talk) == 1)
     }
 
-    /// Tests the date pattern of Immich 3. This pattern does not check the calendar.
+    /// Tests the date pattern of Immich 3. The pattern does not check the calendar.
     @Test(arguments: [-1.0, 0, 0.5, 951_827_696, 1_800_000_000.999, 253_402_300_799, 253_402_300_800, .nan])
     func `times are ISO 8601 with an offset`(_ seconds: Double) throws {
         var plan = plan(version: 3)

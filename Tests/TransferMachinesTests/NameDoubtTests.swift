@@ -65,7 +65,7 @@ import Testing
         #expect(talk.outcome == .finished(remoteURL: next) && puts(talk) == 2, "\(talk.lines)")
     }
 
-    /// This happens, for example, after the ledger was restored from a backup.
+    /// The upload has no record of the file, for example after the ledger was restored from a backup.
     @Test func `a refused name with our content is ours, and the length alone does not prove it`() {
         let findings: [(BodyComparison, String?)] = [(.same, "noon.jpg"), (.differs, nil), (.impossible, nil)]
         for (comparison, expected) in findings {

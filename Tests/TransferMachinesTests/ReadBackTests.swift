@@ -248,7 +248,7 @@ import Testing
         #expect(finishes(talk, .length) && talk.lines.count == 3)
     }
 
-    /// After the PUT, another machine replaced the file. Then the upload checks the file.
+    /// After the PUT, another machine replaced the file. The upload checks the file after that.
     @Test func `a file with another entity tag than the PUT made is read back`() {
         var talk = Dialogue(plan())
         talk.hear(404)

@@ -126,7 +126,8 @@ import Testing
         #expect(talk.lines.filter { $0.hasPrefix("HEAD") }.count == 4 && talk.lines.last == "POST https://h/up", "\(talk.lines)")
     }
 
-    /// The server received the complete file and refused it. This refusal is not a fault of the network, and not a success.
+    /// The server received the complete file and refused it. The server's refusal is not a fault of the network, and not a
+    /// success.
     @Test(arguments: [404, 413, 422, 500, 503]) func `a refusal after the complete file is final`(_ status: Int) {
         var talk = Dialogue(plan())
         talk.hear(201, made)

@@ -47,7 +47,7 @@ import Testing
         #expect(talk.lines.last == (size == 100 ? "PUT \(marked) 0+100" : "POST \(marked)?uploads="))
         #expect(talk.machine.knowledge.lacksConditions == true && talk.memory?.isMarked == true)
         #expect(talk.machine.remark?.contains("If-None-Match") == true)
-        // The next upload uses the result of this check. It first looks for the photo under the plain name.
+        // The next upload uses the result of this check. The next upload first looks for the photo under the plain name.
         var next = plan(size)
         next.knowledge = talk.machine.knowledge
         talk = Dialogue(next)
@@ -68,7 +68,7 @@ import Testing
         #expect(talk.machine.knowledge.lacksConditions == true && talk.header("If-None-Match") == nil)
     }
 
-    /// A PUT had no response. Its empty object still exists in the bucket.
+    /// A PUT had no response. The empty object of this PUT still exists in the bucket.
     @Test func `a repeated first PUT that is refused shows that the condition is heeded`() {
         var talk = Dialogue(plan())
         for status in [404, 0, 412, 204] { talk.hear(status) }

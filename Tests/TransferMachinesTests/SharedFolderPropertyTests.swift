@@ -5,8 +5,8 @@ import Testing
 @testable import TransferMachines
 
 /// Three machines put photos with equal names and equal lengths into one folder, by plain PUT. The network loses requests and
-/// responses. The server supports `If-None-Match`. It carries out some requests after their connection broke, and shows some
-/// files late.
+/// responses. The server supports `If-None-Match`. The server carries out some requests after their connection broke, and shows
+/// some files late.
 @Suite struct SharedFolderPropertyTests {
     private static let photosOfEach = 15
 
@@ -98,7 +98,8 @@ import Testing
                 let answer = server.answer(request, senders[index].photo)
                 if !wasThere, dice.chance(10) { server.hidden[request.url] = Int.random(in: 1...3, using: &dice) }
                 if !dice.chance(20) { end = answer }
-                // Another program may respond instead of the server. Its response does not depend on the server's result.
+                // Another program may respond instead of the server. The response of another program does not depend on the
+                // server's result.
                 let isCheck = request.method == "HEAD" && senders[index].machine.openName != nil
                 let foreign = request.method == "PUT" ? [400, 409] : isCheck ? [405, 501, 421] : [421]
                 if dice.chance(5) {

@@ -3,7 +3,7 @@ import Testing
 
 @testable import TransferMachines
 
-/// A tus server that stores its uploads in a dictionary. It has the behaviour of several real servers.
+/// A tus server that stores its uploads in a dictionary. The test server has the behaviour of several real servers.
 private struct PlaceServer {
     /// The stored length of each upload. The server accepts bytes only at the end of an upload, so the length determines the
     /// content.

@@ -110,7 +110,7 @@ private func head(_ headers: [(String, String)], status: Int = 200) -> ResponseH
         #expect(policy.backoff(attemptsWithoutProgress: 3, jitter: 0.5) == 4)
         #expect(policy.backoff(attemptsWithoutProgress: 100_000, jitter: 1) == 900)
         #expect(policy.delay(retryAfter: 120, attemptsWithoutProgress: 0, jitter: 0) == 120)
-        // The delay is longer than the server requires. Otherwise all refused clients would retry at the same time.
+        // The delay is longer than the server requires. With equal delays, all refused clients would retry at the same time.
         #expect(policy.delay(retryAfter: 120, attemptsWithoutProgress: 0, jitter: 0.5) == 180)
         #expect(policy.delay(retryAfter: 20_000, attemptsWithoutProgress: 0, jitter: 0.5) == 20_450)
         #expect(policy.delay(retryAfter: 21_000, attemptsWithoutProgress: 0, jitter: 0.9) == 21_600)

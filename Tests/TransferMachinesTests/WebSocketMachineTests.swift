@@ -3,7 +3,7 @@ import Testing
 
 @testable import TransferMachines
 
-/// Returns a frame of a server. Its properties may be invalid.
+/// Returns a frame of a server. The properties of the frame may be invalid.
 private func frame(
     _ opcode: UInt8, _ payload: Data, isFinal: Bool = true, bits: UInt8 = 0, lengthBytes: Int? = nil, isMasked: Bool = false
 ) -> Data {

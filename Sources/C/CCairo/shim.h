@@ -1,5 +1,5 @@
-// The functions of libcairo.so.2 that draw a PNG. They are loaded when they are first needed. The source is cairo.h of version
-// 1.16. The ABI of cairo has been stable since version 1.0.
+// The functions of libcairo.so.2 that draw a PNG. The functions are loaded when they are first needed. The source is cairo.h of
+// version 1.16. The ABI of cairo has been stable since version 1.0.
 #pragma once
 
 #include <dlfcn.h>

@@ -1,5 +1,5 @@
-// The binding to libcurl. It wraps only functions that Swift cannot call. These are libcurl's variadic functions, with one typed
-// wrapper for each type of argument.
+// The binding to libcurl. The binding wraps only libcurl's variadic functions, because Swift cannot call variadic functions. Each
+// type of argument has one typed wrapper.
 #ifndef STORMY_CLIBCURL_SHIM_H
 #define STORMY_CLIBCURL_SHIM_H
 

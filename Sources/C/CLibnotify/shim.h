@@ -1,5 +1,5 @@
-// The binding to libnotify and to the parts of GIO that libnotify uses. It wraps only functions and macros that Swift cannot
-// call: variadic functions (g_object_new, g_object_get) and macros that cast (g_signal_connect, G_CALLBACK).
+// The binding to libnotify and to the parts of GIO that libnotify uses. The binding wraps only functions and macros that Swift
+// cannot call: variadic functions (g_object_new, g_object_get) and macros that cast (g_signal_connect, G_CALLBACK).
 #ifndef STORMY_CLIBNOTIFY_SHIM_H
 #define STORMY_CLIBNOTIFY_SHIM_H
 #include <gio/gio.h>

@@ -1,4 +1,4 @@
-// The binding to OpenSSL. It wraps only what Swift cannot call: macros and variadic functions.
+// The binding to OpenSSL. The binding wraps only what Swift cannot call: macros and variadic functions.
 #ifndef STORMY_COPENSSL_SHIM_H
 #define STORMY_COPENSSL_SHIM_H
 

@@ -43,6 +43,6 @@ BGTaskScheduler.shared.register(forTaskWithIdentifier: identifier, using: .main)
 }
 BGTaskScheduler.shared.run()
 
-// This line is reached only if the user started the app. If the agent launched the app, `run()` does not return.
+// The program reaches this line only if the user started the app. If the agent launched the app, `run()` does not return.
 scheduleBackgroundSync()
 print("\(Synchronizer().height) blocks are here; the next sync is scheduled")

@@ -71,7 +71,7 @@ package final class SimulatedHost {
     deinit { try? FileManager.default.removeItem(at: folder) }
 
     package func log(_ text: String) {
-        // This number is enough to explain a failure. The notes of a simulated year would fill the memory.
+        // A limit of 20,000 notes is enough to explain a failure.
         if transcript.count >= 20_000 { transcript.removeFirst(10_000) }
         let line = clock.date.formatted(.iso8601) + " " + text
         if isLoud { StandardError.write(line + "\n") }

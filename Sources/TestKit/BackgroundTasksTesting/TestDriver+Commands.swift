@@ -67,10 +67,10 @@ extension TestDriver {
         case virtualClock
         /// The real clock. The app calls `Date()`, as in `Date(timeIntervalSinceNow: 6 * 3600)`.
         ///
-        /// If a date is six hours after the real time when the app submits it, the driver uses the date six hours after the
-        /// virtual time. Real time passes between the app's call of `Date()` and the submission, so a test needs a tolerance for
-        /// comparisons. Dates of ``TestDriver/clock`` cannot be used in such a test. Reports of the driver contain times of the
-        /// virtual clock.
+        /// The app may submit a date that is six hours after the real time. The driver then uses the date that is six hours after
+        /// the virtual time. Real time passes between the app's call of `Date()` and the submission, so a test needs a tolerance
+        /// for comparisons. Dates of ``TestDriver/clock`` cannot be used in such a test. Reports of the driver contain times of
+        /// the virtual clock.
         case realClock
     }
 }

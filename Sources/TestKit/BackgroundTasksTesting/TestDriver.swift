@@ -26,7 +26,8 @@ import Synchronization
 /// pass. In unstructured tasks, on the main actor and on queues, the driver detects only awaited transfers and sleeps.
 ///
 /// In contrast to real launches, all launches share this process. The app's variables therefore keep their values after a launch.
-/// If a handler is killed, its task is cancelled, and its code continues until it returns. This code has no effect on the ledger.
+/// If a handler is killed, its task is cancelled, and its code continues until it returns. The code of a killed handler has no
+/// effect on the ledger.
 public actor TestDriver {
     /// The wall clock and the waking seconds of the simulated host. A sleep on this clock ends when virtual time reaches the
     /// deadline.
@@ -281,7 +282,7 @@ public actor TestDriver {
             let report = try report(of: launch.id)
             if report.outcome != nil { return report }
             guard clock.awake < end else { throw StillRunning(launch: report, limit: limit) }
-            // Continued processing runs in the test's process. Its handler is notified of ledger changes on other threads, and
+            // Continued processing runs in the test's process. The handler is notified of ledger changes on other threads, and
             // has to finish before the time limit.
             if report.kind == .continuedProcessing, report.stopReason != nil,
                 await changes.wait(after: changes.count, atMost: patience)

@@ -29,7 +29,8 @@ final class DiskFollower: Sendable {
     }
 }
 
-/// The number of consecutive failed commits of an agent, and the time of its next try. This type is `Setback` in virtual time.
+/// The number of consecutive failed commits of an agent, and the time of its next try. `AgentSetback` is the type `Setback` in
+/// virtual time.
 struct AgentSetback {
     private var failures = 0
     /// The time of the next try, in waking seconds.

@@ -26,7 +26,8 @@ enum VirtualFolder {
             let owner = name.dropFirst(prefix.count).split(separator: "-")
             guard owner.count > 2, let pid = Int32(owner[0]), let start = Int64(owner[1]) else { continue }
             let process = ProcessIdentity(pid: pid, start: start)
-            // A process of another PID namespace may use the same parent folder. Such a process removes its own folders.
+            // A process of another PID namespace may use the same parent folder. A process removes only folders of its own
+            // namespace.
             guard !process.isOfAnotherNamespace, !process.isAlive else { continue }
             // This process cannot remove a folder of another user, and the attempt does no harm.
             try? FileManager.default.removeItem(at: base.appendingPathComponent(name))

@@ -4,8 +4,8 @@ import Foundation
 import Synchronization
 import TransferMachines
 
-/// The network of a simulated host. It contains servers by origin, each with its routes, scripts and stores. Virtual time passes
-/// during requests.
+/// The network of a simulated host. The network contains servers by origin, each with its routes, scripts and stores. Virtual
+/// time passes during requests.
 ///
 /// Background and ordinary sessions of the app reach only these servers. A request without a server or a route receives no
 /// response, and makes the test fail.

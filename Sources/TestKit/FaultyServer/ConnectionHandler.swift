@@ -6,7 +6,8 @@ import ServerScripts
 /// An event that asks a connection to end, because the server closes it.
 struct ServerClosing: Sendable {}
 
-/// The handler of a connection. It accepts requests one after another, passes each request to an exchange, and plays the script.
+/// The handler of a connection. The handler accepts requests one after another, passes each request to an exchange, and plays the
+/// script.
 final class ConnectionHandler: ChannelInboundHandler {
     typealias InboundIn = HTTPServerRequestPart
     typealias OutboundOut = ByteBuffer

@@ -45,7 +45,7 @@ final class TLSHandler: ChannelDuplexHandler {
     private func shakeHands(_ context: ChannelHandlerContext) {
         ERR_clear_error()
         let result = SSL_do_handshake(connection)
-        // This call also sends the TLS alert about a failed handshake.
+        // The call of `send` also sends the TLS alert if the handshake failed.
         send(context, promise: nil)
         context.flush()
         if result == 1 {
@@ -77,7 +77,7 @@ final class TLSHandler: ChannelDuplexHandler {
                 // The client sent close_notify.
                 return context.pipeline.close(mode: .all, promise: nil)
             default:
-                // This call also sends the TLS alert that reports the error.
+                // The call of `send` also sends the TLS alert that reports the error.
                 send(context, promise: nil)
                 context.flush()
                 fail("not to be read", context)

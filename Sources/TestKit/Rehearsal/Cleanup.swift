@@ -5,8 +5,8 @@ import Glibc
 import ProcessSupport
 import Synchronization
 
-/// The temporary folders and homes of this process. They are removed at the end, even if the process is interrupted. At the end,
-/// all processes that run in the homes are also ended.
+/// The temporary folders and homes of this process. The folders and homes are removed at the end, even if the process is
+/// interrupted. At the end, all processes that run in the homes are also ended.
 final class Cleanup: Sendable {
     static let shared = Cleanup()
 

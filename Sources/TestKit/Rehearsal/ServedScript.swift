@@ -45,8 +45,8 @@ struct ServedScript {
         var (url, authority) = (server.url, String?.none)
         if case .https(let certificate) = script.greeting {
             url = server.secureURL
-            // A client must trust the authority. Otherwise the connection fails before the client reaches the other faults of the
-            // server.
+            // A client must trust the authority. If the client does not trust the authority, the connection fails before the
+            // client reaches the other faults of the server.
             if certificate != .selfSigned { authority = try server.certificateAuthority }
         }
         guard !json else { return try Self.printJSON(["url": url, "certificateAuthority": authority].compactMapValues { $0 }) }

@@ -1,6 +1,7 @@
 import Foundation
 
-/// A request to a store that acts when the request's body is complete. This type also plays the faults that every store supports.
+/// A request to a store that acts when the request's body is complete. `CollectedExchange` also plays the faults that every store
+/// supports.
 final class CollectedExchange: Exchange {
     let opening: ResponseScript?
     private let request: RecordedRequest

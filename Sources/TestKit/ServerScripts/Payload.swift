@@ -1,6 +1,6 @@
 import Foundation
 
-/// Bytes to send. They are read in pieces, so that a large body is never completely in memory.
+/// Bytes to send. The bytes are read in pieces, so that a large body is never completely in memory.
 public struct Payload: Sendable, Equatable, Codable {
     enum Origin: Sendable, Equatable, Codable {
         case bytes(Data)
@@ -66,8 +66,8 @@ public struct Payload: Sendable, Equatable, Codable {
     public var data: Data { read(at: 0, length: count) }
 
     private static func patternByte(at position: Int) -> UInt8 {
-        // The byte is a multiplicative hash of position / 8, plus the position itself. This is fast to compute, and aperiodic for
-        // the sizes in tests.
+        // The byte is a multiplicative hash of position / 8, plus the position itself. The hash is fast to compute, and aperiodic
+        // for the sizes in tests.
         let mixed = UInt64(position >> 3) &* 0x9E37_79B9_7F4A_7C15
         return UInt8(truncatingIfNeeded: (mixed >> 40) &+ UInt64(position & 7))
     }

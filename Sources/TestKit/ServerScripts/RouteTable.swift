@@ -1,6 +1,6 @@
 import Synchronization
 
-/// The table of routes. It determines the response to each request.
+/// The table of routes. The table determines the response to each request.
 package final class RouteTable: Sendable {
     package enum Answer {
         /// A list of scripts. Each request uses the next script. The last script is used for all further requests.

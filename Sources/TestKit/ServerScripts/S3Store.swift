@@ -59,8 +59,8 @@ public final class S3Store: MountedStore {
     /// Ignores `If-None-Match` from now on, and replaces objects.
     public func ignoreConditions() { state.withLock { $0.conditions = .ignored } }
 
-    /// Simulates another computer that stores these bytes under the name of the next photo. This happens after the client has
-    /// checked the name and before the photo arrives.
+    /// Simulates another computer that stores these bytes under the name of the next photo. The store does this after the client
+    /// has checked the name and before the photo arrives.
     public func storeFirst(_ bytes: Data) { state.withLock { $0.rival = bytes } }
 
     /// The names of the objects, sorted.

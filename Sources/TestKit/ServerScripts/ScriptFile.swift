@@ -75,7 +75,7 @@ public struct ScriptFile: Sendable, Equatable {
     public struct Route: Sendable, Equatable {
         /// The method in capitals.
         public let method: String
-        /// The path. It is exact, or a prefix that ends with `*`.
+        /// The path: an exact path, or a prefix that ends with `*`.
         public let path: String
         /// The responses, in order. The last response is used for all further requests.
         public var answers: [ResponseScript]

@@ -1,5 +1,5 @@
-/// A file on the server. The type turns a request into a response. It follows the rules of RFC 9110 for ranges and conditions,
-/// and on demand makes the mistakes of real servers. The type has no side effects: the response is a list of steps.
+/// A file on the server. The type turns a request into a response. The type follows the rules of RFC 9110 for ranges and
+/// conditions, and on demand makes the mistakes of real servers. The type has no side effects: the response is a list of steps.
 public struct ServedFile: Sendable, Equatable, Codable {
     /// The way in which an interrupted response ends.
     public enum Ending: String, Sendable, Codable {

@@ -12,7 +12,7 @@ package protocol MountedStore: UploadStore {
     func exchange(for request: RecordedRequest) -> any Exchange
 }
 
-/// Faults for the next requests. They are used in the order in which they were added.
+/// Faults for the next requests. The faults are used in the order in which they were added.
 public final class UploadFaults: Sendable {
     struct Fault {
         enum Kind {
@@ -74,8 +74,8 @@ public final class UploadFaults: Sendable {
 }
 
 extension UploadStore {
-    /// Refuses the next requests. If the request contains `Expect: 100-continue`, the response is sent before the body. Otherwise
-    /// the response is sent after the body.
+    /// Refuses the next requests. If the request contains `Expect: 100-continue`, the response is sent before the body. Without
+    /// this header, the response is sent after the body.
     ///
     /// - Parameters:
     ///   - status: The status, for example 507, 423, 403 or 500.

@@ -20,8 +20,8 @@ func whileTimePasses<Value: Sendable>(
     return try await value.get()
 }
 
-/// Waits for the end of continued processing, which runs in this process. During the wait, virtual time does not pass. Otherwise
-/// the agent would stop the work, because it makes no progress in virtual time.
+/// Waits for the end of continued processing, which runs in this process. During the wait, virtual time does not pass. If virtual
+/// time passed, the agent would stop the work, because the work makes no progress in virtual time.
 func ended(_ launch: LaunchReport, _ driver: TestDriver) async throws -> LaunchReport {
     while driver.ledger.running.contains(where: { $0.id == launch.id }) {
         await Task.yield()

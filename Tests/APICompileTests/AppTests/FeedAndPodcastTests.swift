@@ -164,7 +164,7 @@ import Testing
     @Test func `the error of a failed download has resume data`() async throws {
         try await run(.cutAfter(150_000, of: sound, etag: "\"v1\""), .hangUp) { driver, manager, episode, listener in
             manager.startDownload(episode)
-            // This time is longer than the session's `timeoutIntervalForResource`.
+            // Eight hours are longer than the session's `timeoutIntervalForResource`.
             try await driver.advance(by: .seconds(8 * 3_600))
             #expect(listener.failed.withLock { $0.count } == 1)
             #expect(manager.download(for: episode.audioURL)?.resumeData != nil)

@@ -143,8 +143,8 @@ import Testing
     }
 }
 
-/// Tests of `StubbedClientApp.swift`. They have the form of the app's own tests. The virtual network has no server, so a request
-/// that the stub does not handle makes the run fail.
+/// Tests of `StubbedClientApp.swift`. The tests have the form of the app's own tests. The virtual network has no server, so a
+/// request that the stub does not handle makes the run fail.
 @Suite(.serialized) struct StubbedClientAppTests {
     private let potsdam = CurrentWeather(city: "Potsdam", celsius: 21.5)
 

@@ -82,7 +82,7 @@ extension EndToEnd {
             }
         }
 
-        /// `--fix` runs the printed fixes. It does not change files that only the user can correct.
+        /// `--fix` runs the printed fixes. `--fix` does not change files that only the user can correct.
         @Test func `--fix runs the safe fixes and leaves a broken configuration file unchanged`() async throws {
             let patient = try Patient(try Desktop(), try await server())
             try patient.home.killAgent()

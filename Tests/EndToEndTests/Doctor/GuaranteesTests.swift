@@ -97,7 +97,8 @@ extension EndToEnd.Doctor {
         #expect(printed.verdict("survivesForceQuit") == "keptFromNextLogin")
     }
 
-    /// NetworkManager reports whether the network is metered. It reports "unknown" if another program manages the network.
+    /// NetworkManager reports whether the network is metered. NetworkManager reports "unknown" if another program manages the
+    /// network.
     @Test func `the metered state is known only if NetworkManager reports it`() throws {
         let home = try Home()
         #expect(try PrintedGuarantees(home).verdict("meteredIsKnown") == "notKept")

@@ -4,12 +4,13 @@ import Foundation
 import ProcessSupport
 import Testing
 
-/// A home without faults. It has a place, the daily check, an agent, a desktop and a weather server. A test then plants a fault.
+/// A home without faults. The home has a place, the daily check, an agent, a desktop and a weather server. A test then plants a
+/// fault.
 final class Patient {
     let home: Home
     let desktop: Desktop
     let server: FaultyServer
-    /// The program `stormy` that examines the home. It is a copy if the fault changes programs.
+    /// The program `stormy` that examines the home. The program is a copy if the fault changes programs.
     private(set) var program = Home.product("stormy")
     /// Processes that run until the examination is over.
     var held: [Child] = []

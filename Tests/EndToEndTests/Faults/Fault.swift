@@ -10,7 +10,7 @@ struct Fault: Sendable {
         case whole(Payload)
         /// The download fails with this code and without a file.
         case failed(Int)
-        /// The download is retried until the resource timeout. Its last error has this code.
+        /// The download is retried until the resource timeout. The last error of the download has this code.
         case waiting(Int)
     }
 

@@ -101,7 +101,7 @@ struct UploadFault: Sendable {
         case thereMaybeTwice
         /// The upload fails with this code, and no photo is stored.
         case failed(Int)
-        /// The upload waits for another attempt. Its last error has this code, and no photo is stored.
+        /// The upload waits for another attempt. The last error of the upload has this code, and no photo is stored.
         case waiting(Int)
     }
 

@@ -2,8 +2,8 @@ import ProcessSupport
 import BackgroundLedger
 import Foundation
 
-/// A program that a test starts, and that must end with the test. Its signal mask is empty. Threads of the test runner block
-/// signals. If a child inherited this mask, it would ignore SIGTERM (for example dunst).
+/// A program that a test starts, and that must end with the test. The signal mask of the program is empty. Threads of the test
+/// runner block signals. If a child inherited this mask, it would ignore SIGTERM (for example dunst).
 final class Child {
     let pid: Int32
     private var isRunning = true

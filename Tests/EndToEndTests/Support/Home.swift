@@ -198,8 +198,8 @@ final class Home {
         close(descriptor)
     }
 
-    /// Ends the agent first, and then its launches. Otherwise the agent would start another app process. Without the agent, the
-    /// launches would continue to write.
+    /// Ends the agent first, and then its launches. In another order, the agent would start another app process. Without the
+    /// agent, the launches would continue to write.
     func endAgent() {
         try? killAgent()
         guard FileManager.default.fileExists(atPath: directories.ledger.path), let ledger = try? Ledger(directories) else {
@@ -244,7 +244,8 @@ final class Home {
                 let log = (try? String(contentsOf: directories.agentLog, encoding: .utf8)) ?? ""
                 throw TimedOut(description: "waited \(seconds) s for: \(what)\n\(try ledger.read(picture))\n\(log)")
             }
-            // Some conditions also depend on a process, a file or a server. Their changes cause no change notification.
+            // Some conditions also depend on a process, a file or a server. A change of a process, a file or a server causes no
+            // change notification.
             var poller = pollfd(fd: bell.descriptor, events: Int16(POLLIN), revents: 0)
             poll(&poller, 1, Int32(min(left, 0.25) * 1000) + 1)
             bell.drain()

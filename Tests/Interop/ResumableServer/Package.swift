@@ -1,7 +1,7 @@
 // swift-tools-version: 6.0
 import PackageDescription
 
-// This is a separate package, because users of Stormy do not need the dependencies of Apple's server for resumable uploads.
+// The server is a separate package, because users of Stormy do not need the dependencies of Apple's server for resumable uploads.
 let package = Package(
     name: "resumable-server",
     dependencies: [

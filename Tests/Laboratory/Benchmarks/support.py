@@ -64,7 +64,7 @@ class Bench:
         subprocess.run([BIN / "stormy", "quit"], env=self.environment, capture_output=True)
         if (BIN / "courier-example").exists():
             subprocess.run([BIN / "courier-example", "background", "quit"], env=self.environment, capture_output=True)
-        # The workers are also killed. Otherwise they would keep the output of this script open.
+        # The workers are also killed. Running workers would keep the output of this script open.
         os.killpg(self.server.pid, signal.SIGKILL)
         self.server.wait()
         shutil.rmtree(self.folder, ignore_errors=True)

@@ -32,7 +32,7 @@ def waits(condition):
 
 
 def begin(c, condition):
-    # This command switches off delays that the system may add. This trial does not test these delays.
+    # This command switches off delays that the system may add. The trial does not test such delays.
     c.app("cycle", "0")
     c.app("work", "work.none", condition)
     c.count = lambda: c.begun("work.none")

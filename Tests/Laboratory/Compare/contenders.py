@@ -143,7 +143,8 @@ class Cron(Contender):
         time.sleep(60 / self.rate + 0.3)
 
     def once(self, at, body="short", prefix="", unit="job"):
-        # cron has no schedule for a single time. This is the nearest possible schedule, which repeats next year.
+        # cron has no schedule for a single time. A line with the day and the month is the nearest possible schedule, and repeats
+        # next year.
         self.line(clock(at, "%M %H %d %m *"), f"{prefix}{self.ground.worker(body, unit)}")
 
     def every_minute(self, body="short", prefix=""):

@@ -5,7 +5,7 @@ import Synchronization
 final class Dice: RandomNumberGenerator, Sendable {
     private let state: Mutex<UInt64>
 
-    /// The seed is mixed first. Otherwise the next seed would produce the same numbers, shifted by one.
+    /// The seed is mixed first. Without mixing, the next seed would produce the same numbers, shifted by one.
     init(seed: UInt64) { state = Mutex(Self.mix(seed &+ 0x1234_5678_9ABC_DEF1)) }
 
     func next() -> UInt64 {

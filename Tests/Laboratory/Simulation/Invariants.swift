@@ -247,8 +247,8 @@ extension Simulation {
         return broken
     }
 
-    /// Returns whether a transfer ended after seven days without progress, as on iOS. This can happen only in a simulated month.
-    /// Such a transfer had attempts and has an error message.
+    /// Returns whether a transfer ended after seven days without progress, as on iOS. Seven days without progress occur only in a
+    /// simulated month. A transfer that ended in this way had attempts and has an error message.
     private func isGivenUp(_ transfer: TransferRecord) -> Bool {
         length == .month && transfer.errorMessage?.hasPrefix("No progress for 604800 s. The last error:") == true
     }

@@ -3,7 +3,7 @@ import TransferMachines
 /// Simulates the requests to one weather service if very many installations check at noon. Each installation uses the noon of its
 /// time zone. The simulation uses the real code for the pauses between retries.
 package struct NoonHerd: Sendable {
-    /// The number of installations. They are distributed equally over 24 time zones, which are an hour apart.
+    /// The number of installations. The installations are distributed equally over 24 time zones, which are an hour apart.
     package var installations = 1_000_000
     /// The number of seconds over which the requests of a time zone are spread.
     package var spread: Double

@@ -93,7 +93,7 @@ final class SimulatedApp: LedgerProgram, @unchecked Sendable {  // because the s
 
     func died(_ process: VirtualProcess) {
         guard !isCalm, dice.chance(0.3) else { return }
-        // The launch forked another process, which stores a result after the launch has ended. This result must not be used.
+        // The launch forked another process, which stores a result after the launch has ended. The late result must not be used.
         machine.clock.schedule(after: dice.between(0, 20)) { [self] in
             let over = write { try $0.launch(process.launch)?.endedAt } != nil
             if over { write { try $0.setResult(.completed, detail: "late", ofLaunch: process.launch) } }
@@ -304,8 +304,8 @@ final class SimulatedApp: LedgerProgram, @unchecked Sendable {  // because the s
         guard let file = transfer.wholeFile(in: machine.directories.spool),
             let found = try? FileDigest.sha256(of: file)
         else {
-            // If the ledger comes from a backup, it may list a delivered file as undelivered. This file was removed after its
-            // delivery.
+            // If the ledger comes from a backup, it may list a delivered file as undelivered. A delivered file is removed from
+            // the spool.
             if !hasOldLedger { memory.broken.append("download \(id) is completed and its file is not there") }
             return
         }

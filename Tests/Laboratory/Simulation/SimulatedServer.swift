@@ -5,8 +5,8 @@ import ServerScripts
 import Foundation
 import Synchronization
 
-/// The server of the simulation. It has weather, files that change, and three kinds of upload destinations for photos. Random
-/// numbers decide each fault.
+/// The server of the simulation. The server has weather, files that change, and three kinds of upload destinations for photos.
+/// Random numbers decide each fault.
 final class SimulatedServer: Sendable {
     static let origin = "http://server.test"
 

@@ -27,7 +27,7 @@ package final class Simulation {
         }
     }
 
-    /// The numbers of events in a run. They show whether enough events occurred.
+    /// The numbers of events in a run. The numbers show whether enough events occurred.
     package struct Tally: Sendable {
         package var launches = 0
         package var agents = 0
@@ -73,7 +73,7 @@ package final class Simulation {
         dice = Dice(seed: seed)
         let dice = dice
         program = LateProgram()
-        // The run begins in 2025. This year has two changes of daylight saving time.
+        // The run begins in 2025. The year 2025 has two changes of daylight saving time.
         let start = Date(timeIntervalSince1970: 1_735_689_600 + dice.between(0, 360 * 86_400).rounded())
         machine = try SimulatedHost(
             start: start, zone: Self.zone(dice), program: program, random: { dice.unit })

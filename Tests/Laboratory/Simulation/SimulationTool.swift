@@ -20,8 +20,8 @@ package enum SimulationTool {
 
         """
 
-    /// Returns the exit code. It is 0 if no invariant is broken, 1 if an invariant is broken, and 64 if the command line is
-    /// invalid.
+    /// Returns the exit code. The exit code is 0 if no invariant is broken, 1 if an invariant is broken, and 64 if the command
+    /// line is invalid.
     package static func run(_ arguments: [String]) async -> Int32 {
         var (count, first, length, isWhy) = (100, UInt64(1), Simulation.Length.days, false)
         var rest = arguments[...]

@@ -12,7 +12,7 @@ final class GroundNotices: NSObject, UNUserNotificationCenterDelegate, Sendable 
 
     init(log: ProvingLog) { self.log = log }
 
-    /// Sets the delegate and the categories. This method must be called before `scheduler.run()`. In a launch for a response,
+    /// Sets the delegate and the categories. `begin()` must be called before `scheduler.run()`. In a launch for a response,
     /// `run()` delivers the response at once.
     func begin() {
         center.delegate = self

@@ -1,5 +1,5 @@
-// An app for tests and for the torture run. It has a plain `main.swift` with registered handlers. The handlers log their actions
-// to a separate file, which is synced after each line. The torture test compares this log with the ledger.
+// An app for tests and for the torture run. The app has a plain `main.swift` with registered handlers. The handlers log their
+// actions to a separate file, which is synced after each line. The torture test compares this log with the ledger.
 import BackgroundCommands
 import BackgroundLedger
 import BackgroundRuntime

@@ -38,7 +38,7 @@ enum JPEG {
         return Data(block)
     }
 
-    /// An HDR photo with a position and a gain map. Its XMP block follows the index of the pictures.
+    /// An HDR photo with a position and a gain map. The XMP block follows the index of the pictures.
     static let withGainMap = Data(
         base64Encoded: """
             /9j/4QCaRXhpZgAASUkqAAgAAAACAA8BAgAFAAAAJgAAACWIBAABAAAALAAAAAAAAABUZXN0AAAEAAEAAgACAAAATgAAAAIABQADAAAAYgAAAAMAAgAC\

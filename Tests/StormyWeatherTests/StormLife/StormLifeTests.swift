@@ -116,7 +116,7 @@ private func changes(_ known: [(id: Int64, life: StormLife)], _ look: StormCheck
     }
 }
 
-/// The life of one storm. Its gusts last from 4 to 7 hours after noon.
+/// The life of one storm. The gusts last from 4 to 7 hours after noon.
 private struct Story {
     var now = noon
     var life: StormLife?

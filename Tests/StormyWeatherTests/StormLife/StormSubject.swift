@@ -14,7 +14,7 @@ struct StormSubject {
     private(set) var screen = StormScreen()
     private(set) var now = base
     private(set) var isAhead = false
-    /// The number of records of the storm. It must be one.
+    /// The number of records of the storm. A storm must have only one record.
     private(set) var records = 0
     private var life: StormLife?
     private var (warnings, cancelled): ([StandingWarning], [String]) = ([], [])

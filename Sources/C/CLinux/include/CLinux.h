@@ -34,7 +34,8 @@ static inline int clinux_pidfd_open(pid_t pid) {
 static inline int clinux_pidfd_send_signal(int pidfd, int signal) {
     return (int)syscall(SYS_pidfd_send_signal, pidfd, signal, (void *)0, 0);
 }
-// Clones a file copy-on-write, if the file system supports this (btrfs, xfs). Otherwise returns -1 and sets errno.
+// Clones a file copy-on-write, if the file system supports this (btrfs, xfs). If the file system cannot clone, returns -1 and
+// sets errno.
 static inline int clinux_clone_file(int destination, int source) {
     return ioctl(destination, FICLONE, source);
 }
@@ -132,8 +133,8 @@ static inline int clinux_open(const char *_Nonnull path, int flags, mode_t mode)
 }
 
 // Opens a file for SQLite. If SQLite cannot open a file for writing, SQLite opens the file for reading and keeps it read-only.
-// This is correct if writing is not permitted. If the first call failed for a temporary reason, this function lets the second
-// call fail with the same error.
+// Read-only use is correct if writing is not permitted. If the first call failed for a temporary reason, this function lets the
+// second call fail with the same error.
 int clinux_open_for_sqlite(const char *_Nonnull path, int flags, int mode);
 // Returns the errno value of this thread's last call of clinux_open_for_sqlite, or 0 if the call succeeded.
 int clinux_sqlite_open_fault(void);
@@ -154,8 +155,8 @@ static inline int clinux_lock_file(int descriptor) {
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 0, .l_len = 0, .l_pid = 0};
     return fcntl(descriptor, F_OFD_SETLK, &lock);
 }
-// Confines this thread and its later threads. They cannot use a network, start a program, or see files outside one folder and
-// /usr. If the kernel has no Landlock, access to files is not restricted. Returns 0, or -1 with errno.
+// Confines this thread and its later threads. The threads cannot use a network, start a program, or see files outside one folder
+// and /usr. If the kernel has no Landlock, access to files is not restricted. Returns 0, or -1 with errno.
 int clinux_confine(const char *_Nonnull folder);
 
 static inline int clinux_wait_for_lock(int descriptor) {
@@ -188,8 +189,8 @@ static inline int clinux_bytes_are_locked(int descriptor, int64_t start, int64_t
 }
 static inline int clinux_file_is_locked(int descriptor) { return clinux_bytes_are_locked(descriptor, 0, 0); }
 
-// The settings of a detached child process. The child has only the three standard descriptors and `inherited`. Its folder is "/".
-// Its signal mask is empty, or blocks SIGTERM until the child is ready for this signal.
+// The settings of a detached child process. The child has only the three standard descriptors and `inherited`. The child's folder
+// is "/". The child's signal mask is empty, or blocks SIGTERM until the child is ready for this signal.
 typedef struct {
     const char *_Nonnull path;
     char *_Nullable const *_Nonnull arguments;

@@ -43,7 +43,7 @@ typedef struct {
     bool boolean;
 } ctoml_value;
 
-// The functions that receive the contents of a document. Their arguments are valid only during the call.
+// The functions that receive the contents of a document. The arguments of these functions are valid only during the call.
 typedef struct {
     void *_Nonnull context;
     // A table with this key begins. The next calls are about the contents of this table.

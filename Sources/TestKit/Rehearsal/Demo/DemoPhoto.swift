@@ -1,10 +1,10 @@
 import Foundation
 
-/// A small photo of a storm, drawn by this code: dark clouds and one flash. The metadata of the photo contains the place where the
-/// photo was taken.
+/// A small photo of a storm, drawn by this code: dark clouds and one flash. The metadata of the photo contains the place where
+/// the photo was taken.
 ///
-/// The photo is a real JPEG (ITU-T T.81, baseline, grey) whose blocks of 8 × 8 pixels have one brightness each. Such a picture needs no
-/// transform and no library. Its Exif block (Exif 3.0 §4.6) contains a GPS directory.
+/// The photo is a real JPEG (ITU-T T.81, baseline, grey) whose blocks of 8 × 8 pixels have one brightness each. A picture with
+/// such blocks needs no transform and no library. The Exif block of the photo (Exif 3.0 §4.6) contains a GPS directory.
 enum DemoPhoto {
     /// The number of blocks across and down.
     private static let (columns, rows) = (40, 25)

@@ -1,8 +1,8 @@
 import FaultyServer
 import Foundation
 
-/// The demo's weather service and photo server on the loopback interface. They use real HTTP. The weather response takes too
-/// long.
+/// The demo's weather service and photo server on the loopback interface. Both servers use real HTTP. The weather response takes
+/// too long.
 struct DemoServers {
     private let server: FaultyServer
     private let photos: DavStore
