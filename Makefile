@@ -45,7 +45,7 @@ PURE = BackgroundScheduling TransferMachines BackgroundNotices StormyWeather
 # Modules with threads.
 THREADED = BackgroundTransfer CurlTransport BackgroundAgent BackgroundLedger DesktopServices
 # Tests of these modules that use a single thread and repeat many times. The thread sanitizer finds nothing in these tests, and
-# they take a quarter of its time.
+# the tests take a quarter of the sanitizer's time.
 ONE_THREADED = BackgroundLedgerTests.TransferChoiceTests BackgroundLedgerTests.RequestChoiceTests
 # Tests that need a process, a bus or a server. `make check` skips these tests. An architecture test checks that the list is
 # complete.

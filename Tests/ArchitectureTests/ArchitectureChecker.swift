@@ -4,7 +4,7 @@ struct ArchitectureChecker {
     var house: ArchitectureRules
 
     static let maximumLines = 400
-    /// The maximum number of lines of the agent's composition root, which has to stay short.
+    /// The maximum number of lines of the agent's composition root, which has to be short.
     static let compositionRootLines = 120
 
     // MARK: Dependencies

@@ -88,8 +88,8 @@ final class Bench {
         if turning { try turn() }
     }
 
-    /// Runs one turn of the agent's loop, even if no turn is due. If the disk worker has no thread, this method also handles all
-    /// posted events.
+    /// Runs the agent's loop once, even if the agent requested a later time. If the disk worker has no thread, this method also
+    /// handles all posted events.
     @discardableResult
     func turn() throws -> Date? {
         let wake = try agent.turn()
@@ -103,7 +103,7 @@ final class Bench {
         try turn()
     }
 
-    /// Lets time pass. The turns of the agent's loop run at the times that the agent requested.
+    /// Lets time pass. The agent's loop runs at the times that the agent requested.
     func pass(_ seconds: Double) throws {
         let end = now + seconds
         for _ in 0..<10_000 {

@@ -5,7 +5,7 @@ import Testing
 @testable import BackgroundAgent
 
 @Suite struct EventLoopTests {
-    /// Before an agent exits, the agent checks whether events arrived after its last turn.
+    /// Before an agent exits, the agent checks whether events arrived after its last run of the loop.
     @Test func `the loop reports events that arrived after its last turn`() throws {
         let loop = try EventLoop()
         loop.setTimer(.distantFuture)

@@ -123,7 +123,8 @@ import TransferMachines
             try $0.save(RequestRecord(identifier: "noon", kind: .appRefresh, earliestBegin: nil, submittedAt: Bench.start))
         }
         agent.receive(.stopRequested)
-        // A stop alone writes nothing to the ledger, so this turn may succeed. A launch cannot start before a commit succeeds.
+        // A stop alone writes nothing to the ledger, so this run of the loop may succeed. A launch cannot start before a commit
+        // succeeds.
         _ = try? agent.turn()
         isDiskFull.isOn = false
         _ = try agent.turn()

@@ -22,7 +22,7 @@ import Testing
         #expect(shouldContinue)
     }
 
-    /// If data arrives while the descriptor is ignored, one turn follows after a silence. Without data, ignoring causes no turn.
+    /// If data arrives while the descriptor is ignored, the loop runs once after a silence. Without data, the loop does not run.
     @Test(arguments: [true, false]) func `a held descriptor causes at most one turn`(_ speaks: Bool) throws {
         let loop = try EventLoop()
         let descriptor = eventfd(0, Int32(EFD_NONBLOCK) | Int32(EFD_CLOEXEC))
@@ -34,7 +34,7 @@ import Testing
         var turns = 0
         loop.hold(descriptor, atMost: 60) {
             let answer = answers.removeFirst()
-            // Without data, no turn runs that could end the loop.
+            // Without data, the loop does not run, so the test stops the loop here.
             if !speaks { post { ending.stop() } }
             return answer
         }

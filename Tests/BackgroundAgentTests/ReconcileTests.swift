@@ -293,7 +293,8 @@ import TransferMachines
         #expect(!FileManager.default.fileExists(atPath: left.path))
     }
 
-    /// A file is at the path of the folder for unknown copies. The copy of a photo stays in the spool until this file is removed.
+    /// A file is at the path of the folder for unknown copies. The copy of a photo is kept in the spool until this file is
+    /// removed.
     @Test func `a copy that cannot be moved aside stays in the spool`() throws {
         let (directories, spool) = (bench.ledger.directories, bench.ledger.directories.spool)
         try bench.submit(after: 2 * 86_400)

@@ -58,8 +58,8 @@ import Testing
         #expect(try bench.ledger.read { try $0.hasUnfinishedWork() })
     }
 
-    /// A turn has two passes, and the second pass finds the notification. Only a third pass can send the changed summary to the
-    /// server.
+    /// One run of the agent's loop has two passes, and the second pass finds the notification. Only a third pass can send the
+    /// changed summary to the server.
     @Test func `a notification that comes between two looks changes the summary at once`() throws {
         try add(20)
         try bench.turn()

@@ -476,7 +476,8 @@ import TransferMachines
         #expect(transfer.note == (hasItsName ? "cancelled too late, because the file was already saved: \(place)" : nil))
     }
 
-    /// The server sends a few bytes forever. The time limit of a transfer counts from its start, even if bytes arrive.
+    /// The server sends a few bytes forever. The time limit of a transfer begins with the transfer. Arriving bytes do not extend
+    /// the limit.
     @Test func `a slow transfer that never ends fails at its time limit`() throws {
         let id = try bench.download { $0.patience = 7_200 }
         try bench.turn()

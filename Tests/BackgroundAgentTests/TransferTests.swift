@@ -157,8 +157,8 @@ import TransferMachines
         #expect(try bench.launch(bench.onlyLive()).kind == .urlSession, "failure is told too")
     }
 
-    /// The agent's own commit does not wake the agent again. Therefore, if a transfer ends while transfers are planned, it is
-    /// delivered in the same turn.
+    /// The agent's own commit does not wake the agent again. Therefore, if a transfer ends while transfers are planned, its end
+    /// is delivered in the same run of the loop.
     @Test func `a transfer that times out is delivered in the same turn`() throws {
         let id = try bench.download()
         try bench.turn()

@@ -14,7 +14,7 @@ import Testing
         try FileManager.default.createSymbolicLink(atPath: loop, withDestinationPath: "loop")
         #expect(PathStatus.at(file).information?.st_size == 1)
         #expect(PathStatus.at(folder.path + "/none").isAbsent)
-        // A path through a file also counts as a missing file.
+        // A path through a file is also treated as a missing file.
         #expect(PathStatus.at(file + "/none").isAbsent)
         guard case .unreadable(ELOOP) = PathStatus.at(loop) else {
             Issue.record("a loop of links is not an absence")

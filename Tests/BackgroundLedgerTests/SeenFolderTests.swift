@@ -62,7 +62,7 @@ import Testing
         #expect(SeenFolder("/proc/self")?.mount == "/proc")
         // A container has other mounts.
         #expect(SeenFolder(view: "1:2:3", folder: own.folder, mount: place).absentMount == nil)
-        // If a mount point was removed together with its drive, the folder counts as missing.
+        // If a mount point was removed together with its drive, the folder is treated as missing.
         #expect(SeenFolder(view: own.view, folder: own.folder, mount: place + "/gone").absentMount == nil)
     }
 

@@ -123,7 +123,7 @@ import TransferMachines
         #expect(try isOnDisk(test), "it is needed")
         try ledger.write { transaction in
             try transaction.handle(.cancelled(message: nil, now: now), transfer: id, now: now)
-            // The agent removes the secrets after it has asked the server to delete the uploaded part.
+            // The agent removes the secrets after it has asked the server to delete the uploaded bytes.
             for var row in try transaction.collectableTransfers(now: now) {
                 try transaction.handle(.collected(now: now), &row, now: now)
             }

@@ -125,7 +125,7 @@ import Testing
         #expect(notice.phase == .pending)
     }
 
-    /// The notification was shown before, so it is shown again without an alert. The notification counts as shown.
+    /// The notification was shown before, so it is shown again without an alert. The ledger records the notification as shown.
     @Test func `the next server shows a notification again without an alert`() {
         var notice = life(.presenting)
         _ = notice.handle(.presented(serverID: 7, now: now))

@@ -29,8 +29,8 @@ private struct RequestWorld {
         var outcome: LaunchOutcome?
     }
 
-    /// The earliest time that the clock has shown since an occurrence was served (its launch had a result), and how far the clock
-    /// was ahead.
+    /// The earliest time that the clock has shown since the launch of an occurrence had a result, and how far the clock was
+    /// ahead.
     private struct Served {
         var earliest: Date
         let lead: Double
@@ -166,7 +166,7 @@ private struct RequestWorld {
         if isTold { story.append("\(now): submitted, for \(String(describing: life.occurrence)), by handler: \(isHandler)") }
         carryOut(commands)
         if isDue, let due, lastServed ?? .distantPast < due, life.occurrence != due { found("a due occurrence was dropped") }
-        // If a user submits the request, the occurrences that a wrong clock served are ignored.
+        // If a user submits the request, launches for occurrences of a wrong clock are ignored.
         if own == nil { served = [:] }
         // If a launch is running, two requests are owed: the request of this launch, and the new request.
         owed = live == nil ? 1 : 2
@@ -271,7 +271,7 @@ private struct RequestWorld {
 
     // MARK: The end
 
-    /// Runs three days without disturbances. Each noon of the clock must be served once, within a minute.
+    /// Runs three days without disturbances. At each noon of the clock, one launch must run within a minute.
     private mutating func calmDown() {
         if !hasAgent {
             hasAgent = true
@@ -293,8 +293,8 @@ private struct RequestWorld {
             if life.phase != .removed || owed != 0 { found("\(owed) accepted requests have no launch with a result") }
             return
         }
-        // The delay after failures is at most six hours. If a noon falls into this delay, one launch serves this noon together
-        // with the noon before.
+        // The delay after failures is at most six hours. If a noon falls into this delay, one launch is for this noon and the
+        // noon before.
         var noon = rule.next(after: since + RelaunchBackoff.longest, in: zone)
         while noon < since + 3 * 86_400 - 3_600 {
             let results = history[first...].filter { $0.served == noon && $0.outcome == .completed }

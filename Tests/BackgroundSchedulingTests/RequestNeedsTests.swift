@@ -2,7 +2,7 @@ import BackgroundScheduling
 import Foundation
 import Testing
 
-/// Tests of classes of requests, of their turns, and of the time directly after a sleep.
+/// Tests of classes of requests, of the order of requests, and of the time directly after a sleep.
 @Suite struct RequestNeedsTests {
     private let now = Date(timeIntervalSince1970: 1_750_000_000)
 

@@ -126,8 +126,8 @@ import Testing
 
     // MARK: Generated sequences
 
-    /// Checks events in any order. No date is served twice, and sleep is requested at most once after a wake. Work is not delayed
-    /// for long. No alarm is set if the battery is low.
+    /// Checks events in any order. No date has two launches, and sleep is requested at most once after a wake. Work is not
+    /// delayed for long. No alarm is set if the battery is low.
     @Test func `a random sequence of events breaks no rule of a wake`() {
         for seed in 1...3_000 as ClosedRange<UInt64> {
             var trial = Trial(seed: seed)

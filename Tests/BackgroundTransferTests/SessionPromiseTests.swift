@@ -131,7 +131,7 @@ import Testing
 
     // MARK: Invalidation
 
-    /// A task counts as outstanding as soon as it is created.
+    /// A task is outstanding as soon as it is created.
     @Test func `a session that finishes waits for tasks that are not resumed yet`() async throws {
         server.route("GET", "/f", .file("whole", etag: "\"1\""))
         let recorder = Recorder()

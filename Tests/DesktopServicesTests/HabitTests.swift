@@ -128,8 +128,8 @@ extension RealDesktop {
             }
         }
 
-        /// If the server refuses a notification, only this notification fails. If the server crashes, it counts as missing. If
-        /// the server does not respond, it may still show the notification.
+        /// If the server refuses a notification, only this notification fails. If the server crashes, the server is treated as
+        /// missing. If the server does not respond, it may still show the notification.
         @Test(arguments: [HabitServer.FirstCall.isRefused, .kills, .isLost])
         func `a refusal, a crash and a missing response are distinct failures`(_ fate: HabitServer.FirstCall) async throws {
             let bus = try PrivateBus()

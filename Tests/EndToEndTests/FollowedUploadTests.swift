@@ -154,7 +154,7 @@ extension EndToEnd {
             server.openGate("held")
             try home.waitForEnded("urlSession")
             try home.waitForNoticesRemembered()
-            // If the command was printing a failure at this moment, the failure may also appear in a notification.
+            // If the command was printing a failure when the terminal was closed, the failure may also appear in a notification.
             let heard = try desktop.receivedTitles()
             #expect(["Photo not uploaded", "2 photos not uploaded"].contains(heard.last), "\(heard)")
         }

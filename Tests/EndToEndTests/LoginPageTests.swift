@@ -5,7 +5,7 @@ import Testing
 
 extension EndToEnd {
     /// Tests with a captive portal, for example in a hotel. The portal answers every http request. Transfers complete when the
-    /// portal is no longer active.
+    /// portal does not respond any more.
     @Suite struct LoginPage {
         let desktop: Desktop
         let server: FaultyServer

@@ -47,7 +47,7 @@ extension EndToEnd {
             #expect(try home.rows("why").first?["identifier"] as? String == "StormyNoon")
         }
 
-        /// The user makes an error in the configuration before the check. The check stays pending, and runs when the user has
+        /// The user makes an error in the configuration before the check. The check remains pending, and runs when the user has
         /// corrected the file.
         @Test func `a configuration error is notified, and the check runs when it is corrected`() throws {
             let home = try Home(server: server, desktop: desktop)

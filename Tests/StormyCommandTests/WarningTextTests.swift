@@ -88,7 +88,7 @@ import Testing
         }
     }
 
-    /// The kinds of these warnings do not count as a storm.
+    /// The kinds of these warnings are not treated as a storm.
     @Test func `ignored warnings are listed by kind`() async throws {
         let warnings = [
             Self.warning("Dense Fog Advisory", ["severity": "Moderate"]),

@@ -110,7 +110,7 @@ import Testing
         }
     }
 
-    /// Thunder in one forecast does not count. A second service must also forecast thunder.
+    /// Thunder in one forecast is not a storm. A second service must also forecast thunder.
     @Test(arguments: [true, false]) func `a second service confirms thunder or refutes it`(_ agrees: Bool) async throws {
         try await play("open-meteo", at: "59.91,10.75") { home in
             home.serve(.json(Weather.forecast(from: home.now).replacing("2.4", with: "0.1")))

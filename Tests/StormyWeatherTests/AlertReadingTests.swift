@@ -64,7 +64,7 @@ import Testing
             let infos = seen(heat, language: language)
             #expect(infos.map(\.event) == [event] && infos.map(\.hazard) == [.heat])
         }
-        // If there are two known kinds, or if the known kind is in the same language, the kind stays unknown.
+        // If there are two known kinds, or if the known kind is in the same language, the kind remains unknown.
         let two = try read(info("Heat", language: "en") + info("Fog", language: "en") + info("Abcdef", language: "te"))
         #expect(Set(seen(two).map(\.hazard)) == [.heat, .fog, .weather])
         let own = try read(info("Heat", language: "te") + info("Abcdef", language: "te"))
@@ -219,7 +219,7 @@ import Testing
         #expect(try area.isDrawn && !area.hasUnreadableShape && area.contains(at(latitude, longitude)))
     }
 
-    /// Stormy requested the warnings of this place, so a warning without an area counts.
+    /// Stormy requested the warnings of this place, so a warning without an area is used.
     @Test func `a warning of the US service whose area cannot be read counts`() throws {
         func seen(_ corners: String, at place: Coordinates) throws -> Int {
             let json = """

@@ -460,7 +460,7 @@ private func document(
         #expect(judged(message("a", 0), .off).isStormy == false)
         #expect(judged(message("a", 0, from: -5, until: -1)).unconfirmed == [], "over")
         #expect(judged(message("a", 0, from: 30, until: 31)).isStormy == false, "beyond the horizon")
-        // If thunder has a warning, it counts, even if the warning is mild.
+        // If a warning confirms the thunder, the thunder is part of the storm, even if the warning is mild.
         var thunder = calm
         thunder.hours[3].weatherCode = 95
         var mild = message("a", 0, severity: .minor)
@@ -600,7 +600,8 @@ private func document(
     }
 }
 
-/// A user who checks the warnings repeatedly. The type consists of the book of alerts, the rule and the lives of the storms.
+/// A user who checks the warnings repeatedly. The type contains the book of alerts (`AlertBook`), the rule (`StormRule`) and the
+/// state of each storm (`StormLife`).
 private final class Desk {
     private let rule: StormRule
     private let place: Coordinates

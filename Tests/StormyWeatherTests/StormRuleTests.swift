@@ -92,8 +92,8 @@ private func why(_ assessment: Assessment) -> String? {
         #expect(rule.assess(Forecast(hours: [hour(2, code: 95, gusts: nil)]), now: noon).isStormy == true)
     }
 
-    /// Each row contains rain and showers in millimetres, gusts in km/h, CAPE in J/kg, and whether thunder counts with these
-    /// values. `nil` means that a value is unknown.
+    /// Each row contains rain and showers in millimetres, gusts in km/h, CAPE in J/kg, and whether thunder is part of a storm
+    /// with these values. `nil` means that a value is unknown.
     @Test(
         arguments: [
             (0.1, nil, 10, 2000, false), (0.4, 0.4, 37.4, 2000, false), (0.5, nil, 10, 2000, true), (0.5, nil, 10, nil, true),

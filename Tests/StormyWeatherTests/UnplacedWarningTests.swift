@@ -36,7 +36,7 @@ import Testing
         let fips = code("017001", "FIPS6")
         #expect(try unplaced(info(north, fips)) == .some)
         #expect(try unplaced(info(fips, "")) == .all && unplaced(info()) == .all)
-        // The warning has two parts, and only the second part counts.
+        // The warning has two parts, and only the second part is severe enough.
         #expect(try unplaced(info(north, severity: "Moderate"), info(fips, severity: "Extreme")) == .all)
         #expect(try unplaced(info(north, severity: "Severe"), info(fips, severity: "Extreme")) == .some)
         #expect(

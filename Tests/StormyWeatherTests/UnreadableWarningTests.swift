@@ -3,7 +3,7 @@ import Testing
 
 @testable import StormyWeather
 
-/// Tests warnings with a part that cannot be read. A warning with an unreadable part counts, or its earlier state is kept. The
+/// Tests warnings with a part that cannot be read. A warning with an unreadable part is used, or its earlier state is kept. The
 /// user is informed.
 @Suite struct UnreadableWarningTests {
     /// The time is 2026-07-01T12:00:00Z.
@@ -80,7 +80,7 @@ import Testing
             AlertMessage.doubts(in: [message]) == [
                 "1 of its 1 warnings end after more than 100 days, and count as warnings without an end"
             ])
-        // The warning counts as long as its service lists it.
+        // The warning is valid as long as its service lists it.
         #expect(reasons(message, noon + 50 * 86_400, noon + 50 * 86_400) == ["Tornado"])
         #expect(reasons(message, noon + 50 * 86_400, noon + 20 * 86_400).isEmpty)
     }

@@ -148,7 +148,7 @@ private func forecast(_ answer: WeatherResponse) throws -> Forecast {
         #expect(hours.map(\.weatherCode) == [95, 95, 61])
         #expect(hours[0].gustsKMH.map { Int($0.rounded()) } == 56 && hours[1].gustsKMH == 80 && hours[2].gustsKMH == nil)
         #expect(hours[2].temperatureC == 20)
-        // The service has no amounts of rain. Thunder without rain values does not count, but the hours count as known.
+        // The service has no amounts of rain. Thunder without rain values is not a storm, but the hours are known.
         let calm = Forecast(hours: (0..<24).map { ForecastHour(start: hours[0].start + Double($0) * 3600, weatherCode: 95) })
         let assessment = StormRule().assess(calm, now: hours[0].start)
         #expect(assessment.verdict == .calm && assessment.unconfirmed?.count == 1)
@@ -293,7 +293,7 @@ private func forecast(_ answer: WeatherResponse) throws -> Forecast {
         #expect(both.unconfirmed?.map(\.from) == [noon + 9 * 3600] && both.second == "Two")
         let alone = rule.assess(one, beside: day("Two"), now: noon)
         #expect(alone.verdict == .calm && alone.unconfirmed?.count == 2 && alone.second == "Two")
-        // If only the second service forecasts a storm, it also counts.
+        // If only the second service forecasts a storm, the result is also a storm.
         let windy = rule.assess(one, beside: day("Two", gusts: 90), now: noon)
         #expect(windy.verdict == .stormy && windy.reasons.allSatisfy { $0.source == "Two" })
         // If the first service has no rain value for the hour of thunder, the second service decides.

@@ -123,7 +123,8 @@ class Ground:
 
     def __init__(self, dice):
         self.dice, self.findings, self.bags = dice, [], collections.defaultdict(list)
-        # `kills` counts by the kind of kill. `tried` and `hit` count by the kind of process and by the kill point.
+        # `kills` contains counts by the kind of kill. `tried` and `hit` contain counts by the kind of process and by the kill
+        # point.
         self.kills, self.tried, self.hit = (collections.Counter() for _ in range(3))
         self.points = named_points()
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="torture-transfers-"))
@@ -461,7 +462,7 @@ class Ground:
         agent = self.agent(**({"BACKGROUND_CRASH_AT" if kind == "agent" else "BACKGROUND_APP_CRASH_AT": curse} if point else {}))
         # A weather check needs more time than its time limit and its grace time, which are one second each.
         end = time.monotonic() + (self.dice.uniform(0, 1.5) if kind == "any" else 4 if is_first and kind == "app" else 2)
-        # In each round, every further agent lives longer. A new agent shows hundreds of notifications again before it sends a
+        # In each round, every further agent runs longer. A new agent shows hundreds of notifications again before it sends a
         # large photo.
         end += 0.2 * lives
         while time.monotonic() < end and agent.poll() is None and not (kind == "app" and self.app_died(point, last)):

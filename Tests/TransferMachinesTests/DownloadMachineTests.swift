@@ -253,7 +253,7 @@ private let part = ["Content-Range": "bytes 40-99/100", "ETag": "\"1\"", "Conten
     ]
 
     /// A captive portal may respond with the name of the host, and with any kind of page. The page must not replace the user's
-    /// file. A page with an entity tag counts as a file. The output of programs is often sent as a page.
+    /// file. A page with an entity tag is treated as a file. The output of programs is often sent as a page.
     @Test(arguments: pages)
     func `a page over http is not stored as a disk image or a program`(
         _ headers: [String: String], _ url: String, _ name: String?, _ isSuspected: Bool

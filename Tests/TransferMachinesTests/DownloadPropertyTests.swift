@@ -76,7 +76,7 @@ private struct WildServer {
         var record: PartialFile?
         var machine = DownloadMachine(request: TransferRequest(url: "http://h/f"), partial: nil)
         for round in 0..<400 {
-            // From this round on, the network has no faults, so the download must end.
+            // From round 200 on, the network has no faults, so the download must end.
             if round == 200 { server.faults = false }
             if dice.chance(20) { machine = DownloadMachine(request: TransferRequest(url: "http://h/f"), partial: record) }
             let request = machine.begin()

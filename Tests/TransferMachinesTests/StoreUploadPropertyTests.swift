@@ -150,7 +150,7 @@ import Testing
             case 1:
                 return refusal(of: request, carrying: content, body)
             case 2 where !body.isEmpty:
-                // The body is cut on the way. The store decides whether to keep the received bytes.
+                // The connection is cut while the body is sent. The store decides whether to keep the received bytes.
                 let exchange = store.exchange(for: recorded(request))
                 exchange.receive(Data(body.prefix(Int.random(in: 0..<body.count, using: &dice))))
                 exchange.abandon()

@@ -131,7 +131,7 @@ private struct PlaceServer {
                 using: &dice)!
             return WireEnd(head: server.head(status), failure: nil, bytesSent: 0, bytesReceived: 0)
         case 2 where !body.isEmpty:
-            // The request is cut on the way. The server stores the bytes that it received.
+            // The connection is cut while the request is sent. The server stores the bytes that it received.
             if body.count <= server.limit {
                 _ = server.answer(request, body: body.lowerBound..<Int.random(in: body, using: &dice))
             }

@@ -20,7 +20,7 @@ struct TideApp: App {
                 }
             }
             .backgroundTask(.notificationResponse) { response in
-                // The user opened the notification, so it is removed.
+                // The user opened the notification, so the app removes the notification.
                 UNUserNotificationCenter.current().removeDeliveredNotifications(withIdentifiers: [response.identifier])
             }
             .backgroundTask(.significantTimeChange) {

@@ -64,8 +64,8 @@ final class HostedApp: VirtualProgram {
         guard let runtime = state.withLock({ $0.runtime }) else { return process.exit(.exited(74)) }
         let launch = process.launch
         let context = LaunchContext(id: launch, runtime: runtime, identity: process.identity) { [self] code in
-            // The agent is notified of the end before the launch counts as ended. Virtual time therefore does not pass before the
-            // agent has handled the end.
+            // The agent is notified of the end before the test kit treats the launch as ended. Virtual time therefore does not
+            // pass before the agent has handled the end.
             runtime.processEnded(launch: launch)
             process.exit(.exited(code))
             ended(launch)

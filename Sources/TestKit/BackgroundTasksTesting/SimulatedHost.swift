@@ -35,7 +35,7 @@ package final class SimulatedHost {
     private var seenCommits = -1
     /// The number of agents started so far.
     package private(set) var agentsStarted = 0
-    /// The number of moments of virtual time so far at which something happened.
+    /// The number of times in virtual time so far at which something happened.
     package private(set) var moments = 0
     /// The user manager that starts agents which exited with unfinished work; `nil` if agents keep running.
     package var userManager: VirtualUserManager?
@@ -285,11 +285,11 @@ package final class SimulatedHost {
         return [wake, activation, clock.untilNextTimer].compactMap { $0 }.min()
     }
 
-    /// Lets a number of seconds pass, and handles the events of each moment.
+    /// Lets a number of seconds pass, and handles the events at each time at which something happens.
     package func pass(_ seconds: Double, until isEnough: () throws -> Bool = { false }) throws {
         try run()
         let end = clock.awake + seconds
-        // The limit allows one moment every four seconds. If there are more, some code polls without a pause.
+        // The limit allows one time with events every four seconds. If there are more, code polls without a pause.
         var moments = 10_000 + Int(min(seconds, 1e9) / 4)
         while try !isEnough() {
             let left = end - clock.awake
@@ -300,13 +300,13 @@ package final class SimulatedHost {
         }
     }
 
-    /// Continues to the next moment with an event, or by at most `seconds`.
+    /// Continues to the next time with an event, or by at most `seconds`.
     package func step(atMost seconds: Double) throws {
         moments += 1
         if let wake = host?.wake ?? userManager?.instant, wake > clock.date, setback.until <= clock.awake,
             wake.timeIntervalSince(clock.date) <= min(seconds, clock.untilNextTimer ?? .infinity)
         {
-            // The clock is set to the exact moment. Rounding of added seconds would leave it slightly before the moment.
+            // The clock is set to the exact time. Rounding of added seconds would leave it slightly too early.
             clock.pass(to: wake)
         } else {
             clock.pass(min(seconds, max(untilNextEvent ?? seconds, 1e-6)))

@@ -58,7 +58,7 @@ public actor TestDriver {
     private var reportedCommits = -1
     /// The number of the latest launch that the test has received, or that began while the test did not wait for a launch.
     private var seenLaunch: Int64 = 0
-    /// Work that did not end within the patience, with the number of changes at that time. The driver waits for this work again
+    /// Work that did not end within ``patience``, with the number of changes at that time. The driver waits for this work again
     /// only after another change.
     private var slow: [Work: Int] = [:]
 
@@ -172,13 +172,13 @@ public actor TestDriver {
 
     // MARK: Time
 
-    /// Handles all events of this moment. Submitted requests are planned, due requests are launched, and handlers end or begin to
-    /// wait for something that only virtual time can bring.
+    /// Handles all events of the current virtual time. Submitted requests are planned, due requests are launched, and handlers
+    /// end or begin to wait for something that only virtual time can bring.
     ///
     /// - Throws: an error if events cause each other without end, so that virtual time cannot pass.
     public func settle() async throws {
         while true {
-            // Handlers run first, so that the agent handles all their requests of this moment in one pass.
+            // Handlers run first, so that the agent handles all their requests of the current virtual time in one pass.
             let known = changes.count
             let busy = busy().filter { slow[$0] != known }
             if !busy.isEmpty {
@@ -218,7 +218,8 @@ public actor TestDriver {
         }
     }
 
-    /// Waits until session delegates have received all events of this moment. Returns `false` if no event is being delivered.
+    /// Waits until session delegates have received all events of the current virtual time. Returns `false` if no event is being
+    /// delivered.
     private func waitForDelegates(_ known: Int) async -> Bool {
         let calls = runtime.part { OutstandingCalls() }
         guard !calls.isEmpty else { return false }
@@ -264,7 +265,7 @@ public actor TestDriver {
         return try report(of: next)
     }
 
-    /// Records that the test knows this launch and all earlier launches.
+    /// Records that the test has received this launch and all earlier launches.
     func saw(_ launch: Int64) { seenLaunch = max(seenLaunch, launch) }
 
     /// Lets virtual time pass until a launch has ended.

@@ -61,9 +61,9 @@ public final class VirtualClock: Clock, Sendable {
     /// Sleeps until virtual time reaches the deadline.
     ///
     /// If a task of a launch sleeps, the driver treats the launch as waiting for virtual time, even if other tasks of the launch
-    /// are running. For example, if a handler races real work against a sleep, the driver does not wait for the real work. A
-    /// sleep outside any known launch counts for every launch. In the test itself, do not sleep but let time pass with the
-    /// driver.
+    /// are running. For example, if a handler races real work against a sleep, the driver does not wait for the real work. If the
+    /// launch of a sleep is not known, the sleep is assigned to every launch. In the test itself, do not sleep but let time pass
+    /// with the driver.
     ///
     /// - Throws: `CancellationError`.
     public func sleep(until deadline: Instant, tolerance: Duration? = nil) async throws {
@@ -91,7 +91,8 @@ public final class VirtualClock: Clock, Sendable {
 
     private func sleepersChanged() { onSleepersChange.withLock { $0 }() }
 
-    /// Returns whether a task of this launch sleeps on the clock. A sleeping task without a known launch also counts.
+    /// Returns whether a task of this launch sleeps on the clock. If the launch of a sleeping task is not known, the task is
+    /// assigned to every launch.
     func hasSleeper(launch: Int64) -> Bool {
         state.withLock { state in
             state.timers.contains { timer in

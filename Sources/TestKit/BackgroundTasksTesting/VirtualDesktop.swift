@@ -165,7 +165,7 @@ public final class VirtualNotificationServer: Presenter {
     package func vanish(because absence: PresenterFailure) {
         state.withLock { state in
             state.absence = absence
-            // The next server counts as a different server.
+            // The next server is treated as a different server.
             if state.mood != .isGone { (state.served, state.nextID) = (state.served + 1, 1) }
             (state.mood, state.screen, state.hidden, state.heldBack) = (.isGone, [], [], [])
             // The user did not see notifications that the server had not confirmed.

@@ -36,8 +36,10 @@ public final class FaultyServer: Sendable {
     /// Starts a server on 127.0.0.1.
     /// - Parameters:
     ///   - port: The port; 0 lets the system choose. A port that a stopped server just released can be used again.
-    ///   - logFile: The file to which requests are appended as JSON lines, on arrival and at the end. The last line of an id counts.
-    ///   - prepare: Sets the routes before the server accepts the first connection. At a known port, a client may already be waiting.
+    ///   - logFile: The file to which requests are appended as JSON lines, on arrival and at the end. The last line of an id is
+    ///     valid.
+    ///   - prepare: Sets the routes before the server accepts the first connection. At a known port, a client may already be
+    ///     waiting.
     /// - Throws: The system's error if the port is taken, or if the log cannot be written.
     public static func start(
         port: Int = 0, logFile: String? = nil, preparing prepare: (FaultyServer) -> Void = { _ in }

@@ -177,7 +177,7 @@ final class ScriptPlayer {
         socket.setSoLinger(linger(l_onoff: 1, l_linger: 0)).assumeIsolated().whenComplete { [self] _ in cut() }
     }
 
-    /// Returns the usual reason phrase for a status. NIO does not know 103.
+    /// Returns the usual reason phrase for a status. NIO has no phrase for the status 103.
     private static func reason(_ code: Int) -> String {
         code == 103 ? "Early Hints" : HTTPResponseStatus(statusCode: code).reasonPhrase
     }

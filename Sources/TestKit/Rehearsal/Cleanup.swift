@@ -106,7 +106,7 @@ final class Cleanup: Sendable {
     }
 
     private static func removeForGood(_ folder: String) {
-        // The removal fails if another thread of this process writes into the folder at this moment.
+        // The removal fails if another thread of this process writes into the folder at the same time.
         for _ in 0..<50 {
             try? FileManager.default.removeItem(atPath: folder)
             if access(folder, F_OK) != 0 { return }

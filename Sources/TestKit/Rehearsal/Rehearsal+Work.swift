@@ -168,7 +168,7 @@ extension Rehearsal {
 
     func inHome(_ name: String) -> String { home.folder.appendingPathComponent(name).path }
 
-    /// Creates a photo whose location is found but cannot be removed, because the cleaner does not know the format.
+    /// Creates a photo whose location is found but cannot be removed, because the cleaner does not support the format.
     func makeHeldPhoto(_ name: String) throws {
         let properties = #"<rdf:Description xmlns:exif="http://ns.adobe.com/exif/1.0/" exif:GPSLatitude="47,22.5N"/>"#
         try (Self.photoBytes + Data(properties.utf8)).write(to: URL(fileURLWithPath: inHome(name)))

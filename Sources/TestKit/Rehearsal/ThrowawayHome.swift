@@ -6,7 +6,8 @@ import CLinux
 import Foundation
 import Synchronization
 
-/// A temporary home with its own folders, ledger and agent. The user's files are not used, and nothing is left behind.
+/// A temporary home with its own folders, ledger and agent. The user's files are not used, and all files of the home are removed
+/// at the end.
 final class ThrowawayHome: Sendable {
     let folder: URL
     let environment: [String: String]

@@ -5,7 +5,7 @@ import Foundation
 public final class DavStore: MountedStore {
     /// The path prefix of the store on the server, such as `/dav`.
     public let prefix: String
-    /// The folder that holds the files.
+    /// The folder that contains the files.
     public let directory: URL
 
     let tree: DavTree

@@ -30,10 +30,10 @@ struct InvariantWatch {
 
     private struct ServedNoon {
         let launch: Int64
-        /// The earliest time that the clock has shown since the occurrence was served.
+        /// The earliest time that the clock has shown since the launch of the occurrence had a result.
         var earliest: Date
-        /// The number of seconds by which the clock was ahead when the occurrence was served. `leastLead` is the minimum since
-        /// then.
+        /// The number of seconds by which the clock was ahead when the launch of the occurrence had a result. `leastLead` is the
+        /// minimum since then.
         let lead: Double
         var leastLead: Double
     }
@@ -109,8 +109,8 @@ struct InvariantWatch {
     }
 
     private mutating func checkLaunchEnd(_ launch: LaunchRecord, _ machine: SimulatedHost) throws {
-        // No noon is served twice. There is one exception, because it is unknown which time was right: the clock was ahead by
-        // more than half a day, or was later set back by more than half a day.
+        // No noon has two launches with a result. There is one exception, because it is unknown which time was right: the clock
+        // was ahead by more than half a day, or was later set back by more than half a day.
         if launch.identifier == "noon", let noon = launch.servedOccurrence, launch.outcome?.isResult == true {
             if let other = servedNoons[noon], other.launch != launch.id,
                 noon.timeIntervalSince(other.earliest) <= WallClockRule.servedAhead,
@@ -151,7 +151,7 @@ struct InvariantWatch {
 
 extension Simulation {
     /// Returns the invariants that are broken after the calm period. Accepted work must not be lost or done twice, and must leave
-    /// nothing behind.
+    /// no files or rows.
     func invariantsInTheEnd() throws -> [String] {
         var broken: [String] = []
         let transaction = try machine.ledger.read { transaction in

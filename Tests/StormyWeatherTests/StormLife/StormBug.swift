@@ -67,7 +67,7 @@ enum StormBug: String, CaseIterable, Sendable {
         return answer
     }
 
-    /// Changes the commands and the stored life.
+    /// Changes the commands and the stored ``StormLife``.
     func outcome(
         _ commands: [StormLife.Command], _ before: StormLife, _ after: StormLife, _ answer: StormNotificationState,
         _ subject: StormSubject
@@ -141,7 +141,7 @@ enum StormBug: String, CaseIterable, Sendable {
         }
     }
 
-    /// Returns the life with a different end time.
+    /// Returns the ``StormLife`` with a different end time.
     private func ended(_ life: StormLife) -> StormLife {
         guard case .over(let phase, _) = life.memory.phase else { return life }
         var memory = life.memory

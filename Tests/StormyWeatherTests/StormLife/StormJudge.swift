@@ -173,7 +173,7 @@ struct StormJudge {
             let isNew = text.level > highest || text.isWarned && !wasWarnedBefore || !ever.has(text.hazards)
             returns = recent(returns, now)
             possibleReturns.append(now)
-            // A return counts only if no reading of the rules doubts it.
+            // A storm's return is accepted only if all readings of the rules agree that the storm returned.
             if strict.level == nil || !(isHigher || isEarlier || isOther) {
                 if returns.count >= 3, !isNew { violations.append("return: the fourth alert within a day") }
                 returns.append(now)

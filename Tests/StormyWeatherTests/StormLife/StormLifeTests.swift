@@ -116,7 +116,7 @@ private func changes(_ known: [(id: Int64, life: StormLife)], _ look: StormCheck
     }
 }
 
-/// The life of one storm. The gusts last from 4 to 7 hours after noon.
+/// The state of one storm over several checks. The gusts last from 4 to 7 hours after noon.
 private struct Story {
     var now = noon
     var life: StormLife?
@@ -556,7 +556,7 @@ private struct Story {
 }
 
 extension Story {
-    /// The stored life if the process died before it stored that the notification was shown.
+    /// The stored state if the process died before it stored that the notification was shown.
     fileprivate var forgotten: Story {
         var story = self
         story.life = life.map { StormLife(window: $0.window, reasons: $0.reasons) }

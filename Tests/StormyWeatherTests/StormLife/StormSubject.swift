@@ -2,8 +2,8 @@ import Foundation
 
 @testable import StormyWeather
 
-/// Runs a ``StormLife`` through a sequence. The life is stored between any two steps, and its commands change a screen. A bug
-/// changes the input of the life, or the handling of its commands.
+/// Runs a ``StormLife`` through a sequence. The state is stored between any two steps, and the commands change a screen. A bug
+/// changes the input, or the handling of the commands.
 struct StormSubject {
     static let base = Date(timeIntervalSince1970: 1_770_454_800)
     /// The middle of the forecast storm, in hours after the base time.
@@ -135,7 +135,7 @@ struct StormSubject {
         return true
     }
 
-    /// Returns the life after it was stored and read again.
+    /// Returns the ``StormLife`` after it was stored and read again.
     private func stored(_ life: StormLife) -> StormLife {
         guard let data = try? JSONEncoder().encode(life.memory),
             let memory = try? JSONDecoder().decode(StormLife.Memory.self, from: data)

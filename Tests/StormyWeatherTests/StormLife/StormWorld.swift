@@ -18,7 +18,7 @@ enum StormStep: Sendable {
         case noGusts
     }
 
-    /// A check. If `crash` has a value, the process dies after this number of commands, before it stores the life.
+    /// A check. If `crash` has a value, the process dies after this number of commands, before it stores the ``StormLife``.
     case check(Data, gusts: Double, from: Int, hours: Int, crash: Int?)
     /// A warning that replaces the valid warning of this hazard.
     case warn(CAPSeverity, hours: Int, AlertHazard)

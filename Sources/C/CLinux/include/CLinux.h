@@ -40,7 +40,7 @@ static inline int clinux_clone_file(int destination, int source) {
     return ioctl(destination, FICLONE, source);
 }
 // Returns where the next data or the next hole begins at or after an offset, in a file of `end` bytes. If the file system does
-// not report holes, the complete file counts as data. glibc declares SEEK_DATA and SEEK_HOLE only for _GNU_SOURCE.
+// not report holes, the complete file is treated as data. glibc declares SEEK_DATA and SEEK_HOLE only for _GNU_SOURCE.
 static inline off_t clinux_next_data(int descriptor, off_t offset, off_t end) {
     off_t data = lseek(descriptor, offset, 3 /* SEEK_DATA */);
     if (data < 0) return errno == ENXIO ? end : offset;
