@@ -7,7 +7,7 @@ INTEROP_PACKAGES = nginx-light apache2-bin lighttpd lighttpd-mod-webdav php-cli 
 BENCHMARK_PACKAGES = jq libnotify-bin curl rclone libnginx-mod-http-dav-ext
 PHOTO_PACKAGES = ffmpeg libheif-examples webp libjxl-tools libavif-bin python3-pil imagemagick libimage-exiftool-perl
 COMPARE_PACKAGES = cron anacron systemd libnotify-bin curl manpages
-# The size of each proof. CI uses smaller numbers.
+# The size of each long test. CI uses smaller numbers.
 KILLS ?= 300
 TRANSFER_KILLS ?= 150
 RESTARTS ?= 1000
@@ -24,15 +24,16 @@ export SEED
 # The build configuration of `make simulate`.
 CONFIGURATION ?= release
 FUZZERS = fuzz-wire fuzz-resume fuzz-ledger fuzz-configuration fuzz-photo fuzz-locations
-# The installed programs. A build of the product `stormy-rehearse` also builds the others, except `file-chooser`.
+# The installed programs. A build of the product `stormy-rehearse` also builds the other programs, except `file-chooser`.
 PROGRAMS = stormy background-agent photo-cleaner stormy-rehearse file-chooser
-# PREFIX is the folder of `make install`. DESTDIR is put before PREFIX, for packagers. NAME is the name of the installed command.
+# PREFIX is the folder of `make install`. If packagers set DESTDIR, the path of DESTDIR is put before PREFIX. NAME is the name of
+# the installed command.
 PREFIX ?= /usr/local
 DESTDIR ?=
 NAME ?= stormy
-# The build folder of the installed programs. A dependency with `withoutActuallyEscaping` compiles the length of the path of its
-# source into the program. The path of the folder is therefore padded to the same length in all checkouts, so that two builds of
-# one commit are equal.
+# The build folder of the installed programs. A dependency with `withoutActuallyEscaping` compiles the length of its source path
+# into the program. The path of the build folder is therefore padded to the same length in all checkouts. Two builds of one commit
+# are then equal.
 RELEASE := $(CURDIR)/.build/$(shell printf 'r%*s' "$$((110 - $$(printf %s '$(CURDIR)' | wc -c)))" '' | tr ' ' e)
 # A clean clone is built without debug information, without the system's modules in the index, and with whole-module optimization.
 # This build takes half of the time. Different flags in the same folder cause a complete rebuild. If plain `swift build` made the
@@ -56,17 +57,18 @@ EFFECTS = BackgroundAgentTests.AdoptionTests EndToEndTests DesktopServicesTests 
 	BackgroundTasksTestingTests.NetworkConformanceTests BackgroundTasksTestingTests.EveryOtherEndTests \
 	BackgroundAgentTests.LauncherConformanceTests BackgroundAgentTests.ActivationTests \
 	StormyCommandTests.CheckCommandTests StormyCommandTests.Photo StormyCommandTests.Upload
-# The tests of large tables. CI runs a sample of the rows (`TABLE_SAMPLE`).
+# The tests of large tables. CI tests only a sample of the rows (`TABLE_SAMPLE`).
 TABLES = EndToEndTests.EndToEnd/Faults EndToEndTests.EndToEnd/UploadFaults EndToEndTests.EndToEnd/Doctor/.doctor.finds.what.is.broken \
 	BackgroundSchedulingTests.WallClockOracleTests StormyWeatherTests.StormLifePropertyTests StormyWeatherTests.AlertTests/oneNotice \
 	TransferMachinesTests.SharedFolderPropertyTests PhotoLocationsTests.HostileFileTests BackgroundTasksTestingTests.MatrixTests/.every.promise
 # Modules whose tests need no desktop.
 UNIT = $(PURE) UserUnits BackgroundLedger BackgroundAgent BackgroundTransfer CurlTransport FaultyServer StormyConfiguration PhotoLocations
-# Returns the pattern for `--filter` or `--skip`. $(1) is a list of tests (`tests`) or modules (`tests_of`).
+# Returns the pattern for the options `--filter` and `--skip`. $(1) is a list of tests (`tests`) or modules (`tests_of`).
 empty =
 tests = ^($(subst $(empty) $(empty),|,$(strip $(1))))
 tests_of = $(call tests,$(1))Tests
-# The Swift driver does not support this sanitizer. The C and C++ compilers therefore get the flags, and no runtime library is needed.
+# The Swift driver does not support the sanitizer of undefined behaviour. The C and C++ compilers therefore get the flags, and no
+# runtime library is needed.
 UNDEFINED = $(foreach flag,-fsanitize=undefined -fno-sanitize=function -fsanitize-trap=all,-Xcc $(flag) -Xcxx $(flag))
 
 # Without a limit, the test runner starts all tests at the same time, and some tests open many file descriptors.

@@ -22,7 +22,7 @@ import sys
 import tempfile
 
 LIBRARY = "usr/lib/swift_static/linux/lib_FoundationICU.a"
-# Folders from which only the root and English items are kept.
+# The folders of the data from which only the root items and the English items are kept.
 ENGLISH_ONLY = {"coll", "zone", "unit", "curr", "lang", "region", "rbnf"}
 ENGLISH = re.compile(r"(root|en|en_US|en_001|res_index|pool|supplementalData|tzdbNames)\.res")
 
@@ -64,7 +64,7 @@ def trimmed(data: bytes) -> bytes:
 
 def main() -> None:
     out = os.path.abspath(sys.argv[1])
-    # The command can be a link to a program that chooses the toolchain.
+    # The command of the compiler can be a link to a program that chooses the toolchain.
     target = json.loads(subprocess.check_output([os.environ.get("SWIFTC", "swiftc"), "-print-target-info"]))
     toolchain = os.path.join(target["paths"]["runtimeResourcePath"], "../..")
     library = os.path.join(toolchain, "..", LIBRARY)

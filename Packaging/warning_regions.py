@@ -50,13 +50,13 @@ BULGARIA = {
     "BG411": "Sofia (city)", "BG412": "Sofia (province)", "BG413": "Blagoevgrad", "BG414": "Pernik", "BG415": "Kyustendil",
     "BG421": "Plovdiv", "BG422": "Haskovo", "BG423": "Pazardzhik", "BG424": "Smolyan", "BG425": "Kardzhali",
 }
-# The names of the counties by the number after "EI" in the FIPS 10-4 code.
+# The names of the Irish counties. The key is the number after "EI" in the FIPS 10-4 code.
 IRELAND = {
     1: "Carlow", 2: "Cavan", 3: "Clare", 4: "Cork", 6: "Donegal", 7: "Dublin", 10: "Galway", 11: "Kerry", 12: "Kildare", 13: "Kilkenny",
     14: "Leitrim", 15: "Laois", 16: "Limerick", 18: "Longford", 19: "Louth", 20: "Mayo", 21: "Meath", 22: "Monaghan", 23: "Offaly",
     24: "Roscommon", 25: "Sligo", 26: "Tipperary", 27: "Waterford", 29: "Westmeath", 30: "Wexford", 31: "Wicklow",
 }
-# The names of the Spanish zones by the number of the code.
+# The names of the Spanish zones. The key is the number of the code.
 SPAIN = {
     70: "Valle del Almanzora y Los Vélez", 72: "Poniente y Almería Capital", 75: "Campiña gaditana", 79: "Campiña cordobesa",
     80: "Subbética cordobesa", 86: "Andévalo y Condado", 90: "Valle del Guadalquivir de Jaén", 91: "Capital y Montes de Jaén",

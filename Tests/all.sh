@@ -51,7 +51,7 @@ for name in desktop network apps modules processes; do
   if [[ $(cat "$logs/$name.status" 2>/dev/null) != 0 ]]; then failed=1; fi
 done
 python3 "$(dirname "$0")/slowest.py" "$logs/times"
-# The failures and the summary of the runner are repeated, because readers look at the end of the output.
+# The failures and the summary of the runner are printed again, because readers look at the end of the output.
 for name in desktop network apps modules processes; do
   grep -E '✘ (Test|Suite) ' "$logs/$name.log"
   if ! grep -E 'Test run with' "$logs/$name.log"; then

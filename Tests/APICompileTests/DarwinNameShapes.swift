@@ -29,7 +29,7 @@ import Testing
         #expect(request.attribution == .developer && request.requiresDNSSECValidation)
     }
 
-    /// Code in the form that loggers of network traffic use.
+    /// Code as loggers of network traffic write it.
     private func describe(_ metrics: URLSessionTaskMetrics) -> [String] {
         metrics.transactionMetrics.map { transaction in
             let version = transaction.negotiatedTLSProtocolVersion.map { "\($0.rawValue)" } ?? "unknown"

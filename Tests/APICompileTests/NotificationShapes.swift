@@ -135,7 +135,7 @@ final class NotificationManager: NSObject, UNUserNotificationCenterDelegate, @un
     func userNotificationCenter(_ center: UNUserNotificationCenter, openSettingsFor notification: UNNotification?) {}
 }
 
-/// The same functions as async functions in a class on the main actor, like many view models.
+/// The same functions in a class on the main actor, written as async functions, like many view models.
 @MainActor final class NotificationModel: NSObject, UNUserNotificationCenterDelegate {
     var isAuthorized = false
 
@@ -167,7 +167,7 @@ final class NotificationManager: NSObject, UNUserNotificationCenterDelegate, @un
     }
 }
 
-/// Completion handlers in the form of newer code, and a subclass of an action.
+/// Completion handlers as newer code writes them, and a subclass of an action.
 final class NotificationDelegate: NSObject, UNUserNotificationCenterDelegate {
     func userNotificationCenter(
         _ center: UNUserNotificationCenter, willPresent notification: UNNotification,

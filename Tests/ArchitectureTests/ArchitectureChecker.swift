@@ -9,7 +9,7 @@ struct ArchitectureChecker {
 
     // MARK: Dependencies
 
-    /// Finds modules that depend on a library that they may not import, and modules that depend on a higher layer.
+    /// Finds modules that depend on a library without permission, and modules that depend on a higher layer.
     func wrongArrows(in manifest: PackageManifest) -> [String] {
         let floors = manifest.floors.enumerated().flatMap { number, floor in floor.modules.map { ($0, number) } }
         let floorOf = Dictionary(floors) { first, _ in first }
@@ -139,7 +139,7 @@ struct ArchitectureChecker {
         guard !source.path.hasPrefix("Tests/APICompileTests/Apps/") else { return [] }
         // The words are concatenated, so that the check does not report this file.
         let calls = ["sl" + "eep(", "Task.sl" + "eep", "async" + "After", "Thread.sl" + "eep"]
-        // A sleep on the virtual clock takes no real time.
+        // A sleep on the virtual clock takes no real time, so it is permitted.
         let virtual = Set(source.lines(with: "driver.clock.sl" + "eep("))
         return Set(calls.flatMap { source.lines(with: $0) }).subtracting(virtual).sorted().map {
             "\(source.path):\($0): a test sleeps"

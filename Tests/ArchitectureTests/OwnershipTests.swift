@@ -85,7 +85,7 @@ import Testing
         }
     }
 
-    /// The section "Adding a way" in Uploads.md lists these files.
+    /// The section "Adding a way" in Uploads.md lists the files that a new protocol may need.
     @Test(arguments: ["multipart", "tus", "resumable", "s3", "nextcloud", "immich"])
     func `an upload protocol is named in at most five files`(_ way: String) throws {
         let sources = Self.root.appendingPathComponent("Sources").path

@@ -48,7 +48,7 @@ import Testing
         #expect(activator.armed == [noon])
     }
 
-    /// Work can arrive after the agent's last pass and before its exit.
+    /// Work can arrive after the agent's last pass, before the agent exits.
     @Test func `the agent continues if work arrives before it exits`() throws {
         try bench.submit(daily: true)
         try bench.pass(Lifetime.linger + 0.1)
@@ -127,7 +127,7 @@ import Testing
         #expect(until == .some(due))
     }
 
-    /// For example, a correction of an invalid configuration ends the pause.
+    /// For example, if the user corrects an invalid configuration, the pause ends.
     @Test func `the agent does not exit while a file change can end a pause`() throws {
         try bench.settings { ($0.watchedFiles, $0.backoffBase) = (["/etc/hosts"], 7_200) }
         try bench.submit()

@@ -6,8 +6,8 @@ import TransferMachines
 
 @testable import BackgroundAgent
 
-/// Tests of received bytes: which bytes of an interrupted response are kept, which bytes count as progress, and how partial files
-/// are checked.
+/// Tests of received bytes: which bytes of an interrupted response are kept, and which bytes are progress. Also tests how partial
+/// files are checked.
 @Suite struct ReceivedBytesTests {
     private let bench: Bench
     private let tag = HeaderField("ETag", "\"v1\"")

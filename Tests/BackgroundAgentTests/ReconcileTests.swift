@@ -82,7 +82,7 @@ import TransferMachines
         #expect(bench.launcher.started.count == 1)
     }
 
-    /// A stress test found that crashes of the agent were counted as crashes of the app, and the next launch of the app was
+    /// A stress test found an error: crashes of the agent were counted as crashes of the app. The next launch of the app was then
     /// delayed by six hours.
     @Test func `crashes of agents do not count as crashes of the app`() throws {
         try bench.submit()

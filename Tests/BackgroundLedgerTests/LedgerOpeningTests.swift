@@ -31,7 +31,7 @@ import Testing
         #expect(test.mode(test.directories.state) == 0o700)
     }
 
-    /// The owner of the folder could change which program the agent launches.
+    /// If another user owns the state folder, this user could change which program the agent launches.
     @Test(.enabled(if: getuid() == 0)) func `a state folder of another user is refused`() throws {
         try FileManager.default.createDirectory(at: test.directories.state, withIntermediateDirectories: true)
         #expect(chown(test.directories.state.path, 23_456, 23_456) == 0)
@@ -42,7 +42,7 @@ import Testing
         let ledger = try test.open()
         #expect(try ledger.pragma("synchronous") == "2")
         #expect(try ledger.pragma("journal_mode") == "wal")
-        // The setting also applies to a ledger that already exists.
+        // The setting is also used for a ledger that already exists.
         #expect(try test.open().pragma("synchronous") == "2")
     }
 

@@ -35,7 +35,7 @@ import TransferMachines
         let headers = [
             HeaderField("Date", "Fri, 24 May 2013 00:00:00 GMT"), HeaderField("x-amz-storage-class", "REDUCED_REDUNDANCY"),
         ]
-        // The dollar sign is plain in the URL and percent-encoded in the signed text.
+        // The dollar sign is not encoded in the URL, but is percent-encoded in the signed text.
         #expect(
             signature(
                 "PUT", "/test$file.text", headers, payload: "44ce7dd67c959e0d3524ffac1771dfbba87d2b6b4b4e99e42034a8b803f8b072")

@@ -299,7 +299,7 @@ import Testing
     }
 }
 
-/// Tests of notifications that are part of a summary, that have expired, or whose time is over.
+/// Tests of notifications in a summary, of expired notifications, and of notifications whose time is over.
 @Suite struct OtherEndsOfNoticesTests {
     private let now = Date(timeIntervalSince1970: 1_800_000_000)
 

@@ -29,8 +29,7 @@ private struct RequestWorld {
         var outcome: LaunchOutcome?
     }
 
-    /// The earliest time that the clock has shown since the launch of an occurrence had a result, and how far the clock was
-    /// ahead.
+    /// The earliest time of the clock since the launch of an occurrence had a result, and how far the clock was ahead.
     private struct Served {
         var earliest: Date
         let lead: Double

@@ -8,9 +8,9 @@ import Testing
     /// The years in which both tables must agree. Foundation uses the tables of ICU. If ICU's tables and the system's tables
     /// disagree about a change, the test skips and lists the change.
     ///
-    /// Changes before 1997 may be skipped, because only the system's tables contain the old history: the tz project keeps it in
-    /// `backzone`, which Debian includes. Changes may also be skipped if a law is newer than one of the tables. Any other
-    /// difference fails the test.
+    /// Changes before 1997 may be skipped, because only the system's tables contain the old history. The tz project keeps this
+    /// history in `backzone`, and Debian includes `backzone`. Changes may also be skipped if a law is newer than one of the
+    /// tables. Any other difference fails the test.
     private static let yearsOnWhichTablesMustAgree = 1997..<2025
 
     @Test(arguments: ["12:00", "00:00", "02:30", "23:30"])

@@ -25,7 +25,7 @@ import TransferMachines
         }
     }
 
-    /// The outcome of an attempt, as its caller and the server see it.
+    /// The outcome of an attempt, as the caller of the transport and the server observe it.
     struct Outcome: Equatable {
         var status: Int?
         var headers: [String]

@@ -115,7 +115,7 @@ import Testing
         }
     }
 
-    /// A command is shown only if it improves the guarantee.
+    /// A command is shown as help only if it improves the guarantee.
     @Test func `a help command is shown only if it helps`() {
         func help(_ change: (inout DesktopFacts) -> Void) -> [String?] {
             var facts = Self.best
@@ -136,7 +136,7 @@ import Testing
         #expect(read == guarantees)
     }
 
-    /// The verdicts depend on the machine that runs the tests, so they are not checked.
+    /// The verdicts are not checked, because they depend on the machine that runs the tests.
     @Test func `guarantees of this machine can be read without creating a ledger`() {
         let ledger = AppRuntime.ofProcess.directories.ledger.path
         let wasThere = FileManager.default.fileExists(atPath: ledger)

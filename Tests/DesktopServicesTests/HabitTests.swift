@@ -85,7 +85,7 @@ extension RealDesktop {
             }
         }
 
-        /// xfce4-notifyd draws a progress bar in place of all other content. LXQt draws a button for the default action.
+        /// xfce4-notifyd draws a progress bar instead of all other content. LXQt draws a button for the default action.
         @Test(arguments: ["Xfce Notify Daemon", "lxqt-notificationd", "another"])
         func `a progress value and a default label are left out for servers that draw them badly`(_ name: String) async throws {
             try await withServer(name) { presenter, server in

@@ -46,7 +46,7 @@ extension EndToEnd {
             #expect(result.status == 0 && result.errors == "", "\(result)")
         }
 
-        /// The test sets the locale in the environment of a real process. Other locales are tested without a process.
+        /// The test sets the locale in the environment of a real process. Other tests check other locales without a process.
         @Test(arguments: [("en_US.UTF-8", "12:00 PM")])
         func `times follow the locale`(_ locale: String, _ noon: String) throws {
             let home = try Home()

@@ -44,7 +44,7 @@ extension EndToEnd {
             }
         }
 
-        /// The command is installed as `stormy` and under another name.
+        /// The command is installed with the name `stormy` and with another name.
         @Test(arguments: ["stormy", "tempest"]) func `bash, fish and zsh have completions`(_ name: String) throws {
             let bin = home.folder.path + "/bin"
             try FileManager.default.createDirectory(atPath: bin, withIntermediateDirectories: true)

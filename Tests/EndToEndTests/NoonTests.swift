@@ -17,7 +17,7 @@ extension EndToEnd {
             Weather.serve(.json(Weather.forecast()), on: server)
         }
 
-        /// The time as HH:MM:SS in the time zone of the home.
+        /// Returns the time in the form HH:MM:SS, in the time zone of the home.
         private func time(_ date: Date) -> String {
             var style = Date.VerbatimFormatStyle(
                 format:
@@ -197,7 +197,7 @@ extension EndToEnd {
             #expect(try desktop.receivedTitles() == ["Stormy's places are gone", "Storm expected in Here"])
         }
 
-        /// Moves the planned check into the past, as if the machine had been off.
+        /// Moves the planned check into the past, as if the machine had been off at its time.
         static func missDays(_ days: Double, _ home: Home) throws {
             try home.moveOccurrence(of: "StormyNoon", byDays: -days)
         }

@@ -30,7 +30,7 @@ extension EndToEnd {
             try FileManager.default.createDirectory(at: keyfile, withIntermediateDirectories: true)
             try Data("[org/gtk/settings/file-chooser]\nstartup-mode='cwd'\n".utf8).write(
                 to: keyfile.appendingPathComponent("keyfile"))
-            // The portal selects its backend by the name of the desktop.
+            // The portal chooses its backend by the name of the desktop.
             environment = home.environment.merging(desktop.environment) { $1 }.merging(["XDG_CURRENT_DESKTOP": "GNOME"]) { $1 }
             let own = environment.merging(["GSETTINGS_BACKEND": "keyfile", "XDG_CONFIG_HOME": settings.path]) { $1 }
             var children: [Child] = []

@@ -65,7 +65,7 @@ extension EndToEnd {
             #expect(!names.contains("SECRET_OF_A_TERMINAL"))
         }
 
-        /// The owner of the state folder could choose the program that the agent launches.
+        /// If another user owns the state folder, this user could choose the program that the agent launches.
         @Test func `a state folder of another user is rejected`() throws {
             let home = try Home()
             try home.stormy("place", "add", "Here", "1,1", "--no-sync")

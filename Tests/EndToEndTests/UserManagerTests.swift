@@ -12,7 +12,7 @@ extension EndToEnd {
         return server
     }
 
-    /// Tests with a user manager: after a login, a logout or a power cut, an agent runs again, and a missed check runs once.
+    /// Tests with a user manager. After a login, a logout or a power cut, an agent runs again. A missed check runs once.
     @Suite(.enabled(if: UserManager.obstacle == nil, "\(UserManager.obstacle ?? "")")) struct Login {
         let desktop: Desktop
         let server: FaultyServer

@@ -87,8 +87,8 @@ def verify(home, name):
 
 
 def play(name, case, folder):
-    # After a kill, tuspyserver has lost the offset of an upload. tuspyserver reports 0, and appends to the bytes that its file
-    # already has.
+    # After a kill, the server tuspyserver has lost the offset of an upload. The server reports 0, and appends to the bytes that
+    # its file already has.
     reasons = {"tuspyserver": "this server spoils its own files when it is killed",
                "moto": "this server keeps everything in its memory", IGNORING: "this server keeps everything in its memory", "nio": "this server keeps what it began in its memory"}
     if case == "server restarted" and name in reasons:

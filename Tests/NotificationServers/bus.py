@@ -6,7 +6,7 @@ import subprocess
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
-# The folder of Debian's D-Bus service files.
+# The folder that contains Debian's D-Bus service files.
 SERVICES = pathlib.Path("/usr/share/dbus-1/services")
 NAME = "org.freedesktop.Notifications"
 

@@ -75,7 +75,7 @@ class Desk:
     # The server's name in its response to GetServerInformation.
     server_name = ""
     packages = ()
-    # Patterns of files in /usr/share/dbus-1/services.
+    # Patterns for the names of files in /usr/share/dbus-1/services.
     services = ()
     size = (1000, 700)
     # The position where the pointer rests. A notification stays on the screen while the pointer is over it, so the pointer is

@@ -142,8 +142,8 @@ import Testing
         #expect(cleaned.bytes.suffix(4).elementsEqual([0xFF, 0x0A, 1, 2]))
     }
 
-    /// The box is read from its lowest bit. The bits are: whether the picture is gray, the markers minus 0xC0 in 6 bits each, the
-    /// end of the picture, and the kinds in 2 bits, each with a size.
+    /// The box is read from its lowest bit. The first bit shows whether the picture is gray. The markers minus 0xC0 follow in 6
+    /// bits each, then the end of the picture, and the kinds in 2 bits, each with a size.
     @Test(arguments: [
         ([0xE0, 0xE1], [0, 2, 0], true), ([0xE0, 0xED], [0, 0], false), ([0xE1, 0xE2], [2, 1, 1], true), ([0xFE], [], false),
     ])

@@ -96,7 +96,7 @@ import Testing
             + "gusts,pressure,humidity,temperature/view=47.370094,8.549106,11z",
     ]
 
-    /// The place 47.37008, 8.54911 as degrees and minutes, or with two digits after the point.
+    /// The place 47.37008, 8.54911, written as degrees and minutes, or with two digits after the point.
     static let angles = [
         "47º22'12.3\"N 8º32'56.8\"E", "47°22’12.3”N 8°32’56.8”E", "47°22′12.3″N 8°32′56.8″E", "47º22’12.3”N 8º32’56.8”E",
         "47° 22′ 12.3″ N, 8° 32′ 56.8″ E", "47˚22'12.3\"N 8˚32'56.8\"E", "47-22-12.3N 008-32-56.8E", "47-22-12N 008-32-56E",

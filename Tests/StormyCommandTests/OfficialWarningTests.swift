@@ -200,7 +200,7 @@ import Testing
 
     // MARK: Unknown hours
 
-    /// Returns case 12 as a response of Open-Meteo.
+    /// Returns test case 12 as a response of Open-Meteo.
     private static func sixUnknown(_ home: VirtualHome) throws -> ResponseScript {
         let text = Weather.forecast(thunder: [], from: home.now)
         var forecast = try #require(try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any])

@@ -252,7 +252,7 @@ import Testing
             #expect(read.from <= noon + 2 * 3600 && read.until >= noon + 10 * 3600, "\(times)")
             #expect(read.until <= noon + 41 * 3600, "\(times)")
         }
-        // The warning had already ended when it was sent.
+        // The warning had already ended when its message was sent.
         let over = try read(info("Gale", times: "<expires>\(local(-3))</expires>"), sent: local(-2))
         #expect(over.infos[0].hasOpenEnd == nil)
     }

@@ -7,7 +7,7 @@ import Testing
     }
 
     @Test func `a place at a border belongs to the regions of both sides`() throws {
-        // These places are the bridges of Braunau and Simbach, and of Görlitz and Zgorzelec.
+        // The places are the bridge between Braunau and Simbach, and the bridge between Görlitz and Zgorzelec.
         let bridges = [
             (48.2593, 13.0335, [MeteoAlarmCountry.austria, .germany]), (51.1520, 14.9935, [.germany, .poland]),
         ]

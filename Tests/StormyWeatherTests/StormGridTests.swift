@@ -69,7 +69,7 @@ import Testing
                 #expect(isStormy, "\(air)")
             }
         }
-        // The grid contains enough combinations of each kind.
+        // The grid contains enough combinations of each kind for a useful test.
         #expect(falseCodes > 200 && thunders > 1000 && squalls > 1000, "\(falseCodes), \(thunders), \(squalls)")
     }
 

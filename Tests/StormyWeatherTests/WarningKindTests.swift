@@ -3,7 +3,7 @@ import Testing
 
 @testable import StormyWeather
 
-/// Tests which kinds of warnings count, and the texts of warnings.
+/// Tests which kinds of warnings are part of a storm, and the texts of warnings.
 @Suite struct WarningKindTests {
     // MARK: The rule
 

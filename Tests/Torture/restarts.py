@@ -429,7 +429,7 @@ class Desktop:
         self.server.send_signal(signal.SIGCONT)
 
     def ask(self, path, interface, member, *arguments):
-        # Sometimes dunst performs a call but sends no response.
+        # In some cases dunst performs a call but sends no response.
         with Wire(self.path, 1) as wire:
             return wire.call(SERVER, path, interface, member, *arguments)
 
@@ -1072,7 +1072,7 @@ def keep(ground, number, found):
 
 def main():
     print(f"seed {SEED}", flush=True)
-    # If the script is terminated, it also ends its processes.
+    # If the script receives SIGTERM, it also ends its processes.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     ground, begun, rounds, done = Ground(), time.monotonic(), 0, 0
     judge = Judge(ground)

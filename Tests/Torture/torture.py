@@ -57,8 +57,8 @@ class Ground:
                                 env=dict(self.environment, **curse), stderr=self.agent_log, stdout=self.agent_log)
 
     def rows(self, query):
-        # The ledger is opened read-only. Otherwise, the last connection to close would write a killed agent's log into the ledger, and
-        # the simulated disk would not record this write.
+        # The ledger is opened read-only. The last connection that closes would otherwise write a killed agent's log into the
+        # ledger. The simulated disk would not record this write.
         connection = sqlite3.connect(f"file:{self.state}/agent.sqlite?mode=ro", uri=True, timeout=10)
         try:
             return connection.execute(query).fetchall()

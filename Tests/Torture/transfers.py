@@ -388,7 +388,8 @@ class Ground:
             self.home.stormy("place", "add", name, "-40.1,140.5", "--no-sync")
         words = names + self.dice.choice(([], ["Nowhere"]))
         self.dice.shuffle(words)
-        # If a command that removes places was killed, its repetition does not find the places that were already removed.
+        # If a command that removes places was killed, some places are already removed. The repeated command does not find these
+        # places.
         self.insist("place", "remove", *words, codes=(MISSING if "Nowhere" in words else 0,), again=(0, MISSING))
         left = {place["name"] for place in json.loads(self.home.stormy("place", "list", "--json").stdout)}
         for name in left & set(names):
@@ -551,8 +552,8 @@ class Ground:
         there = {name: digest_of(path) for name, path in self.on_server().items()}
         unnamed = {f"files/{path.name}": digest_of(path) for path in self.tus.files.iterdir()
                    if path.is_file() and not path.suffix} if self.tus else {}
-        # If the agent was killed before the response to the creation of an upload arrived, the file on the server stays empty
-        # until it expires.
+        # The agent may be killed before the response to the creation of an upload arrives. In this case the file on the server
+        # stays empty until it expires.
         unnamed = {name: found for name, found in unnamed.items() if found != digest(b"")}
         if collections.Counter(unnamed.values()) != self.unnamed:
             say(f"the tus server has {unnamed}, and was given {self.unnamed}")

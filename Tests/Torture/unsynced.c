@@ -10,7 +10,7 @@
 // of the folder.
 //
 // The library sees only writes through libc, which SQLite, Foundation and Stormy's code use. The library does not see writes to
-// memory mappings. The only mapping that Stormy's processes write to is SQLite's index of the write-ahead log, which SQLite makes
+// memory mappings. Stormy's processes write to only one mapping: SQLite's index of the write-ahead log. SQLite creates this index
 // again.
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -154,8 +154,8 @@ static uint64_t inode_at(const char *path) {
     return raw(SYS_newfstatat, AT_FDCWD, (long)path, (long)&is, AT_SYMLINK_NOFOLLOW) == 0 ? is.st_ino : 0;
 }
 
-// Writes one line with the kind of change, the inode of the file, the inode that was replaced at the second name, the inodes of
-// the folders, and the names.
+// Writes one line. It contains the kind of change, the inode of the file, the inode that was replaced at the second name, the
+// inodes of the folders, and the names.
 static void note_name(const char *what, uint64_t inode, uint64_t replaced, const char *from, const char *to) {
     char folder[PATH_MAX], other[PATH_MAX], line[3 * PATH_MAX];
     parent_of(from, folder);
@@ -245,7 +245,7 @@ int fallocate64(int descriptor, int mode, off_t offset, off_t length) { return f
 int posix_fallocate(int descriptor, off_t offset, off_t length) { return fallocate(descriptor, 0, offset, length) == 0 ? 0 : errno; }
 int posix_fallocate64(int descriptor, off_t offset, off_t length) { return posix_fallocate(descriptor, offset, length); }
 
-// These calls fail below the root, so that programs copy with read and write instead.
+// Below the root these calls fail, so that programs copy with read and write instead. The library can record such copies.
 ssize_t copy_file_range(int from, off_t *at, int to, off_t *place, size_t count, unsigned flags) {
     char path[PATH_MAX];
     if (root && place_of(to, path)) { errno = EXDEV; return -1; }

@@ -3,8 +3,7 @@ import Testing
 
 @testable import TransferMachines
 
-/// Tests that an upload checks the name to which it sent the file, before it uses another name. The rule applies to each
-/// protocol.
+/// Tests that an upload checks the earlier name of its file before it uses another name. The rule applies to each protocol.
 @Suite struct NameDoubtTests {
     private static let digest = String(repeating: "ab", count: 32)
     private let name = "https://h/up/noon.jpg"

@@ -107,7 +107,7 @@ import Testing
         #expect(talk.lines.last == "POST https://h/up")
     }
 
-    /// A proxy or a captive portal is between this computer and the server.
+    /// The response comes from a proxy or a captive portal between this computer and the server.
     @Test(arguments: [200, 307, 400, 401, 403, 404, 405, 407, 410])
     func `another program's response does not mean that the place is gone`(_ status: Int) {
         let memory = UploadMemory(step: .append, place: "https://h/p/1", creations: 1, version: 8)

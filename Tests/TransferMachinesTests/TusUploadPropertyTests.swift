@@ -82,7 +82,7 @@ private struct PlaceServer {
             memory = state
             var body = 0..<0
             if case .snapshot(let from, let count) = content {
-                // Bytes that the server has confirmed are not sent again.
+                // Bytes that the server has confirmed must not be sent again.
                 if state.place == known.place { #expect(from >= known.offset, "seed \(seed)") }
                 body = Int(from)..<Int(from + count)
             }

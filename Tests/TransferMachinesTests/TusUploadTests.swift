@@ -57,7 +57,7 @@ private let now = Date(timeIntervalSince1970: 1_800_000_000)
         let metadata = requests[1].headers.first { $0.name == "Upload-Metadata" }?.value
         #expect(metadata == "filename bm9vbiAxMjowMC5qcGc=,filetype aW1hZ2UvanBlZw==")
         #expect(requests[2].headers.contains(HeaderField("Content-Type", "application/offset+octet-stream")))
-        // A configured header does not replace a header of the protocol.
+        // A configured header must not replace a header of the protocol.
         #expect(requests[2].headers.filter { $0.name == "Upload-Offset" } == [HeaderField("Upload-Offset", "0")])
         #expect(requests.allSatisfy { $0.maximumRedirects == 0 && $0.headers.contains(HeaderField("Authorization", "x")) })
     }
@@ -154,7 +154,7 @@ private let now = Date(timeIntervalSince1970: 1_800_000_000)
         }
     }
 
-    /// A proxy or a captive portal is between this computer and the server.
+    /// The response comes from a proxy or a captive portal between this computer and the server.
     @Test(arguments: [200, 400, 401, 403, 404, 405, 407, 410])
     func `another program's response does not mean that the place is gone`(
         _ status: Int

@@ -154,9 +154,8 @@ static int confine_calls(void) {
     return 0;
 #endif
 #if defined(__x86_64__) || defined(__aarch64__)
-    // These calls would use a network or a local socket, start a program, inspect or end another process, or share memory. The
-    // list also contains calls that change the permissions, the owner or the times of a file, because Landlock does not restrict
-    // these calls.
+    // These calls would use a network or a local socket, start a program, inspect or end another process, or share memory. Other
+    // calls in the list change the permissions, the owner or the times of a file. Landlock does not restrict these calls.
     static const unsigned refused[] = {
         SYS_socket, SYS_socketpair, SYS_connect, SYS_bind, SYS_listen, SYS_accept, SYS_accept4, SYS_execve, SYS_execveat, SYS_ptrace,
         SYS_process_vm_readv, SYS_process_vm_writev, SYS_kill, SYS_tkill, SYS_tgkill, SYS_rt_sigqueueinfo, SYS_rt_tgsigqueueinfo,
@@ -216,7 +215,7 @@ int clinux_confine(const char *folder) {
 static char *no_arguments[] = {NULL};
 static char *const *arguments = no_arguments;
 
-// glibc passes the arguments of main to constructors.
+// glibc calls constructors with the arguments of main.
 __attribute__((constructor)) static void keep_arguments(int count, char **values) {
     (void)count;
     if (values != NULL) arguments = values;

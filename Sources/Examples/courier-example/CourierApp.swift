@@ -13,7 +13,7 @@ struct CourierApp: App {
                 let delegate = CourierDelegate()
                 let session = URLSession(
                     configuration: .background(withIdentifier: identifier), delegate: delegate, delegateQueue: nil)
-                // Simulates an app that counts its transfers, and that returns while its delegate still processes the last
+                // Simulates an app that counts its transfers. The app returns while its delegate still processes the last
                 // transfer.
                 if let count = ProcessInfo.processInfo.environment["COURIER_COUNT"].flatMap({ Int($0) }) {
                     await delegate.completions(count)
@@ -97,7 +97,7 @@ enum CourierMain {
             let session = URLSession(
                 configuration: .background(withIdentifier: identifier), delegate: delegate, delegateQueue: nil)
             Task {
-                // Simulates an app that counts its transfers, and that returns while its delegate still processes the last
+                // Simulates an app that counts its transfers. The app returns while its delegate still processes the last
                 // transfer.
                 if let count = ProcessInfo.processInfo.environment["COURIER_COUNT"].flatMap({ Int($0) }) {
                     await delegate.completions(count)

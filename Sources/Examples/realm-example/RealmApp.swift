@@ -15,7 +15,7 @@ struct RealmApp: App {
             }
             .backgroundTask(.appRefresh("refreshTodoRealm")) {
                 guard await TodoItems.isUserLoggedIn else { return }
-                // Opening the items downloads and stores them, so the result is not needed.
+                // Opening the items downloads and stores them. The result itself is not needed.
                 _ = try? await TodoItems.open(downloadBeforeOpen: .always)
             }
     }

@@ -12,7 +12,7 @@ struct Synchronizer: Sendable {
         return URL(fileURLWithPath: home).appendingPathComponent("zashi-example/blocks")
     }()
 
-    /// The number of stored blocks, one per line of the file.
+    /// The number of stored blocks. Each line of the file is one block.
     var height: Int {
         ((try? String(contentsOf: file, encoding: .utf8)) ?? "").split(separator: "\n").count
     }

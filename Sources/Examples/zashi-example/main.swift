@@ -1,6 +1,6 @@
 // Synchronizes in the background as the iOS app Zashi does: a processing task at night, with external power and an unmetered
-// network. The expiration handler stops the task. The steps of a launch have the order of Zashi: schedule the next task, check
-// the network, start the work, set the expiration handler, complete the task.
+// network. The expiration handler stops the task. As in Zashi, the steps of a launch are: schedule the next task, check the
+// network, start the work, set the expiration handler, complete the task.
 import BackgroundCommands
 import BackgroundTasks
 import Foundation

@@ -82,7 +82,7 @@ package final class SimulatedHost {
 
     package var hasAgent: Bool { agent != nil }
 
-    /// `true` if the running agent has not yet taken over the work of earlier agents.
+    /// `true` if the running agent has not yet taken over the unfinished work of earlier agents.
     package var isAgentBeginning: Bool { setback.mustReconcile }
 
     /// `true` if the agent could not write and waits for its next try.
@@ -319,7 +319,7 @@ package final class SimulatedHost {
     /// The launches whose process is alive.
     package var livingProcesses: Set<Int64> { Set(processes.living.map(\.launch)) }
 
-    /// Returns whether the process is alive, like the agent's own check.
+    /// Returns whether the process is running, like the agent's own check.
     package func isAlive(_ process: ProcessIdentity) -> Bool { processes.isAlive(process) }
 
     /// Sends SIGTERM to a process of the app.

@@ -16,8 +16,8 @@ import Synchronization
 /// that only time can bring (an awaited transfer, a sleep on ``clock``). For handlers that wait for anything else, the driver
 /// waits at most ``patience`` of real time.
 ///
-/// Requests of ordinary `URLSession`s also receive responses from ``network``. If the test itself awaits a request outside a
-/// launch, the response arrives while the test lets time pass (`async let` it, then ``advance(by:)``).
+/// Requests of ordinary `URLSession`s also receive responses from ``network``. If a test awaits a request outside a launch, the
+/// response arrives while the test lets time pass (`async let` it, then ``advance(by:)``).
 ///
 /// Virtual time does not pass before a registered handler has returned. A handler that blocks its queue until a transfer has
 /// ended delays the test by ``patience``.
@@ -56,7 +56,8 @@ public actor TestDriver {
     private var reportedOpen: [Int64] = []
     private var latestReported: Int64 = 0
     private var reportedCommits = -1
-    /// The number of the latest launch that the test has received, or that began while the test did not wait for a launch.
+    /// The number of the latest launch that the test has received. Launches that began while the test did not wait for a launch
+    /// also count.
     private var seenLaunch: Int64 = 0
     /// Work that did not end within ``patience``, with the number of changes at that time. The driver waits for this work again
     /// only after another change.
@@ -84,7 +85,7 @@ public actor TestDriver {
         return try await run(manifest, start: start, zone: zone, dates: dates, body)
     }
 
-    /// Runs a test of an app with the given manifest.
+    /// Runs a test of an app that has the given manifest.
     package static func run<Value: Sendable>(
         _ manifest: AppManifest, start: Date, zone: TimeZone, dates: AppDates = .virtualClock,
         _ body: @Sendable (TestDriver) async throws -> Value
@@ -242,9 +243,9 @@ public actor TestDriver {
         saw(latestLaunch)
     }
 
-    /// Lets virtual time pass until the next launch has begun, and its handler has ended or waits for something that only virtual
-    /// time can bring. A launch that began within ``finish(_:within:)`` or a change of conditions is the next launch. A launch
-    /// that began during ``advance(by:)`` is not the next launch.
+    /// Lets virtual time pass until the next launch has begun, and its handler has ended or waits for virtual time. A launch that
+    /// began within ``finish(_:within:)`` or a change of conditions is the next launch. A launch that began during
+    /// ``advance(by:)`` is not the next launch.
     ///
     /// - Parameter limit: the maximum virtual time.
     /// - Throws: ``NothingIsLaunched`` with the waiting requests and the reasons.
@@ -323,7 +324,7 @@ public actor TestDriver {
 public struct NothingIsLaunched: Error, CustomStringConvertible {
     /// The waiting requests.
     public let waiting: [PendingRequestReport]
-    /// The virtual time at which the driver stopped waiting.
+    /// The virtual time at which the driver gave up.
     public let now: Date
     let conditions: DesktopConditions
 

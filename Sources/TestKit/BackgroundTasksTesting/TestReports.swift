@@ -138,7 +138,7 @@ public struct LedgerInspector: Sendable {
     /// Notifications, oldest first.
     public var notifications: [NotificationReport] { read { try $0.notifications().map(NotificationReport.init) } }
 
-    /// The number of ended transfers that were not delivered to the app, by session.
+    /// For each session: the number of ended transfers that were not delivered to the app.
     public var undeliveredSessions: [String: Int] {
         read { try Dictionary(grouping: $0.undeliveredEvents(), by: \.session).mapValues(\.count) }
     }

@@ -35,7 +35,7 @@ struct AgentSetback {
     private var failures = 0
     /// The time of the next try, in waking seconds.
     private(set) var until = 0.0
-    /// `true` if the agent has not completed its first step.
+    /// `true` if the agent has not yet completed its first step.
     var mustReconcile = false
 
     /// - Returns: The seconds until the next try.
@@ -49,7 +49,7 @@ struct AgentSetback {
     mutating func isOver() { (failures, until) = (0, 0) }
 }
 
-/// Whether an agent is running. Other threads can read `isThere`.
+/// Tracks whether an agent is running. Other threads can read `isThere`.
 final class AgentPresence: Sendable {
     let isThere = Mutex(false)
 }

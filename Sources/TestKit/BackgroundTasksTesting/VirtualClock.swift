@@ -60,10 +60,10 @@ public final class VirtualClock: Clock, Sendable {
 
     /// Sleeps until virtual time reaches the deadline.
     ///
-    /// If a task of a launch sleeps, the driver treats the launch as waiting for virtual time, even if other tasks of the launch
-    /// are running. For example, if a handler races real work against a sleep, the driver does not wait for the real work. If the
-    /// launch of a sleep is not known, the sleep is assigned to every launch. In the test itself, do not sleep but let time pass
-    /// with the driver.
+    /// If a task of a launch sleeps, the complete launch waits for virtual time, even if other tasks of the launch are running.
+    /// For example, if a handler races real work against a sleep, the driver does not wait for the real work. If the launch of a
+    /// sleep is not known, the sleep is assigned to every launch. In the test itself, do not sleep but let time pass with the
+    /// driver.
     ///
     /// - Throws: `CancellationError`.
     public func sleep(until deadline: Instant, tolerance: Duration? = nil) async throws {

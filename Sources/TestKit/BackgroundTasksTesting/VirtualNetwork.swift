@@ -56,7 +56,7 @@ public final class VirtualNetwork: Sendable {
         set { state.withLock { $0.bytesPerSecond = max(1, newValue) } }
     }
 
-    /// The time in seconds that a request takes to its server.
+    /// The time in seconds until a request reaches its server.
     public var latency: Double {
         get { state.withLock { $0.latency } }
         set { state.withLock { $0.latency = max(0, newValue) } }

@@ -95,8 +95,8 @@ public final class FaultyServer: Sendable {
     /// `https://127.0.0.1:PORT`, for connections that are greeted with TLS.
     public var secureURL: String { "https://127.0.0.1:\(port)" }
 
-    /// The certificate, in PEM, of the authority that signs this server's certificate, for clients that have to trust it. The certificate
-    /// is valid for 30 days. The key is created when it is first needed, and exists only in memory.
+    /// The certificate, in PEM, of the authority that signs this server's certificate. Clients have to trust this authority. The
+    /// certificate is valid for 30 days. The key is created when it is first needed, and exists only in memory.
     public var certificateAuthority: String { get throws { try authority.pem } }
 
     /// Closes the port and all connections at once. Waiting calls fail with an error. A second call has no effect.
@@ -132,7 +132,7 @@ public final class FaultyServer: Sendable {
         route(method, path, scripts)
     }
 
-    /// Sets the response as a list of scripts, which must not be empty.
+    /// Sets the responses as a list of scripts. The list must not be empty.
     public func route(_ method: String?, _ path: String, _ scripts: [ResponseScript]) {
         routes.set(method, path, scripts)
     }
@@ -170,7 +170,8 @@ public final class FaultyServer: Sendable {
     /// The number of connections accepted since the start.
     public var connectionCount: Int { log.activity.connectionsAccepted }
 
-    /// Returns the requests up to now: all requests, or only the requests to a path (exact, or a prefix ending in `*`).
+    /// Returns the requests so far: all requests, or only the requests to a path. The path is exact, or a prefix that ends with
+    /// `*`.
     public func requests(matching path: String = "*") -> [RecordedRequest] {
         log.activity.requests(matching: path)
     }

@@ -3,7 +3,7 @@ import NIOCore
 import ServerScripts
 import Synchronization
 
-/// The server's record of requests, written on the event loop, and read and awaited from any thread.
+/// The server's record of requests. The event loop writes the record. Any thread can read the record or wait for a change.
 final class RequestLog: Sendable {
     private struct Waiter {
         /// Checks the condition of a waiting call. If the condition is true, resumes the call and returns `true`.
@@ -56,7 +56,7 @@ final class RequestLog: Sendable {
         change { $0.connectionsOpen -= 1 }
     }
 
-    /// Records a request's headers. The number is its id.
+    /// Records the headers of a request. The number of the request is its id.
     func received(connection: Int, method: String, uri: String, headers: HeaderList) -> RecordedRequest {
         let request = change {
             $0.receive(connection: connection, method: method, uri: uri, headers: headers, at: Date())
@@ -114,8 +114,8 @@ final class RequestLog: Sendable {
 
     // MARK: Waiting
 
-    /// Returns the first value that `select` makes of the activity, now or after a later event. `select` runs under the log's lock, so it
-    /// must not call the server.
+    /// Returns the first value other than `nil` that `select` makes of the activity, now or after a later event. `select` must
+    /// not call the server, because `select` runs under the log's lock.
     func wait<Value: Sendable>(
         timeout: Duration, for select: @escaping @Sendable (ServerActivity) -> Value?
     ) async throws -> Value {

@@ -97,7 +97,7 @@ final class TLSHandler: ChannelDuplexHandler {
         ERR_clear_error()
         let buffer = unwrapOutboundIn(data)
         let written = buffer.withUnsafeReadableBytes { bytes in
-            // OpenSSL cannot write an empty buffer. The memory accepts all bytes at once.
+            // OpenSSL cannot write an empty buffer, so 1 is the result for no bytes. OpenSSL's memory accepts all bytes at once.
             bytes.isEmpty ? 1 : SSL_write(connection, bytes.baseAddress, Int32(bytes.count))
         }
         guard written > 0 else { return promise?.fail(OpenSSLError("not to be written")) ?? () }

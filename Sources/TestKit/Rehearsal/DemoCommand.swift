@@ -16,7 +16,7 @@ struct DemoCommand: AsyncParsableCommand {
             "Keep the server's log and the received files in this folder.", valueName: "folder"),
         completion: .directory) var evidence: String?
 
-    /// Returns the next commands for the user. A program in a build folder is not installed yet.
+    /// Returns the commands that the demo suggests to the user. If the program is in a build folder, it is not installed yet.
     private static func next(program: String) -> String {
         let isBuilt = program.contains("/.build/")
         let name = isBuilt ? "stormy" : URL(fileURLWithPath: program).lastPathComponent

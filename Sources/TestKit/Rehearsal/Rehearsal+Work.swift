@@ -84,8 +84,8 @@ extension Rehearsal {
         try control.set { $0.conditions.isNetworkAvailable = false }
         try sync()
         try control.set { $0.conditions.isNetworkAvailable = true }
-        // The transfer has the same state before and after the change of the network, so the test waits until the transfer has
-        // tried again.
+        // The state of the transfer is the same before and after the change of the network. The test therefore waits until the
+        // transfer has tried again.
         _ = try wait("another attempt") { try $0.unfinishedTransfers().contains(where: Self.isSuspicious) ? nil : true }
     }
 

@@ -210,7 +210,7 @@ final class Rehearsal: Sendable {
 
     // MARK: The host
 
-    /// The process of the agent, or of the app that it launched.
+    /// A role of a process: the agent, or the app that the agent launched.
     enum Role {
         case agent
         case app

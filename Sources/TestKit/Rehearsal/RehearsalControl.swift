@@ -53,7 +53,7 @@ final class RehearsalControl: Sendable {
         Cleanup.shared.remove(folder)
     }
 
-    /// Marks a home, so that its processes use the state of this control.
+    /// Marks a home, so that the processes of the home use the state of this control.
     func mark(_ home: URL) throws {
         try Data(socketPath.utf8).write(to: home.appendingPathComponent(RehearsalHome.mark))
     }

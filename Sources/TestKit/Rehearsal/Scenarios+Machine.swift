@@ -75,7 +75,7 @@ extension Scenario {
         Scenario(
             .scheduled, "the configuration has a mistake at noon",
             promise: "The user is notified once. The check does not count as done, and runs when the file is corrected.",
-            // The number of crashes depends on the number of tries before the correction.
+            // The number of crashes depends on the number of tries before the user's correction.
             expects: "check crashed, \(corrected)", "check crashed, check crashed, \(corrected)",
             "check crashed, check crashed, check crashed, \(corrected)", also: { try $0.seenOfTrouble() }
         ) {

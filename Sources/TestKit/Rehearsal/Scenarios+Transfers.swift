@@ -181,7 +181,7 @@ extension Scenario {
             expects: "cancelled; nothing there; sent once"
         ) { rehearsal in
             try rehearsal.verb("transfers", "cancel", "all")
-            // The agent deletes the hidden part on the server.
+            // The agent deletes the hidden temporary file on the server.
             try rehearsal.waitForEndedRequest("DELETE")
         },
         Scenario(

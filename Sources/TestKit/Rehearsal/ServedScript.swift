@@ -29,7 +29,7 @@ struct ServedScript {
         var told: Set<Int> = []
         while true {
             let known = told
-            // Each request is printed as soon as it ends, so that a request that hangs does not delay the output of other
+            // Each request is printed as soon as it ends. A request that hangs therefore does not delay the output of other
             // requests.
             let activity = try await server.waitUntil(timeout: .seconds(86_400 * 365)) { activity in
                 activity.requests.contains { $0.outcome != .open && !known.contains($0.id) }

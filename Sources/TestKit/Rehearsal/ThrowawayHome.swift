@@ -71,7 +71,7 @@ final class ThrowawayHome: Sendable {
         var running: Set<Int32> = []
     }
 
-    /// Returns additional environment variables for commands, evaluated for each command.
+    /// Returns additional environment variables for commands. The closure is called for each command.
     let surroundings = Mutex<@Sendable () -> [String: String]>({ [:] })
     private let verbs = Mutex(Verbs())
     private let isSilent: Bool

@@ -1,7 +1,7 @@
 import Foundation
 import Glibc
 
-/// The store's files on disk: names, kinds, tags, and the operations that change them.
+/// The files of the store on disk: their names, kinds and tags, and the operations that change the files.
 struct DavTree: Sendable {
     /// The kind of item at a path.
     enum Kind { case nothing, file, collection }
@@ -15,7 +15,7 @@ struct DavTree: Sendable {
             atPath: "\(root.path)/\(Self.incoming)", withIntermediateDirectories: true)
     }
 
-    /// Returns the place on disk of a decoded path; `nil` if the path leaves the root or refers to the internal folder.
+    /// Returns the place on disk of a decoded path. Returns `nil` if the path leaves the root or leads to the internal folder.
     func resolve(_ path: String) -> String? {
         let parts = path.split(separator: "/")
         guard !parts.contains(where: { $0 == ".." || $0 == "." || $0 == Self.incoming || $0.contains("\0") }) else {

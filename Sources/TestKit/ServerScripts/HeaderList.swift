@@ -12,7 +12,8 @@ public struct HeaderLine: Hashable, Sendable, Codable {
     }
 }
 
-/// Header lines in order, including duplicates. Written as a dictionary literal: `["ETag": "\"1\"", "ETag": "\"2\""]`.
+/// Header lines in order, including duplicates. In code, the list can be a dictionary literal: `["ETag": "\"1\"", "ETag":
+/// "\"2\""]`.
 public struct HeaderList: Hashable, Sendable, Codable, ExpressibleByDictionaryLiteral {
     /// The lines in the order of the wire.
     public var lines: [HeaderLine]

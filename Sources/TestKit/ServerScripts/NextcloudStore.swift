@@ -19,7 +19,7 @@ public final class NextcloudStore: MountedStore {
     public let faults = UploadFaults()
     private let state = Mutex(State())
 
-    /// Creates a site under a prefix (without a slash at its end).
+    /// Creates a site under a prefix. The prefix has no slash at its end.
     public init(prefix: String = "/cloud") { self.prefix = prefix }
 
     /// The files, without chunks that are not combined yet.
@@ -32,7 +32,7 @@ public final class NextcloudStore: MountedStore {
         }
     }
 
-    /// Refuses names with one of these characters, like a Nextcloud that accepts only names that are valid on Windows.
+    /// Refuses names with one of these characters, like a Nextcloud with the rules of Windows for names.
     ///
     /// - Parameters:
     ///   - characters: The forbidden characters.
@@ -41,8 +41,8 @@ public final class NextcloudStore: MountedStore {
         state.withLock { ($0.forbidden, $0.language) = (characters, language) }
     }
 
-    /// Refuses reserved names, a dot or a space at the end, and incomplete files, like a Nextcloud that accepts only names that are
-    /// valid on Windows.
+    /// Refuses reserved names, names with a dot or a space at the end, and incomplete files, like a Nextcloud with the rules of
+    /// Windows for names.
     public func forbidWindowsNames() { state.withLock { $0.refusesWindowsNames = true } }
 
     /// The number of body bytes in all complete requests.
@@ -101,7 +101,7 @@ public final class NextcloudStore: MountedStore {
         }
     }
 
-    /// Returns `files/me/photos/noon.jpg` or `uploads/me/TOKEN/00001` for a path.
+    /// Returns the part of a path below the prefix, for example `files/me/photos/noon.jpg` or `uploads/me/TOKEN/00001`.
     private func place(of path: String) -> String? {
         let root = prefix + "/remote.php/dav/"
         guard path.hasPrefix(root), let decoded = path.dropFirst(root.count).removingPercentEncoding else { return nil }

@@ -33,7 +33,7 @@ package struct ResponseFraming {
         return "\r\n"
     }
 
-    /// `true` if the client can determine the end of the response, and the response ended there.
+    /// `true` if the client can determine where the response ends, and the response ended at this place.
     package var isDelimited: Bool {
         if isForeign || head == .none { return false }
         if isBodiless { return true }

@@ -14,8 +14,8 @@ public struct ResponseScript: Sendable, Equatable, Codable, ExpressibleByArrayLi
 
     /// The state of the connection after the last step.
     public enum Ending: Sendable, Equatable, Codable {
-        /// The connection is kept for the next request if the response was framed correctly, and if neither the client nor the
-        /// server asked to close the connection.
+        /// The connection is kept for the next request if the response was framed correctly. The connection is closed if the
+        /// client or the server asked for this.
         case automatic
         case keepOpen
         case close

@@ -4,8 +4,8 @@ import Synchronization
 /// A fake S3 bucket with faults on demand: it has objects, metadata, conditions and uploads in parts. `FaultyServer.mount(_:)`
 /// mounts it. Unlike real servers, the store does not check signatures.
 ///
-/// The name of a request for faults is its method. Requests of an upload in parts have the names `CREATE`, `LIST` and `COMPLETE`,
-/// and requests that only test the bucket have the name `PROBE`.
+/// The name of a request for faults is its method. The requests of an upload in parts have the names `CREATE`, `LIST` and
+/// `COMPLETE`. Requests that only test the bucket have the name `PROBE`.
 public final class S3Store: MountedStore {
     private struct Object {
         let bytes: Data
@@ -38,7 +38,7 @@ public final class S3Store: MountedStore {
     public let faults = UploadFaults()
     private let state = Mutex(State())
 
-    /// Creates a bucket under a prefix (without a slash at its end).
+    /// Creates a bucket under a prefix. The prefix has no slash at its end.
     public init(prefix: String = "/bucket") { self.prefix = prefix }
 
     /// The contents of the objects.
@@ -53,10 +53,10 @@ public final class S3Store: MountedStore {
     /// Stores an object, as if another client had stored it.
     public func put(_ bytes: Data, as key: String) { state.withLock { $0.objects[key] = Object(bytes: bytes, digest: nil) } }
 
-    /// Responds with 501 to `If-None-Match`, as a server that does not support the header.
+    /// Responds with 501 to `If-None-Match`, like a server that does not support this header.
     public func forgetConditions() { state.withLock { $0.conditions = .refused } }
 
-    /// Ignores `If-None-Match` from now on, and replaces objects.
+    /// Ignores `If-None-Match` from now on, so that objects are replaced.
     public func ignoreConditions() { state.withLock { $0.conditions = .ignored } }
 
     /// Simulates another computer that stores these bytes under the name of the next photo. The store does this after the client

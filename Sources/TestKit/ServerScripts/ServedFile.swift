@@ -41,7 +41,7 @@ public struct ServedFile: Sendable, Equatable, Codable {
 
     /// The bytes of the current version.
     public var payload: Payload
-    /// The entity tag, written as given, with quotes: `"\"v1\""` or `"W/\"v1\""`.
+    /// The entity tag with its quotes, for example `"\"v1\""` or `"W/\"v1\""`.
     public var etag: String?
     /// An HTTP date, written and compared as text.
     public var lastModified: String?
@@ -82,7 +82,7 @@ public struct ServedFile: Sendable, Equatable, Codable {
             quiet.interruption = nil
             return quiet.whole()
         }
-        // RFC 9110, 14.2: Range is defined for GET only.
+        // Range is defined only for GET (RFC 9110, 14.2).
         guard method == "GET", supportsRange, let text = headers["Range"], conditionHolds(headers["If-Range"]) else {
             return whole()
         }

@@ -36,7 +36,7 @@ public struct RecordedRequest: Sendable, Equatable, Codable, Identifiable {
     public package(set) var isComplete = false
     /// The last status line that was written, without interim responses (1xx).
     public package(set) var status: Int?
-    /// The number of the response's body bytes that were passed to the kernel: an upper bound for what the client received.
+    /// The number of the response's body bytes that were passed to the kernel. The client received at most this number of bytes.
     public package(set) var bodyBytesSent = 0
     /// How the exchange ended.
     public package(set) var outcome = Outcome.open
@@ -74,7 +74,7 @@ public enum WaitFailure: Error, Sendable, Equatable, CustomStringConvertible {
 }
 
 extension ServerActivity {
-    /// Returns the requests to a path (exact, or a prefix ending in `*`).
+    /// Returns the requests to a path. The path is exact, or a prefix that ends with `*`.
     package func requests(matching path: String) -> [RecordedRequest] {
         requests.filter { path.hasSuffix("*") ? $0.path.hasPrefix(path.dropLast()) : $0.path == path }
     }

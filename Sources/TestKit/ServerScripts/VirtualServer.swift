@@ -20,7 +20,7 @@ public final class VirtualServer: Sendable {
     /// If a test requests a path without a route, the test fails.
     public func route(_ method: String?, _ path: String, _ scripts: ResponseScript...) { route(method, path, scripts) }
 
-    /// Sets the response as a list of scripts, which must not be empty.
+    /// Sets the responses as a list of scripts. The list must not be empty.
     public func route(_ method: String?, _ path: String, _ scripts: [ResponseScript]) {
         routes.set(method, path, scripts)
     }
@@ -49,7 +49,8 @@ public final class VirtualServer: Sendable {
     /// The events on this server up to now.
     public var activity: ServerActivity { log.withLock { $0 } }
 
-    /// Returns the requests up to now: all requests, or only the requests to a path (exact, or a prefix ending in `*`).
+    /// Returns the requests so far: all requests, or only the requests to a path. The path is exact, or a prefix that ends with
+    /// `*`.
     public func requests(matching path: String = "*") -> [RecordedRequest] {
         activity.requests(matching: path)
     }

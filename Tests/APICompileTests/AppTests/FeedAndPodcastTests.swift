@@ -12,7 +12,7 @@ import Testing
          {"id": 1, "title": "One", "timestamp": "2020-01-01T00:00:00Z"}]
         """
 
-    // The app reads `Date()`, so the virtual clock begins at the time of the real clock.
+    // The app reads `Date()`, so the virtual clock begins at the real time.
     private func run(_ body: @Sendable (TestDriver, FeedAppDelegate, VirtualServer) async throws -> Void) async throws {
         try await TestDriver.run(
             permitting: [FeedAppDelegate.refreshIdentifier, FeedAppDelegate.cleanIdentifier], start: .now

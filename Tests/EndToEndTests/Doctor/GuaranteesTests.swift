@@ -111,7 +111,7 @@ extension EndToEnd.Doctor {
 }
 
 extension EndToEnd.Login {
-    /// The verdict that `doctor` prints about a force quit is true: the user manager restarts a killed agent, and the agent
+    /// The verdict that `doctor` prints about a force quit is true. The user manager restarts a killed agent, and the agent
     /// restarts a killed app. No command is needed.
     @Test func `the user manager restarts a killed agent, and the agent restarts a killed launch`() throws {
         // The launch runs until the test kills it.

@@ -33,7 +33,7 @@ enum UploadWay: String, CaseIterable {
         request.method == method && !request.path.hasSuffix("-check") && !(kind == "s3" && request.path.hasSuffix(".part"))
     }
 
-    /// The method of the request that stores the photo permanently.
+    /// The method of the request that stores the photo permanently, with the name that the stores use.
     var lastMethod: String {
         switch self {
         case .webdav, .nextcloud, .nextcloudChunks: "MOVE"
@@ -80,7 +80,7 @@ enum UploadWay: String, CaseIterable {
         }
     }
 
-    /// The number of bytes received by a store that keeps pieces; `nil` if the store keeps no pieces.
+    /// The number of bytes that a store received, if the store keeps pieces; `nil` if the store keeps no pieces.
     static func bytesTaken(by store: any UploadStore) -> Int? {
         switch store {
         case let store as TusStore: store.bytesTaken

@@ -244,7 +244,7 @@ enum TestFolder {
         return folder
     }()
 
-    /// Makes a folder with a short path, because the path of a socket has at most 107 bytes.
+    /// Creates a folder with a short path, because the path of a socket has at most 107 bytes.
     static func make(_ name: String) throws -> URL {
         var template = Array(FileManager.default.temporaryDirectory.appendingPathComponent("st-\(name)-XXXXXX").path.utf8CString)
         guard mkdtemp(&template) != nil else { throw Desktop.Trouble("no temporary folder") }

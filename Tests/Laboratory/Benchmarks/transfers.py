@@ -64,8 +64,8 @@ def main():
             curls.append(timed(["curl", "-s", "--parallel", *together]))
             apps.append(timed([BIN / "courier-example", "get", *[f"{url}/{number}" for number in range(200)]], env=environment))
         ratio = statistics.median(s / c for s, c in zip(apps, curls))
-        # The measured time includes the start of the app, the commit of each task and the sync of each file. curl uses 50
-        # connections and does not sync.
+        # The measured time includes the start of the app, the commit of each task and the sync of each file. The program curl
+        # uses 50 connections and does not sync.
         print(f"200 files of 100 kB, an app's background session of 16 connections, each task durable and delivered: {summary(apps)}; "
               f"curl --parallel: {summary(curls)}; median ratio {ratio:.1f} (bar 1.0)", flush=True)
         subprocess.run([BIN / "proving-ground", "fill-transfers", "100000"], env=environment | {"PROVING_GROUND_NO_AGENT": "1"}, check=True)

@@ -1,7 +1,7 @@
 """Defines a behaviour: a title, a trial for each contender that can do it, and citations of documentation for the others."""
 
 ORDER = ("systemd", "cron", "nohup", "workmanager", "stormy")
-# The behaviours by key, in the order of the table.
+# The behaviours by their keys, in the order of the table.
 BEHAVIOURS = {}
 
 

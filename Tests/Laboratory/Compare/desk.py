@@ -24,8 +24,8 @@ DUNST = """[global]
 class System:
     """UPower and NetworkManager on a private system bus, simulated by python3-dbusmock."""
 
-    # Each condition has a service, a property, the value when the condition is met, the value when it is not met, and a query for
-    # a shell.
+    # Each condition has a service, a property, and a query for a shell. The property has one value if the condition is met, and
+    # another value if the condition is not met.
     CONDITIONS = {
         "power": (POWER, "OnBattery", "false", "true", "<false>"),
         "network": (NETWORK, "Connectivity", "uint32 4", "uint32 1", "uint32 4"),

@@ -22,7 +22,7 @@ final class Dice: RandomNumberGenerator, Sendable {
         return mixed ^ (mixed >> 31)
     }
 
-    /// A number from 0 up to, but not including, 1.
+    /// A number from 0 up to 1. The value 1 is not included.
     var unit: Double { Double(next() >> 11) / Double(1 << 53) }
 
     func chance(_ probability: Double) -> Bool { unit < probability }

@@ -109,8 +109,8 @@ struct InvariantWatch {
     }
 
     private mutating func checkLaunchEnd(_ launch: LaunchRecord, _ machine: SimulatedHost) throws {
-        // No noon has two launches with a result. There is one exception, because it is unknown which time was right: the clock
-        // was ahead by more than half a day, or was later set back by more than half a day.
+        // No noon has two launches with a result. The exception is a clock that was ahead by more than half a day, or that was
+        // later set back by more than half a day. In this case it is unknown which time was right.
         if launch.identifier == "noon", let noon = launch.servedOccurrence, launch.outcome?.isResult == true {
             if let other = servedNoons[noon], other.launch != launch.id,
                 noon.timeIntervalSince(other.earliest) <= WallClockRule.servedAhead,
@@ -253,8 +253,8 @@ extension Simulation {
         length == .month && transfer.errorMessage?.hasPrefix("No progress for 604800 s. The last error:") == true
     }
 
-    /// Returns the notifications that were shown too often. A notification may be shown again in two cases: an agent died before
-    /// it recorded that the notification was shown, or the notification server ended.
+    /// Returns the notifications that were shown too often. A notification may be shown again if an agent died before it recorded
+    /// the first time, or if the notification server ended.
     private func twiceShown() -> [String] {
         // The agent's own notifications are not counted, because they are shown again when their cause returns.
         let history = machine.desktop.history.filter { !$0.identifier.hasPrefix("background-agent.") }

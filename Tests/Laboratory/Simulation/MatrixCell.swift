@@ -6,7 +6,7 @@ import ServerScripts
 import Foundation
 import TransferMachines
 
-/// One cell of the matrix: work in a state, an event that happens in this state, and the visible result.
+/// One cell of the matrix. It has work in a state, an event that happens in this state, and the visible result.
 package struct MatrixCell: Sendable {
     static let origin = "http://server.test"
     private static let weather = "{\"storm\":\"" + String(repeating: "thunder ", count: 500) + "\"}"

@@ -1,4 +1,4 @@
-/// The promised result in each cell of the matrix, word for word. In most cells the result is the same as without the event.
+/// The promised result of each cell of the matrix, word for word. In most cells the result is the same as without the event.
 enum MatrixPromises {
     static let usual: [MatrixState: String] = [
         .checkWaitsForNoon: "check completed, at 12:00, shown 1×",

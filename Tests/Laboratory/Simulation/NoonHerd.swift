@@ -36,8 +36,8 @@ package struct NoonHerd: Sendable {
     package func play() -> Outcome {
         let (dice, policy) = (Dice(seed: seed), RetryPolicy.standard)
         var outcome = Outcome()
-        // For each second of the day: the installations that send a request, with the number of their earlier attempts and the
-        // second of their noon.
+        // The requests of each second of the day. Each request contains the number of earlier attempts of its installation, and
+        // the second of the installation's noon.
         var asking = [[(attempts: Int, noon: Int)]](repeating: [], count: Self.zones * 3_600 + Self.patience + 1)
         for number in 0..<installations {
             let noon = number % Self.zones * 3_600

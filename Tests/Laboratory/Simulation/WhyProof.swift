@@ -13,7 +13,7 @@ package struct WhyProof {
         package var days = 0.0
         /// The number of requests that were pending and did not run when `why` was asked.
         package var questions = 0
-        /// The number of times that each cause was named.
+        /// For each cause: the number of times that `why` named it.
         package var causes: [String: Int] = [:]
         /// The number of requests for which `why` named more than one cause.
         package var joined = 0

@@ -48,8 +48,8 @@ enum Measurement {
         }
     }
 
-    /// Measures the queries about transfers that each pass of the agent makes while one host is busy: the next transfers, and the
-    /// time of the next check.
+    /// Measures two queries that each pass of the agent makes: the next transfers, and the time of the next check. One host is
+    /// busy during the measurement.
     static func pick(rounds: Int = 200) throws -> Double {
         let met = TransferNeeds([.unmetered, .externalPower])
         let room = TransferRoom(running: Array(repeating: "http://busy", count: 6))
@@ -63,7 +63,7 @@ enum Measurement {
         }
     }
 
-    /// Measures the queries about requests that each pass of the agent makes: the due request, and the time of the next check.
+    /// Measures two queries that each pass of the agent makes: the due request, and the time of the next check.
     static func decision(rounds: Int = 200) throws -> Double {
         let fine = DesktopConditions(isNetworkAvailable: true, isNetworkMetered: false, isOnExternalPower: true)
         let world = PlanningWorld(conditions: fine)

@@ -22,7 +22,7 @@ enum Tide {
         BackgroundCommands.runIfAsked()
         // Registers the actions of the scenes. No window opens.
         _ = TideApp().scene
-        // If the agent launched the process, this call does the work and then ends the process.
+        // If the agent launched the process, this call does the work and ends the process.
         BackgroundLaunch.run()
         scheduleTide()
         TideApp.main()

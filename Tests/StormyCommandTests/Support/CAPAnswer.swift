@@ -1,7 +1,7 @@
 import Foundation
 import ServerScripts
 
-/// CAP 1.2 documents and a feed of such documents. The times are relative to the time of creation.
+/// CAP 1.2 documents, and a feed of such documents. The times are relative to the time when the value is created.
 struct CAPAnswer: Sendable {
     private let now: Date
 

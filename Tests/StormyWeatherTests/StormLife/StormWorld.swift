@@ -104,7 +104,7 @@ struct StormScreen {
         var kind: Kind
         var level: Int
         var isWarned: Bool
-        /// The levels of the official warnings in the text, by hazard.
+        /// The level of each official warning in the text, by hazard.
         var hazards: [AlertHazard: Int] = [:]
         var peak: Double
         var until: Date

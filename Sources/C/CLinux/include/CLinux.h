@@ -62,8 +62,8 @@ static inline int clinux_name_file(int descriptor, const char *_Nonnull path) {
     return linkat(AT_FDCWD, place, AT_FDCWD, path, AT_SYMLINK_FOLLOW);
 }
 // Reads the status of an open file as this machine has it cached. The call sends no request to a file server, and does not flush
-// written bytes to the server. glibc declares statx() only for _GNU_SOURCE, so the structs below repeat the kernel's layout. Only
-// the members that this function sets have a meaning.
+// written bytes to the server. The structs below repeat the kernel's layout, because glibc declares statx() only for _GNU_SOURCE.
+// Only the members that this function sets have a meaning.
 struct clinux_statx_time {
     int64_t seconds;
     uint32_t nanoseconds;
@@ -141,7 +141,8 @@ int clinux_sqlite_open_fault(void);
 
 // Reads a file for SQLite and records errors. SQLite itself reports an input error of a disk as a damaged database.
 ssize_t clinux_pread_for_sqlite(int descriptor, void *_Nonnull bytes, size_t count, off_t offset);
-// Returns the errno value of the last failed read of this thread since the last call of this function, or 0 if no read failed.
+// Returns the error of the last failed read of this thread as an errno value, and resets the error. Returns 0 if no read failed
+// since the last call.
 int clinux_sqlite_take_read_fault(void);
 
 // Open-file-description locks. Child processes inherit these locks. In contrast to flock(), a process can test for a lock without

@@ -38,8 +38,8 @@ typedef struct {
 
 typedef struct cjson_document cjson_document;
 
-// Reads a document. Returns NULL if the text is not JSON, if a number does not fit into a double, or if the text has 4 GiB or
-// more. Reading takes 12 ms per MB, and 16 bytes of memory per value.
+// Reads a document. Returns NULL if the text is not JSON, if a number does not fit into a double, or if the text has 4 GiB.
+// Reading takes 12 ms per MB, and 16 bytes of memory per value.
 cjson_document *_Nullable cjson_read(const char *_Nonnull text, size_t count);
 // Returns the values. The first value is the complete document.
 const cjson_value *_Nonnull cjson_values(const cjson_document *_Nonnull document);

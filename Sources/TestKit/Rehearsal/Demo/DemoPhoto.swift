@@ -58,7 +58,8 @@ enum DemoPhoto {
         let frame: [UInt8] = [
             8, UInt8(height >> 8), UInt8(height & 0xFF), UInt8(width >> 8), UInt8(width & 0xFF), 1, 1, 0x11, 0,
         ]
-        // The number of codes of each length, and their meanings: sizes of differences (T.81, table K.3), and the end of a block.
+        // The number of codes of each length, and the meanings of the codes: sizes of differences (T.81, table K.3), and the end
+        // of a block.
         let sizes: [UInt8] = [0x00, 0, 1, 5, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0] + Array(0...11)
         let ends: [UInt8] = [0x10, 1] + Array(repeating: 0, count: 16)
         return segment(0xDB, [0] + Array(repeating: 8, count: 64)) + segment(0xC0, frame) + segment(0xC4, sizes)

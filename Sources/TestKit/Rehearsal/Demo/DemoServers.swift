@@ -46,7 +46,7 @@ struct DemoServers {
         _ = try await server.waitForRequest(timeout: .seconds(120)) { $0.path.hasPrefix("/v1/forecast") }
     }
 
-    /// The number of weather requests, their connections, and the finished requests.
+    /// The number of weather requests, the number of their connections, and the number of finished requests.
     var weatherTraffic: (requests: Int, connections: Int, finished: Int) {
         let requests = server.requests(matching: "/v1/forecast*")
         return (requests.count, Set(requests.map(\.connection)).count, requests.filter { $0.outcome == .answered }.count)
