@@ -69,7 +69,7 @@ extension EndToEnd {
             #expect(lines == ["finish get0 3000000", "metrics get0 1", "complete get0 ok", "invalid"])
         }
 
-        /// As on iOS, equal tasks are separate transfers.
+        /// Equal tasks are separate transfers, as on iOS.
         @Test func `two equal tasks are two transfers`() throws {
             let url = serve()
             try courier("get", url, url)

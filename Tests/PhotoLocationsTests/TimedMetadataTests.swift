@@ -105,7 +105,7 @@ import Testing
         #expect(!cleaned.contains("secret"))
     }
 
-    /// The formats are those of Parrot's drones and of dashcams.
+    /// Parrot's drones and dashcams use these formats.
     @Test(arguments: [
         ("mett", "P2\0\u{0D}secret numbers", true), ("mett", "E1\0\u{02}secret numbers", true),
         ("mett", "other secret numbers", false),

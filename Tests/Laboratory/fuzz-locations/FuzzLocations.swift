@@ -8,7 +8,7 @@ private enum FuzzedContainer: String, CaseIterable {
 
     static let chosen = getenv("FUZZED_CONTAINER").map { FuzzedContainer(rawValue: String(cString: $0))! } ?? .file
 
-    /// Returns the input as a file of its own, or as the content of a block of the container.
+    /// Returns the input as a complete file, or as the content of a block of the container.
     func wrap(_ content: [UInt8]) -> [UInt8] {
         func big(_ number: Int, _ size: Int) -> [UInt8] {
             (0..<size).map { UInt8(truncatingIfNeeded: number >> (8 * (size - 1 - $0))) }

@@ -4,7 +4,7 @@ import Foundation
 
 /// A chain of refreshes, as in many real apps. The handler first completes its task, and then submits the next refresh.
 struct Chain: @unchecked Sendable {  // because the task guards its own state
-    /// Where the next refresh is submitted: in the `handler`, in a `task`, or on the `main` queue.
+    /// The part of the app that submits the next refresh: the `handler`, a `task`, or the `main` queue.
     let order: String
     let log: ProvingLog
 

@@ -2,7 +2,7 @@ import Glibc
 
 /// A mutex with pthreads that replaces `Synchronization.Mutex` under the thread sanitizer (`-module-alias` in `Package.swift`).
 ///
-/// The sanitizer supports pthreads. Of the original mutex, the sanitizer observes only the code that is inlined into the
+/// The sanitizer supports pthreads. The sanitizer observes only a part of the original mutex: the code that is inlined into the
 /// project's modules. If a thread waits for the original lock, the thread takes the lock inside the system's library. The
 /// sanitizer does not observe this, and would report the thread's reads as races.
 // The conformance is unchecked because the lock guards the value.

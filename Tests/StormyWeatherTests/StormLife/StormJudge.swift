@@ -3,7 +3,7 @@ import StormyWeather
 
 /// Checks a sequence using only the input of each check and the screen. The judge shares no rule with ``StormLife``.
 struct StormJudge {
-    /// What was shown since the storm came or returned.
+    /// The notifications that were shown since the storm came or returned.
     private struct Showing {
         var level: Int?
         var isWarned = false
@@ -30,11 +30,11 @@ struct StormJudge {
     }
 
     private(set) var violations: [String] = []
-    /// What was shown since the last denial that every reading of the rules accepts.
+    /// The notifications that were shown since the last denial that every reading of the rules accepts.
     private var strict = Showing()
-    /// What was shown since the last denial that at least one reading of the rules accepts.
+    /// The notifications that were shown since the last denial that at least one reading of the rules accepts.
     private var loose = Showing()
-    /// What was shown since the beginning. If a storm returns, its earlier warnings also count.
+    /// The notifications that were shown since the beginning. If a storm returns, its earlier warnings are included.
     private var ever = Showing()
     fileprivate var known: Known?
     /// The last known storm that no data deny. Incomplete data also count as a denial here.

@@ -130,7 +130,7 @@ struct StormScreen {
 
     private(set) var row: Row?
     private(set) var snoozedUntil: Date?
-    /// Whether the storm's photo request has a photo; `nil` if there is no photo request.
+    /// Whether the storm's photo request has a photo; `nil` without a photo request.
     private(set) var photo: Bool?
     private(set) var trace: [Change] = []
     var hasServer = true { didSet { if hasServer { showWaiting() } } }
