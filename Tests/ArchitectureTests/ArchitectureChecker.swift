@@ -124,8 +124,9 @@ struct ArchitectureChecker {
         }
     }
 
-    /// Finds calls that remove `..` from a path by changing its text. If `link` is a symbolic link, the folder `link/..` is not
-    /// the folder that contains the link. Foundation removes `..` from a relative path.
+    /// Finds calls that remove `..` from a path by changing its text. If `link` is a symbolic link, the system interprets
+    /// `link/..` as the parent of the link's target, and not as the folder of the link. Foundation removes `..` from a relative
+    /// path.
     func shortenedPaths(in source: SourceText) -> [String] {
         let hasUserPaths = ["BackgroundCommands", "StormyCommand"].contains(source.target)
         return report(source, ["standardizingPath", ".standardized"], "use PathName")

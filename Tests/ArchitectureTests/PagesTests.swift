@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// Tests that files, modules, types and targets that the top-level pages name exist.
+/// Tests that the top-level pages name only existing files, modules, types and targets.
 @Suite struct PagesTests {
     private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
         .deletingLastPathComponent().deletingLastPathComponent()

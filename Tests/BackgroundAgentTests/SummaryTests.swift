@@ -296,7 +296,8 @@ import Testing
         #expect(last?.title == "Storm, later" && last?.isQuiet == false)
     }
 
-    /// If no server confirms a withdrawal, a stopping agent waits at most 5 seconds. A newer version also does not wait longer.
+    /// If no server confirms a withdrawal, a stopping agent waits at most 5 seconds. An agent that makes way for a newer version
+    /// also waits at most 5 seconds.
     @Test func `an agent that stops waits at most 5 seconds for a withdrawal`() throws {
         try add(1)
         try presentAll()

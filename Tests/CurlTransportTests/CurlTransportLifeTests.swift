@@ -142,8 +142,8 @@ import TransferMachines
         let request = WireRequest(method: "GET", url: server.url)
         transport.start(AttemptID(transfer: 1, number: 1), request, source: nil, sink: Memory())
         for await _ in ends { break }
-        // The stall of the other transport takes 1.5 s. In this time the idle transport must not wake up, except that its thread
-        // may just have begun to wait.
+        // The stall of the other transport takes 1.5 s. In this time the idle transport must not wake up. Its thread may begin to
+        // wait once.
         func switches() throws -> Int {
             let status = try String(contentsOfFile: "/proc/\(thread.withLock { $0 })/status", encoding: .utf8)
             let line = status.split(separator: "\n").first { $0.hasPrefix("voluntary") }

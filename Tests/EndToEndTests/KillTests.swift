@@ -62,7 +62,8 @@ extension EndToEnd {
             try home.startAgent(["BACKGROUND_CRASH_AT": "agent.noticePresented"]).waitForEnd()
             let agent = try home.startAgent()
             defer { agent.end() }
-            // The agent cannot determine whether the notification was shown. The next agent shows it again, as a replacement.
+            // The agent cannot determine whether the notification was shown. The next agent shows the notification again, as a
+            // replacement.
             try expectServedOnce(home, desktop, showings: 1...2)
         }
 

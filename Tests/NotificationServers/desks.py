@@ -78,8 +78,8 @@ class Desk:
     # Patterns for the names of files in /usr/share/dbus-1/services.
     services = ()
     size = (1000, 700)
-    # The position where the pointer rests. A notification stays on the screen while the pointer is over it, so the pointer is
-    # moved away.
+    # The position to which the pointer is moved after a click. A notification stays on the screen while the pointer is over it,
+    # so the pointer is moved away.
     rest = (20, 400)
     # The positions of buttons, measured from the left and top edges of the notification. Negative positions are measured from the
     # right and bottom edges.

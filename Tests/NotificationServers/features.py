@@ -205,8 +205,8 @@ def takeoff(scene):
 def replace(scene):
     first = scene.show()
     second = scene.show(title="Another title")
-    # If a notification has left the screen, Plasma hides its replacement. An alert therefore closes the first notification before
-    # it shows the new one.
+    # If a notification has left the screen, Plasma does not show a replacement of this notification. An alert therefore closes
+    # the first notification before it shows the new notification.
     replaced = 0 if scene.desk.name == "plasma" else first.number
     expect(second.replaces == replaced, f"it asks to replace {second.replaces}, not {replaced}")
     expect(len(scene.bus.standing()) == 1, f"{len(scene.bus.standing())} stand there")

@@ -222,7 +222,8 @@ class Answer:
 
     def __init__(self, showing, action, receiver):
         self.showing, self.action, self.receiver = showing, action, receiver
-        # One of "open", "heard" (the ledger contains the response) and "unheard" (the agent that received it is dead).
+        # The state of the response: "open", "heard" or "unheard". "heard" means that the ledger contains the response. "unheard"
+        # means that the agent that received the response is dead.
         self.state = "open"
         # The reason why the response is "unheard".
         self.why = None

@@ -43,7 +43,7 @@ MISSED = "UPDATE request SET occurrence = occurrence - 86400, earliestBegin = ea
 UNTOLD = "SELECT 1 FROM sessionEvent WHERE deliveredAt IS NULL LIMIT 1"
 PHOTOS_AND_FILES = "SELECT id FROM transfer WHERE session IN ('StormyPhotos', 'StormyDownloads') AND state != 'cancelled'"
 LIVE = "SELECT 1 FROM launch WHERE endedAt IS NULL LIMIT 1"
-# The content of an existing file. In each round, one download replaces this file.
+# The content of an existing file. In each round, one download replaces the existing file.
 OLDER = b"an older file of that name"
 # Exit codes of commands.
 MISSING, UNAVAILABLE, UNREADABLE, TRY_AGAIN, HELD = 66, 69, 74, 75, 77

@@ -212,7 +212,8 @@ public final class VirtualNotificationServer: Presenter {
     /// Sets the delay of the server's responses, in seconds.
     package func answer(after seconds: Double) { state.withLock { $0.pause = seconds } }
 
-    /// Removes all notifications and buttons, because their sender disconnected from the bus. Most desktops do the same.
+    /// Removes all notifications and buttons, because their sender disconnected from the bus. Most desktops also remove the
+    /// notifications of a disconnected sender.
     func senderLeft() { state.withLock { ($0.screen, $0.hidden) = ([], []) } }
 
     // MARK: Presenter

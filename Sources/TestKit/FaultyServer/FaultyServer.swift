@@ -176,7 +176,7 @@ public final class FaultyServer: Sendable {
         log.activity.requests(matching: path)
     }
 
-    /// The requests to paths without a route, in order. The server responded with 404. A strict test expects the list to be empty.
+    /// The requests to paths that have no route, in order. The server responded with 404. A strict test expects an empty list.
     public var unroutedRequests: [RecordedRequest] { log.activity.requests.filter { !routes.knows($0) } }
 
     /// Returns the first request for which the condition is true, now or after a later event (arrival, bytes, end).

@@ -41,8 +41,8 @@ public struct HeaderList: Hashable, Sendable, Codable, ExpressibleByDictionaryLi
     /// Adds a line at the end.
     public mutating func append(_ name: String, _ value: String) { lines.append(HeaderLine(name, value)) }
 
-    /// Returns the comma-separated words of all lines with this name, in lower case, for example for `Connection` and
-    /// `Transfer-Encoding`.
+    /// Returns the comma-separated words in all lines with this name, in lower case. For example, `Connection` and
+    /// `Transfer-Encoding` contain such words.
     package func tokens(_ name: String) -> [String] {
         values(name).flatMap { $0.lowercased().split(whereSeparator: { $0 == "," || $0 == " " }).map(String.init) }
     }

@@ -9,7 +9,7 @@ public struct Payload: Sendable, Equatable, Codable {
     }
 
     let origin: Origin
-    /// The offset of this payload in the file or pattern from which the payload is a part, in bytes.
+    /// The offset in bytes. If this payload is a part of a file or pattern, the offset is the position where the part begins.
     let offset: Int
     /// The number of bytes.
     public let count: Int

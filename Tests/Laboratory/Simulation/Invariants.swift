@@ -235,7 +235,7 @@ extension Simulation {
                 if transfer.state == .completed, !isOnce { broken.append("photo \(id) is there \(count) times") }
                 if count > 1, !isOnce { broken.append("photo \(id) is there \(count) times, \(transfer.state.rawValue)") }
                 // If the ledger comes from a backup, it may list a photo as unsent although the photo was sent after the backup.
-                // The copy of this photo is missing, so the transfer fails for this reason.
+                // The copy of the photo is missing, so the transfer fails for this reason.
                 if transfer.state == .failed, !app.sentAgain.contains(photo), !isGivenUp(transfer) {
                     broken.append("photo \(id) failed: \(transfer.errorMessage ?? "")")
                 }

@@ -265,7 +265,7 @@ package final class Simulation {
         } else {
             try pass(2.5 * 86_400)
         }
-        // A launch that began in the last second also needs its time.
+        // A launch that began in the last second also gets the time to end.
         if try machine.ledger.read({ try !$0.liveLaunches().isEmpty }) { try pass(60) }
     }
 }

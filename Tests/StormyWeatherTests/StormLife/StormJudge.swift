@@ -46,8 +46,9 @@ struct StormJudge {
     private var wasWarnedBefore = false
     private var (wasSeen, isLostToClock) = (false, false)
     private var lastEnd = Date.distantPast
-    /// The known storm. If incomplete data deny a part of the storm, they may or may not count, so there are two readings.
-    /// `begins` is the earlier beginning of the two readings, and `latest` is the later beginning.
+    /// The known storm. If incomplete data deny a part of the storm, the rules do not state whether they call the storm off. The
+    /// judge therefore has two readings. `begins` is the earlier beginning of the two readings, and `latest` is the later
+    /// beginning.
     private typealias Support = (level: Int, isWarned: Bool, begins: Date, latest: Date)
     private var support: Support?
     /// The data of a notification that waits for a server. A process that died may have added this notification.

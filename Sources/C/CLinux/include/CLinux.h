@@ -61,7 +61,7 @@ static inline int clinux_name_file(int descriptor, const char *_Nonnull path) {
     snprintf(place, sizeof place, "/proc/self/fd/%d", descriptor);
     return linkat(AT_FDCWD, place, AT_FDCWD, path, AT_SYMLINK_FOLLOW);
 }
-// Reads the status of an open file as this machine has it cached. The call sends no request to a file server, and does not flush
+// Reads the status of an open file from the cache of this machine. The call sends no request to a file server, and does not flush
 // written bytes to the server. The structs below repeat the kernel's layout, because glibc declares statx() only for _GNU_SOURCE.
 // Only the members that this function sets have a meaning.
 struct clinux_statx_time {
