@@ -1,6 +1,6 @@
 /// A box of ISO base media files (ISO 14496-12 §4.2), which consists of a size, a type and a content.
 struct Box {
-    /// The offset of the box in the list that contains it, and the size of the box's header.
+    /// The offset of the box in the list that contains the box, and the size of the box's header.
     let (start, header): (Int, Int)
     let type: String
     let content: ByteView
@@ -8,7 +8,7 @@ struct Box {
     let size: Int
     private let list: ByteView
 
-    /// `nil` at the end of the list, or if the size is impossible.
+    /// Returns `nil` at the end of the list, or if the size of the box is impossible.
     init?(_ list: ByteView, at start: Int) {
         guard start + 8 <= list.count, var size = list.number(start, 4) else { return nil }
         var header = 8
@@ -24,7 +24,7 @@ struct Box {
         content = list.part(start + header, size - header)
     }
 
-    /// Returns the boxes of a list, up to the first impossible box.
+    /// Returns the boxes of a list, up to the first box with an impossible size.
     static func all(in list: ByteView, from first: Int = 0) -> [Box] {
         var (boxes, position) = ([Box](), first)
         while boxes.count < 200_000, let box = Box(list, at: position) {
@@ -34,16 +34,16 @@ struct Box {
         return boxes
     }
 
-    /// Turns the box into free space, which readers ignore.
+    /// Changes the box to a box of free space, which readers ignore.
     func free(_ name: String) {
         list.overwrite(start + 4, with: Array("free".utf8), name)
         content.fill(0, content.count, name)
     }
 
-    /// The handler of a box `hdlr`.
+    /// The name of the handler in a box `hdlr`.
     var handler: String { content.name(8) }
 
-    /// The boxes inside this box. A box `meta` begins with a version, except in QuickTime files.
+    /// The boxes inside this box. The content of a box `meta` begins with a version, except in QuickTime files.
     var children: [Box] {
         guard type == "meta" else { return Box.all(in: content) }
         return Box.all(in: content, from: content.has("hdlr", at: 4) ? 0 : 4)
@@ -60,14 +60,14 @@ struct BoxReader {
 
     init(_ view: ByteView, at position: Int) { (self.view, self.position) = (view, position) }
 
-    /// Returns a number. The number is 0 for a length of 0. Returns `nil` if the number is beyond the end of the box.
+    /// Returns a number. If the length is 0, the number is 0. Returns `nil` if the number is beyond the end of the box.
     mutating func number(_ length: Int) -> Int? {
         guard length > 0 else { return 0 }
         defer { position += length }
         return view.number(position, length)
     }
 
-    /// Returns a text that ends with a zero.
+    /// Returns a text that ends with a zero byte.
     mutating func text() -> String? {
         guard let bytes = view.bytes(position, min(1_000, max(0, view.count - position))), let end = bytes.firstIndex(of: 0)
         else { return nil }

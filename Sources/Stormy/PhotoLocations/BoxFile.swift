@@ -8,7 +8,7 @@ struct BoxFile {
     private static let lists: Set<String> = [
         "moov", "trak", "mdia", "minf", "udta", "moof", "traf", "edts", "jp2h", "asoc", "gpmf", "ilst",
     ]
-    /// Boxes with coded pictures or sound, and boxes with tables about pictures and sound.
+    /// The types of boxes with coded pictures or sound, and of boxes with tables about pictures and sound.
     private static let pixels: Set<String> = [
         "jxlc", "jxlp", "stbl", "ftyp", "mvhd", "tkhd", "mdhd", "hdlr", "vmhd", "smhd", "dinf", "elst",
         "mvex", "sidx", "mfra", "trun", "tfhd", "tfdt", "mfhd", "ihdr",
@@ -23,13 +23,13 @@ struct BoxFile {
         0x85, 0xC0, 0xB6, 0x87, 0x82, 0x0F, 0x11, 0xE0, 0x81, 0x11, 0xF4, 0xCE, 0x46, 0x2B, 0x6A, 0x48,
     ]
 
-    /// Boxes of 3GP and QuickTime with a text and a language code.
+    /// The types of boxes of 3GP and QuickTime that contain a text and a language code.
     private static let texts: Set<String> = [
         "titl", "dscp", "auth", "perf", "gnre", "cprt", "albm", "kywd", "name", "desc", "info",
     ]
-    /// Boxes that contain only a location.
+    /// The types of boxes that contain only a location.
     private static let locations: Set<String> = ["©xyz", "loci", "gps ", "GPS ", "@xyz", "gps0", "gpsa", "gsea"]
-    /// Identifiers of boxes with positions: Garmin, and 360Fly.
+    /// The identifiers of boxes with positions, from Garmin and 360Fly.
     private static let positions: Set<[UInt8]> = [
         [0x9B, 0x63, 0x0F, 0x8D, 0x63, 0x74, 0x40, 0xEC, 0x82, 0x04, 0xBC, 0x5F, 0xF5, 0x09, 0x17, 0x28],
         [0xEF, 0xE1, 0x58, 0x9A, 0xBB, 0x77, 0x49, 0xEF, 0x80, 0x95, 0x27, 0x75, 0x9E, 0xB1, 0xDC, 0x6F],
@@ -39,7 +39,7 @@ struct BoxFile {
     private var view: ByteView { film.view }
     private let block: String
 
-    /// The file consists of all bytes to the end, because other films may follow the first film.
+    /// The file consists of all bytes of the view, because other films may follow the first film.
     init(_ view: ByteView, _ block: String) { self.init(film: Film(view), block) }
 
     private init(film: Film, _ block: String) { (self.film, self.block) = (film, block) }
@@ -97,7 +97,7 @@ struct BoxFile {
         if position < view.count { Trailer(view.from(position)).clean() }
     }
 
-    /// Returns whether a known box follows. The box before it is then a box with a damaged name.
+    /// Returns whether a known box follows `box`. In this case, `box` is a real box with a damaged name.
     private func isBox(behind box: Box) -> Bool {
         guard let next = Box(view, at: box.start + box.size) else { return false }
         return Self.first.contains(next.type) || Self.lists.contains(next.type) || Self.pixels.contains(next.type)
@@ -167,8 +167,8 @@ struct BoxFile {
     private func cleanUnnamed(_ boxes: [Box]) {
         let named = NamedMedia(film, block)
         for part in boxes.flatMap({ named.unnamed(in: $0.content) }) where part.count > 8 && !view.search.isFinished {
-            // If there is no table, no table describes any of the data. In this case a long film is not read to its end if its
-            // beginning contains no location.
+            // If no table was found, no table describes the data. In this case, a long film is read to its end only if its
+            // beginning contains a location.
             let beginning = part.part(0, named.isEmpty ? MediaSearch.beginning : NamedMedia.longestGap)
             OpaqueBytes(beginning, "box mdat of \(block)").clean()
             if beginning.isTouched, beginning.count < part.count {
@@ -177,7 +177,7 @@ struct BoxFile {
         }
     }
 
-    /// `true` if compressed Exif or XMP is removed, because the original JPEG file cannot be restored without its metadata.
+    /// `true` if compressed Exif or XMP is removed. The original JPEG file cannot be restored without this metadata.
     private var isWithoutMetadata: Bool {
         Box.all(in: view).contains { $0.type == "brob" && ["Exif", "xml "].contains($0.content.name(0)) }
     }
@@ -194,7 +194,8 @@ struct BoxFile {
             && children.allSatisfy { Self.isName($0.type) }
     }
 
-    /// Cleans free space, which may contain any data. Editors turn old boxes into free space, and dashcams store boxes there.
+    /// Cleans free space, which may contain any data. Editors change old boxes to free space, and dashcams store boxes in free
+    /// space.
     private func cleanSpace(_ box: Box, _ depth: Int, _ name: String) {
         if holdsBoxes(box) {
             for child in box.children { clean(child, depth: depth + 1) }
@@ -203,13 +204,14 @@ struct BoxFile {
         }
     }
 
-    /// Cleans a deflated directory of QuickTime: four bytes with its size, and a box `moov`.
+    /// Cleans a deflated directory of QuickTime. The directory consists of four bytes with its size, and a box `moov`.
     private func cleanCompressedMovie(_ box: Box, _ name: String) {
         guard let data = box.child("cmvd")?.content.from(4), let movie = Deflate.inflate(data.allBytes(), limit: 32 << 20) else {
             return view.search.fail(.unproven(block: name))
         }
         let directory = Box(ByteView(LocationSearch(MemoryBytes(movie))), at: 0)
-        // The samples are in this file, but their tables are not.
+        // The samples of a metadata track are in this file, but their tables are in the deflated directory. For this reason, the
+        // samples cannot be found.
         if directory?.children.contains(where: { $0.type == "trak" && TimedMetadata.isMetadata($0) }) ?? true {
             return view.search.fail(.unproven(block: name))
         }
@@ -222,7 +224,7 @@ struct BoxFile {
         }
     }
 
-    /// Cleans a content that consists of the offset of the TIFF header, and TIFF.
+    /// Cleans a content that consists of the offset of the TIFF header and a TIFF structure.
     private func cleanExif(_ content: ByteView, _ name: String) {
         let start = 4 + (content.number(0, 4) ?? 0)
         if var tiff = TIFFFile(content.from(start), "Exif in \(name)") {

@@ -1,6 +1,7 @@
 import Glibc
 
-/// A part of the file, or several parts joined to one, for example an item of HEIC in two extents, or XMP in several segments.
+/// A part of the file, or several joined parts of the file. For example, the parts are the two extents of a HEIC item, or several
+/// segments with XMP.
 struct ByteView {
     /// A range of bytes that are adjacent in the file.
     private struct Extent {
@@ -40,7 +41,7 @@ struct ByteView {
         self.init(search, views.flatMap { $0.ranges(0..<$0.count) })
     }
 
-    /// Returns the bytes from an offset. Bytes beyond the end are left out.
+    /// Returns the bytes from an offset. Bytes after the end of the view are left out.
     func part(_ start: Int, _ count: Int) -> ByteView {
         guard start >= 0, count > 0, start < self.count else { return ByteView(search, []) }
         return ByteView(search, ranges(start..<start + min(count, self.count - start)))
@@ -74,7 +75,8 @@ struct ByteView {
     /// Returns the offset in the file for a position in the view. Returns -1 if the position is beyond the end of the view.
     func offset(_ position: Int) -> Int { ranges(position..<position + 1).first?.lowerBound ?? -1 }
 
-    /// Returns bytes of the view. Returns `nil` if the range is beyond the end, or is larger than the largest block.
+    /// Returns bytes of the view. Returns `nil` if the range extends beyond the end of the view, or is larger than
+    /// ``LocationSearch/maximumBlock``.
     func bytes(_ start: Int, _ length: Int, current: Bool = true) -> [UInt8]? {
         guard start >= 0, length >= 0, start <= count, length <= count - start, length <= LocationSearch.maximumBlock else {
             return nil
@@ -89,7 +91,7 @@ struct ByteView {
         return result
     }
 
-    /// Returns all bytes of the view, up to the size of the largest block.
+    /// Returns all bytes of the view, but at most ``LocationSearch/maximumBlock`` bytes.
     func allBytes(current: Bool = true) -> [UInt8] {
         bytes(0, min(count, LocationSearch.maximumBlock), current: current) ?? []
     }
@@ -132,8 +134,8 @@ struct ByteView {
         }
     }
 
-    /// Fills the bytes of the view that are after all pixels in the view. Bytes before these pixels are kept, because a trailer
-    /// with a damaged size can include a picture.
+    /// Overwrites the bytes of the view that are after all pixels in the view. The bytes before the end of the pixels are kept,
+    /// because a trailer with a damaged size can include a picture.
     ///
     /// - Returns: `false` if bytes were kept because of pixels.
     @discardableResult
@@ -163,7 +165,7 @@ struct ByteView {
 
     // MARK: Searching
 
-    /// Returns the offset of a pattern after an offset. Reads only as many pieces as needed.
+    /// Returns the offset of the first occurrence of a pattern after `start`. The method reads only the pieces that are needed.
     func find(_ pattern: [UInt8], from start: Int = 0, to end: Int = .max) -> Int? {
         let end = min(end, count)
         var position = max(0, start)
@@ -179,7 +181,7 @@ struct ByteView {
 }
 
 extension Array where Element == UInt8 {
-    /// Returns the index of the first occurrence of a pattern after an index.
+    /// Returns the index of the first occurrence of a pattern after the index `start`.
     func firstRange(of pattern: [UInt8], from start: Int = 0) -> Int? {
         withUnsafeBytes { bytes in
             guard let base = bytes.baseAddress, let first = pattern.first else { return nil }

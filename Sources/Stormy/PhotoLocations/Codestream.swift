@@ -1,10 +1,11 @@
-/// A codestream of JPEG 2000 (ISO 15444-1 Annex A): marker segments of the picture and of each tile part, followed by coded data.
+/// A codestream of JPEG 2000 (ISO 15444-1 Annex A): The codestream consists of marker segments for the picture and for each tile
+/// part, and of coded data.
 ///
-/// Comments are text. Segments that the decoder does not need are also searched.
+/// Comments are searched as text. Segments that the decoder does not need are also searched.
 struct Codestream {
     /// The first marker, and the marker of the size of the picture.
     static let start: [UInt8] = [0xFF, 0x4F, 0xFF, 0x51]
-    /// Segments that the decoder needs: sizes, coding, quantization, lists of lengths, packet headers.
+    /// The markers of segments that the decoder needs: sizes, coding, quantization, lists of lengths, packet headers.
     private static let coding: Set<Int> = [
         0x50, 0x51, 0x52, 0x53, 0x55, 0x56, 0x57, 0x58, 0x59, 0x5C, 0x5D, 0x5E, 0x5F, 0x60, 0x61, 0x63,
     ]
@@ -12,7 +13,7 @@ struct Codestream {
     private let view: ByteView
     private let block: String
 
-    /// - Parameter view: the bytes from the first marker on.
+    /// - Parameter view: The bytes from the first marker to the end.
     init(_ view: ByteView, _ block: String) { (self.view, self.block) = (view, block) }
 
     /// Returns whether a codestream begins at a position. Checks the first two markers, and whether the size of the second segment
@@ -22,8 +23,8 @@ struct Codestream {
         return size >= 41 && (size - 38) % 3 == 0
     }
 
-    /// - Returns: The end of the picture in the view, or the position at which a damaged picture becomes unreadable. 0 if this
-    ///   picture was read earlier.
+    /// - Returns: The end of the picture in the view, or the position at which a damaged picture becomes unreadable. The result
+    ///   is 0 if this picture was read earlier.
     @discardableResult
     func clean() -> Int {
         guard view.search.begin("codestream", at: view.offset(0)) else { return 0 }
@@ -31,7 +32,7 @@ struct Codestream {
         var end = 0
         view.search.nest(block) {
             end = readSegments(&comments)
-            // A text that is longer than a segment may be split at any letter.
+            // A long comment may be split into several segments at any letter, so the comments are searched as one text.
             let name = "comment of \(block)"
             OpaqueBytes(ByteView(joining: comments, in: view.search), name).cleanText()
             for comment in comments { OpaqueBytes(comment, name).clean() }
@@ -39,7 +40,7 @@ struct Codestream {
         return end
     }
 
-    /// - Parameter comments: Receives the texts of the comments.
+    /// - Parameter comments: The array to which the texts of the comments are added.
     private func readSegments(_ comments: inout [ByteView]) -> Int {
         var (position, tileEnd) = (2, view.count)
         view.recordPixels(0, 2)
@@ -49,8 +50,8 @@ struct Codestream {
                 view.recordPixels(position, 2)
                 return position + 2
             case 0x93:
-                // Coded data cannot contain the last marker. A tile part with a damaged size must not extend beyond the last
-                // marker.
+                // Coded data cannot contain the last marker. If the size of a tile part is damaged, the part must not extend
+                // beyond the last marker.
                 let end = view.find([0xFF, 0xD9], from: position + 2, to: tileEnd) ?? tileEnd
                 view.recordPixels(position, end - position)
                 position = max(position + 2, end)
@@ -58,7 +59,7 @@ struct Codestream {
             case let kind:
                 guard let size = view.number(position + 2, 2), size >= 2 else { return position }
                 if kind == 0x90, let length = view.number(position + 6, 4) {
-                    // The length counts from this marker. A length of 0 extends to the last marker.
+                    // The length is counted from this marker. If the length is 0, the tile part extends to the last marker.
                     tileEnd = length == 0 ? view.count : min(view.count, position + length)
                 }
                 clean(kind, view.part(position + 4, size - 2), &comments)
@@ -74,7 +75,8 @@ struct Codestream {
         let name =
             kind == 0x64 ? "comment of \(block)" : "marker segment FF\(String(kind, radix: 16, uppercase: true)) of \(block)"
         content.recordBlock(name)
-        // The comment begins with 1 for a text in ISO 8859-1, and with 0 for other bytes, which may be UTF-8.
+        // The first two bytes of a comment are 1 if the comment is text in ISO 8859-1. The first two bytes are 0 if the comment
+        // consists of other bytes, which may be UTF-8.
         let text = content.from(2)
         let isText = kind == 0x64 && (content.number(0, 2) != 0 || text.allBytes().allSatisfy { $0 >= 0x20 || 9...13 ~= $0 })
         if isText { comments.append(text) } else { OpaqueBytes(content, name).clean() }

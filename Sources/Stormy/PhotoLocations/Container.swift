@@ -1,15 +1,15 @@
 extension LocationSearch {
-    /// Searches all bytes of the view like a file.
+    /// Searches all bytes of this file for locations.
     ///
-    /// - Parameter block: The name for messages. `nil` for the name of the format.
-    /// - Returns: `false` if no parser knows the format.
+    /// - Parameter block: The name of the bytes in messages. `nil` for the name of the format.
+    /// - Returns: `false` if no parser supports the format.
     @discardableResult
     func cleanFile(_ block: String?) -> Bool {
         let view = ByteView(self)
         let isKnown = Container.clean(view, block)
         Trailer(view).cleanFromEnd()
         if isKnown {
-            // The rest of the bytes is searched: gaps that no parser has read, and blocks after damaged blocks.
+            // The remaining bytes are also searched: gaps that no parser has read, and blocks after damaged blocks.
             var covered = ProtectedRanges()
             for range in pixels { covered.add(range) }
             covered.prepare()
@@ -26,8 +26,8 @@ extension LocationSearch {
 
 /// Chooses the parser for a file by its first bytes.
 enum Container {
-    /// - Parameter block: The name for messages. `nil` for the name of the format.
-    /// - Returns: `false` if no parser knows the format.
+    /// - Parameter block: The name of the bytes in messages. `nil` for the name of the format.
+    /// - Returns: `false` if no parser supports the format.
     static func clean(_ view: ByteView, _ block: String?) -> Bool {
         guard let first = view.bytes(0, min(16, view.count)) else { return false }
         func has(_ text: String) -> Bool { first.starts(with: text.utf8) }
@@ -63,7 +63,7 @@ enum Container {
             return false
         }
         if first.starts(with: MatroskaFile.start) {
-            // After the texts, the other bytes of the film are also searched.
+            // The caller also searches the other bytes of the film, because the result is `false`.
             MatroskaFile(view, block ?? "the film").checkTexts()
             return false
         }
@@ -78,8 +78,8 @@ enum Container {
         return false
     }
 
-    /// Fails if an attribute of OpenEXR is a location. An attribute has a name, a type, a size and a value. Readers use a location even if
-    /// its type or size is damaged.
+    /// Fails the search if an attribute of an OpenEXR file is a location. An attribute has a name, a type, a size and a value.
+    /// Readers use a location even if its type or size is damaged.
     private static func holdOpenEXR(_ view: ByteView) {
         for name in ["latitude", "longitude"] {
             guard let place = view.find(Array("\(name)\0".utf8), to: 1 << 20),
@@ -90,9 +90,9 @@ enum Container {
         }
     }
 
-    /// Fails for a location in a JPEG XL codestream without boxes. Such a codestream has no metadata, and only a decoder finds its
-    /// end. A found location is after the end of the codestream, or occurs in coded data by chance. In both cases the photo is
-    /// held.
+    /// Fails the search if a location is found in a JPEG XL codestream without boxes. Such a codestream contains no metadata, and
+    /// only a decoder finds its end. A found location is after the end of the codestream, or occurs in coded data by chance. In
+    /// each case, the photo is not sent.
     private static func holdJPEGXL(_ view: ByteView) {
         let name = "data in the JPEG XL picture"
         OpaqueBytes(view, name).clean()

@@ -15,9 +15,9 @@ struct ContentCredentials {
     ]
 
     /// Registers the credentials for removal. The credentials are removed if they contain a location, or if another byte of the
-    /// file changes and makes them invalid.
+    /// file changes, because the signature is then invalid.
     ///
-    /// - Parameter remove: Overwrites the credentials. The argument is the name for messages.
+    /// - Parameter remove: A closure that overwrites the credentials. The argument of the closure is their name in messages.
     func register(remove: @escaping (String) -> Void) {
         let bytes = view.allBytes()
         guard Self.words.contains(where: { bytes.firstRange(of: Array($0.utf8)) != nil }) else {

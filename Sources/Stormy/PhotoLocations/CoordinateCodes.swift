@@ -1,8 +1,9 @@
-/// Finds locations that are written as a code: plus codes, what3words, geohashes, locators, and grid references.
+/// This extension finds locations that are written as a code. Such codes are plus codes, what3words addresses, geohashes,
+/// Maidenhead locators, and grid references.
 ///
 /// Source of the rule: the specification of Open Location Code, the help of what3words, NGA.SIG.0012 (UTM and MGRS).
 extension CoordinateText {
-    /// The beginnings of labels before a code.
+    /// The beginnings of labels that are written before a code.
     static let labels = [
         "what3words", "w3w", "geohash", "maidenhead", "locator", "qth", "mgrs", "usng", "utm", "lv95", "lv03", "ch1903", "osgb",
         "plus code", "pluscode", "plus.codes",
@@ -10,7 +11,7 @@ extension CoordinateText {
 
     private static let grids = ["mgrs", "usng", "utm", "lv95", "lv03", "ch1903", "osgb"]
 
-    /// Returns the code after a label at an index, or after the "///" of what3words.
+    /// Returns the code after the label at an index, or after the "///" of a what3words address.
     func code(at index: Int) -> Find? {
         if has("///", at: index) {
             return [58, 47].contains(letter(index - 1)) || letter(index + 3) == 47 ? nil : threeWords(at: index + 3)
@@ -31,7 +32,8 @@ extension CoordinateText {
         return Self.grids.first(where: label.hasPrefix).flatMap { grid(behind: index + $0.utf8.count) }
     }
 
-    /// Returns the start of a code, after the marks and short words that follow a label, for example ": ", ".org/" and " locator: ".
+    /// Returns the start of the code after a label. Marks and short words between the label and the code are skipped, for example
+    /// ": ", ".org/" and " locator: ".
     private func start(behind label: Int) -> Int {
         var index = label
         for word in [".com", ".co", ".org", " square", " locator", " address"] where has(word, at: index) {
@@ -52,7 +54,8 @@ extension CoordinateText {
         return Find(blanks: [start..<end], end: end)
     }
 
-    /// Returns whether a locator such as "JN47GI" begins at an index: a field, a square and a smaller square.
+    /// Returns whether a Maidenhead locator such as "JN47GI" begins at an index. A locator consists of a field, a square and a
+    /// subsquare.
     private func isLocator(_ start: Int) -> Bool {
         func isBetween(_ index: Int, _ last: UInt8) -> Bool { (65...last).contains(letter(start + index) & 0xDF) }
         return isBetween(0, 82) && isBetween(1, 82) && Self.isDigit(letter(start + 2)) && Self.isDigit(letter(start + 3))
@@ -74,7 +77,8 @@ extension CoordinateText {
 
     private static func isPlusDigit(_ byte: UInt8) -> Bool { "23456789CFGHJMPQRVWX".utf8.contains(byte) }
 
-    /// Finds a plus code such as "8FVC9GXX+XP" by its plus sign. A part number has few letters.
+    /// Finds a plus code such as "8FVC9GXX+XP" by its plus sign. Codes with few letters are ignored, because they may be part
+    /// numbers.
     func plusCode(at plus: Int) -> Find? {
         guard letter(plus) == UInt8(ascii: "+"), plus >= 8 else { return nil }
         let (start, end) = (plus - 8, letters[(plus + 1)...].prefix(8).prefix(while: Self.isPlusDigit).endIndex)
@@ -105,8 +109,8 @@ extension CoordinateText {
         "x", "y", "m", "me", "mn", "is",
     ]
 
-    /// Finds a grid reference such as "32T MT 65937 46605", "32N 465937 5246605" or "2683456.12, 1247123.45". The numbers of a grid
-    /// reference have at least eight digits together.
+    /// Finds a grid reference such as "32T MT 65937 46605", "32N 465937 5246605" or "2683456.12, 1247123.45". Together, the
+    /// numbers of a grid reference have at least eight digits.
     private func grid(behind label: Int) -> Find? {
         guard !Self.isLetter(letter(label)), !Self.isDigit(letter(label)) else { return nil }
         var (index, numbers, digits) = (label, [Range<Int>](), 0)
@@ -132,14 +136,15 @@ extension CoordinateText {
     }
 }
 
-/// Finds locations in addresses of map services. The numbers in such an address have no name, or a name with several meanings.
+/// This extension finds locations in addresses of map services. In such an address, a number has no name, or has a name with
+/// several meanings.
 extension CoordinateText {
     private static let maps: Set<String> = [
         "windy", "mapy", "zoom", "ventusky", "lightningmaps", "blitzortung", "rainviewer", "flightradar24", "suncalc",
         "peakfinder", "peakbagger", "strava", "komoot", "mapillary", "toolforge", "yandex", "waze", "here", "openstreetmap",
         "goo",
     ]
-    /// Companies with a map among other services. Addresses of these maps contain "map" or "ditu".
+    /// Companies that have a map and other services. The addresses of their maps contain "map" or "ditu".
     private static let companies: Set<String> = ["google", "apple", "bing", "baidu", "amap", "qq", "admin", "maps"]
 
     /// Finds the numbers in an address of a map: "windy.com/?47.370094,8.549106,11", "mapy.cz/zakladni?x=8.549106&y=47.370094".
@@ -151,7 +156,7 @@ extension CoordinateText {
         let address = Array(letters[max(0, dot - 20)..<end])
         let isMap = ["map", "ditu", ".geo."].contains { address.firstRange(of: Array($0.utf8)) != nil }
         guard Self.maps.contains(name) || isMap && Self.companies.contains(name) else { return nil }
-        // Links of Wikipedia contain parts of angles, and links of Baidu and of Switzerland contain metres.
+        // Links of Wikipedia contain degrees, minutes and seconds. Links of Baidu and of the Swiss map contain metres.
         let (isAngle, isMetres) = (name == "toolforge", ["baidu", "admin"].contains(name))
         var (numbers, place) = ([Number](), dot)
         while place < end {
@@ -172,10 +177,10 @@ extension CoordinateText {
     }
 }
 
-/// The first characters of all forms that `CoordinateText` finds.
+/// This extension contains the first characters of all forms that `CoordinateText` finds.
 extension CoordinateText {
     private static let sentences = ["$GPRMC", "$GPGGA", "$GNRMC", "$GNGGA", "$GPGLL", "$GNGLL", "$GLGGA", "$GPSINFO"]
-    /// The beginnings of names.
+    /// The beginnings of names that have a coordinate as their value.
     private static let names = [
         "lat", "lon", "lng", "geo", "coord", "koord", "pos", "point", "poly", "cent", "loc", "gps", "place", "map", "gml", "kml",
         "breit", "dte", "aeng", "gte", "szerok", "wgs", "icbm", "orig", "mark", "viewp", "near",
@@ -188,7 +193,7 @@ extension CoordinateText {
     ]
     /// The ends of the host names of map services, with the first character of the path.
     private static let domains = [".com/", ".org/", ".cz/", ".ru/", ".earth/", ".gl/", ".gl?", ".apple/", ".ch/"]
-    /// The words of texts about a location, as patterns of two letters or more.
+    /// The words of texts about a location, as patterns of at least two letters.
     static let words: [[UInt8]] = {
         var result = (links + domains + sentences + ["deg ", "@-"]).map { Array($0.utf8) } + labels
         result += names.flatMap(PlainLetters.cases).map { Array($0.utf8) }
@@ -202,7 +207,7 @@ extension CoordinateText {
         }
         for letter in "CFGHJMPQRVWX".utf8 { result.append([UInt8(ascii: "+"), letter]) }
         for side in ["N", "S"] { result += [Array(",\(side),".utf8), Array("[\(side)]".utf8)] }
-        // A degree sign and the ordinal indicator, in UTF-8 and Latin-1.
+        // The degree sign and the ordinal indicator, in UTF-8 and in Latin-1.
         result.append([0xC2, 0xB0])
         for next in " 0123456789'NSEW".utf8 { result += [[0xB0, next], [0xBA, next]] }
         return result + PlainLetters.words

@@ -1,9 +1,10 @@
-/// Finds coordinates that are recognized by their form, without a name: ISO 6709 text, NMEA sentences of GPS receivers, and numbers
-/// with hemispheres.
+/// This extension finds coordinates that are recognized by their form and have no name: ISO 6709 text, NMEA sentences of GPS
+/// receivers, and numbers with hemispheres.
 extension CoordinateText {
     /// Finds a place of ISO 6709, for example "+48.1373+011.5755/".
     ///
-    /// Catalogue numbers have the same form. A place has digits after its points or a "/" at its end, and valid minutes.
+    /// Catalogue numbers have a similar form. A text counts as a place only if it has digits after its points or a "/" at its
+    /// end, and if its minutes are valid.
     func place(at position: Int) -> Find? {
         let text = Array(letters[position...].prefix(60))
         var parts: [(digits: Int, fraction: Int, isPossible: Bool)] = []
@@ -30,7 +31,8 @@ extension CoordinateText {
             end: position + index)
     }
 
-    /// Returns whether digits are possible: degrees of two or three digits, then minutes and seconds of two digits each.
+    /// Returns whether digits are a possible angle. The angle has two or three digits for the degrees, and two digits for each of
+    /// the minutes and the seconds.
     private static func isPossible(_ digits: ArraySlice<UInt8>, degrees count: Int) -> Bool {
         func number(_ digits: ArraySlice<UInt8>) -> Int { digits.reduce(0) { $0 * 10 + Int($1) - 48 } }
         let rest = digits.dropFirst(count)
@@ -38,7 +40,8 @@ extension CoordinateText {
             && number(rest.prefix(2)) < 60 && number(rest.dropFirst(2)) < 60
     }
 
-    /// Finds "4722.2056,N,00832.9464,E" in any sentence of a receiver, by the comma before the first letter.
+    /// Finds a text such as "4722.2056,N,00832.9464,E" in any NMEA sentence of a GPS receiver. The parameter is the position of
+    /// the comma before the first letter.
     func receiver(at comma: Int) -> Find? {
         var start = comma
         while start > 0, comma - start < 16, Self.isDigit(letters[start - 1]) || letters[start - 1] == 46 { start -= 1 }
@@ -52,20 +55,22 @@ extension CoordinateText {
         return sided(start..<side + 1, latitude, longitude, isSouth: letter(comma + 1) == UInt8(ascii: "S"), side)
     }
 
-    /// The letters for east and west. After a latitude, "O" means Ost, ouest or oeste. In other places, "O" is part of a word.
+    /// The letters for the hemisphere of a longitude. After a latitude, "O" means Ost, ouest or oeste. In other positions, "O" is
+    /// usually part of a word.
     private static let sidesOfSecond = "EWO"
 
-    /// Degrees with optional minutes and seconds, all separated by the same mark: "47.370094", "47-22-12.3", "47 22.205".
+    /// An angle with degrees, and with optional minutes and seconds. The numbers are separated by the same mark, for example
+    /// "47.370094", "47-22-12.3", "47 22.205".
     struct BareAngle {
         var range: Range<Int>
         var degrees: Double
         var parts = 1
         /// The number of digits after the point.
         var fraction: Int
-        /// The number of digits of the last part before the point.
+        /// The number of digits before the point, in the last number of the angle.
         var whole: Int
 
-        /// Returns whether two angles are precise enough to be a place. Less precise numbers can be measures.
+        /// Returns whether two angles are precise enough to be a place. Less precise numbers may be measurements.
         func makesPlace(with other: BareAngle, digits: Int) -> Bool {
             guard parts == other.parts, degrees <= 90, other.degrees <= 180 else { return false }
             switch parts {
@@ -94,7 +99,8 @@ extension CoordinateText {
         return result
     }
 
-    /// Finds "48.1373 N, 11.5755 E", "47-22-12.3N 008-32-56.8E" and "47 22.205 N 8 32.946 E", by the last digit of the first angle.
+    /// Finds "48.1373 N, 11.5755 E", "47-22-12.3N 008-32-56.8E" and "47 22.205 N 8 32.946 E", The parameter is the index of the
+    /// last digit of the first angle.
     func hemispheres(at index: Int) -> Find? {
         let side = letter(index + 1) == 0x20 ? index + 2 : index + 1
         guard Self.isDigit(letter(index)), isHemisphere(side) else { return nil }
@@ -135,8 +141,8 @@ extension CoordinateText {
             north..<second.range.upperBound, latitude, longitude, isSouth: letter(north) == UInt8(ascii: "S"), east)
     }
 
-    /// Returns the degrees of numbers that contain degrees, minutes and seconds: "4722.2056", "472212.34", and "47222056" with four digits
-    /// of a fraction.
+    /// Returns the degrees of numbers that contain degrees, minutes and seconds: "4722.2056", "472212.34", and "47222056", which
+    /// has four digits of a fraction.
     private func packed(_ first: BareAngle, _ second: BareAngle) -> (Double, Double)? {
         guard first.parts == 1, second.parts == 1 else { return nil }
         let wholes = [first, second].map { letters[$0.range].prefix { $0 != 46 } }
@@ -166,16 +172,16 @@ extension CoordinateText {
         return Find(blanks: [range], places: [place], end: range.upperBound)
     }
 
-    /// Returns the degrees of a number that is 100 times the degrees, plus minutes.
+    /// Returns the degrees of a number that contains degrees and minutes. The number is 100 times the degrees, plus the minutes.
     private static func degrees(_ value: Double, upTo limit: Double) -> Double? {
         let (degrees, minutes) = ((value / 100).rounded(.down), value.truncatingRemainder(dividingBy: 100))
         return value >= 0 && degrees <= limit && minutes < 60 ? degrees + minutes / 60 : nil
     }
 
-    /// The bytes of typographic minute and second marks in Windows-1252.
+    /// The bytes of typographic marks for minutes and seconds in Windows-1252.
     static let minuteMarks: Set<UInt8> = [0x92, 0x94, 0xB4]
 
-    /// Finds "48°08'14.3"N" and "48 deg 8' 14.28" N": an angle with a hemisphere, and with minutes or a fraction.
+    /// Finds "48°08'14.3"N" and "48 deg 8' 14.28" N": Such an angle has a hemisphere, and has minutes or a fraction.
     ///
     /// - Parameter isSecond: `true` if the angle follows a latitude.
     func degrees(at mark: Int, isSecond: Bool = false) -> Find? {
@@ -195,7 +201,7 @@ extension CoordinateText {
         while end < letters.count, end - mark < 32, !isHemisphere(end, of: sides) {
             let letter = letters[end]
             let isDigit = Self.isDigit(letter)
-            // The point at the end of a sentence is not part of the angle.
+            // A point at the end of a sentence is not part of the angle.
             if letter == 46, !Self.isDigit(self.letter(end + 1)) { break }
             guard
                 isDigit || " .,'\"`".utf8.contains(letter) || Self.minuteMarks.contains(letter)
@@ -207,7 +213,7 @@ extension CoordinateText {
             if isOneByte ? isMinuteMark : isDigit { isPrecise = true }
             end += 1
         }
-        // The forms are "N48", "N 48" and "48 N". In "48 N 11 E" the N belongs to the first angle.
+        // The hemisphere can be written as "N48", "N 48" or "48 N". In "48 N 11 E", the "N" belongs to the first angle.
         let front = letter(start - 1) == 0x20 ? start - 2 : start - 1
         let isInFront = isHemisphere(front, of: sides)
         let isOfOther =
@@ -234,7 +240,8 @@ extension CoordinateText {
         return find
     }
 
-    /// Finds "47.370094°, 8.549106°". Angles that do not describe a place, for example of a camera, have fewer digits.
+    /// Finds "47.370094°, 8.549106°". Angles with fewer digits are ignored, because they may describe something else, for example
+    /// the angle of a camera.
     private func withoutSides(_ first: Number) -> Find? {
         let mark = first.range.upperBound
         var start = mark + (letter(mark) == 0xC2 ? 2 : 1)
@@ -245,7 +252,7 @@ extension CoordinateText {
         return Self.find([first, second])
     }
 
-    /// Returns the longitude after a latitude.
+    /// Returns the longitude that follows a latitude.
     private func second(behind end: Int) -> Find? {
         var start = end
         while start - end < 5, " \t\r\n,;/|+'\"".utf8.contains(letter(start)) { start += 1 }
@@ -256,7 +263,8 @@ extension CoordinateText {
         return degrees(at: mark, isSecond: true)
     }
 
-    /// Returns whether eight letters of text are next to a find, or whether the text contains little more than the find.
+    /// Returns whether at least eight letters of text are next to the found coordinates, or whether the text contains few other
+    /// letters.
     private func isInText(_ find: Range<Int>) -> Bool {
         if letters.count - find.count < 8 { return true }
         let isText = { (letter: UInt8) in (0x20...0x7E).contains(letter) || [9, 10, 13, 0x92, 0x94, 0xB0, 0xB4].contains(letter) }

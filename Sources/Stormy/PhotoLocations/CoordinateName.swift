@@ -2,11 +2,12 @@
 ///
 /// Source of the rule: RFC 5870 (geo URIs), RFC 7946 (GeoJSON), GeoRSS, GML, KML, machine tags of Flickr, links of map services.
 enum CoordinateName: Equatable {
-    /// A single number. `isClear` is `false` if the name also has other meanings. The number must then look like a coordinate.
+    /// A name for a single number. `isClear` is `false` if the name also has other meanings. In this case, the number must look
+    /// like a coordinate.
     case single(isLatitude: Bool, isClear: Bool)
-    /// A single number after a word that also means a size, for example "long" and "Breite".
+    /// A name for a single number that can also mean a size, for example "long" or "Breite".
     case size(isLatitude: Bool)
-    /// Two numbers or more. `digits` is the minimum number of digits after each point.
+    /// A name for two or more numbers. `digits` is the minimum number of digits after each point.
     case pair(digits: Int)
 
     private static let latitudes: Set<String> = ["lat", "mlat", "gpslat", "geolat", "latdeg", "sitelat", "obslat"]
@@ -26,18 +27,18 @@ enum CoordinateName: Equatable {
         "lnglat",
         "lonlat", "ll", "sll", "gps", "location", "loc", "georss", "gml", "kml", "wgs84", "wgs", "icbm",
     ]
-    /// Names that can also describe a point in a picture. Links of map services use these names.
+    /// Names that can also describe a point in a picture. Links of map services also use these names.
     private static let points: Set<String> = [
         "pos", "poslist", "position", "point", "center", "centre", "geometry", "polygon", "place", "map", "q", "query", "daddr",
         "saddr", "origin", "marker", "markers", "viewpoint", "near", "where1",
         "addr", "destination", "dir", "search", "cp", "pin", "linestring", "multipoint", "multilinestring", "multipolygon",
     ]
-    /// Words after a name that do not change its meaning.
+    /// Words after a name that do not change the meaning of the name.
     private static let units: Set<String> = [
         "deg", "degree", "degrees", "dec", "decimal", "d", "e5", "e6", "e7", "wgs", "wgs84", "n", "e", "tag", "off", "obs",
     ]
 
-    /// Words between a name and its number.
+    /// Words that may be written between a name and its number.
     private static let fillers: Set<String> = [
         "is", "are", "was", "of", "at", "ist", "est", "es", "deg", "degree", "degrees", "decimal", "value", "wgs84", "wgs", "gps",
         "z",
@@ -47,7 +48,7 @@ enum CoordinateName: Equatable {
 
     static func isFiller(_ word: some Sequence<UInt8>) -> Bool { fillers.contains(lowercased(word)) }
 
-    /// Returns whether a word near "long" or "Breite" is a name of the other axis, or "geographic".
+    /// Returns whether a word near "long" or "Breite" is a name of the other axis, or a word such as "geographic".
     static func isBesideSize(isLatitude: Bool, _ word: ArraySlice<UInt8>) -> Bool {
         let word = lowercased(word)
         return word.hasPrefix("geogr") || word.hasPrefix(isLatitude ? "lon" : "lat")
@@ -73,7 +74,8 @@ enum CoordinateName: Equatable {
             self = .single(isLatitude: false, isClear: true)
             return
         }
-        // Names in the FITS header of a telescope: latitude and longitude, or metres from the centre of the Earth.
+        // These names are in the FITS header of a telescope. The values are a latitude, a longitude, or metres from the centre of
+        // the Earth.
         if let axis = words.last, words.dropLast().last == "obsgeo", ["b", "l", "x", "y", "z"].contains(axis) {
             self = .single(isLatitude: axis == "b", isClear: true)
             return
@@ -99,7 +101,7 @@ enum CoordinateName: Equatable {
         }
     }
 
-    /// Returns the words of a name in small letters: "GPSLatitude" is "gps", "latitude".
+    /// Returns the words of a name in lower case. For example, "GPSLatitude" has the words "gps" and "latitude".
     private static func words(_ name: [UInt8]) -> [String] {
         var (words, current) = ([String](), [UInt8]())
         func isBig(_ index: Int) -> Bool { name.indices.contains(index) && (65...90).contains(name[index]) }

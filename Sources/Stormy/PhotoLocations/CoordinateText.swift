@@ -1,12 +1,13 @@
-/// Finds the names and numbers of a location in a text: JSON, tags, map links, subtitles, and NMEA sentences of a GPS receiver.
+/// Finds the names and numbers of locations in a text, for example in JSON, tags, map links, subtitles, and NMEA sentences of a
+/// GPS receiver.
 ///
-/// The type has no side effects. A number is a coordinate only with a name, with a hemisphere, or in a map link. Prices, dates and
-/// exposures are not changed.
+/// The type has no side effects. A number counts as a coordinate only if it has a name or a hemisphere, or if it is in a map
+/// link. For this reason, prices, dates and exposures are not changed.
 struct CoordinateText {
     struct Find: Equatable {
         /// The letters that are replaced by spaces.
         var blanks: [Range<Int>] = []
-        /// The letters that are then replaced by "0", for readers that expect a number.
+        /// The letters that are then replaced by "0", because some readers expect a number.
         var zeros: [Int] = []
         var places: [FoundPlace] = []
         /// The index at which the search continues.
@@ -24,7 +25,7 @@ struct CoordinateText {
 
     private static let table = PatternTable(words.map { ($0, ()) })
 
-    /// Returns all finds in order, without overlaps.
+    /// Returns all found locations in the order of the text, without overlaps.
     func all() -> [Find] {
         var (finds, index) = ([Find](), 0)
         while let (found, _) = Self.table.first(in: plain.text, from: index) {
@@ -38,9 +39,10 @@ struct CoordinateText {
         return finds
     }
 
-    /// Returns the find for one of the words at an index of the text. `nil` if the text there is not about a location.
+    /// Returns the location that belongs to the word at an index of the text. `nil` if the text at this index is not about a
+    /// location.
     ///
-    /// - Parameter isPlace: `true` if the word is the sign of a place of ISO 6709.
+    /// - Parameter isPlace: `true` if the word is the sign at the beginning of an ISO 6709 location.
     func find(at index: Int, isPlace: Bool = false) -> Find? {
         let letter = plain.letter(at: index)
         return (isPlace ? place(at: letter) ?? plusCode(at: letter) : word(at: letter)).map(plain.source)
@@ -66,7 +68,7 @@ struct CoordinateText {
         case UInt8(ascii: "+"): return plusCode(at: index)
         case UInt8(ascii: "/"): return code(at: index)
         case UInt8(ascii: "["), UInt8(ascii: "N"), UInt8(ascii: "S"):
-            // Some scripts write "N" as a single letter after the number.
+            // In the texts of some scripts, the hemisphere is a single letter such as "N" after the number.
             if let find = sides(at: index) ?? hemispheres(at: letter(index - 1) == 0x20 ? index - 2 : index - 1) { return find }
         default: break
         }
@@ -111,7 +113,8 @@ struct CoordinateText {
         }
     }
 
-    /// Returns the complete name around an index: letters, and digits or marks that are followed by a letter.
+    /// Returns the complete name around an index: A name consists of letters, and of digits or marks that are followed by a
+    /// letter.
     private func name(around index: Int) -> Range<Int>? {
         var (start, end) = (index, index)
         func joins(_ place: Int) -> Bool {
@@ -126,7 +129,7 @@ struct CoordinateText {
         return start < end ? start..<end : nil
     }
 
-    /// Returns the start of the value, after the marks between a name and its value.
+    /// Returns the start of the value of a name. Marks between the name and the value are skipped.
     private func value(behind name: Range<Int>, isMarkup: Bool) -> Int? {
         var index = name.upperBound
         let limit = min(letters.count, index + 40)
@@ -160,7 +163,7 @@ struct CoordinateText {
         return Self.isNumberStart(letters, index) ? index : nil
     }
 
-    /// Returns whether "Long" or "Breite" is an angle, because another angle or "geographic" is near.
+    /// Returns whether "Long" or "Breite" means an angle. This is the case if another angle or "geographic" is near.
     private func isBesideAngle(_ range: Range<Int>, _ isLatitude: Bool) -> Bool {
         let (before, behind) = (letters[..<range.lowerBound].suffix(80), letters[range.upperBound...].prefix(80))
         return [before, behind].contains { part in
@@ -168,7 +171,7 @@ struct CoordinateText {
         }
     }
 
-    /// Returns whether a unit follows, as in "12.505 m".
+    /// Returns whether a unit of length follows the number, for example in "12.505 m".
     private func hasUnit(_ index: Int) -> Bool {
         let word = letters[index...].prefix(4).drop { $0 == 0x20 }.prefix(while: Self.isLetter)
         return ["m", "mm", "cm", "km", "ft", "in"].contains(String(decoding: word, as: UTF8.self))
@@ -176,7 +179,7 @@ struct CoordinateText {
 
     // MARK: Values
 
-    /// Reads one angle after a name. The name is kept, because only the number is replaced.
+    /// Reads one angle after a name. Only the number is replaced, and the name is kept.
     ///
     /// - Parameter between: The letters between the name and the number.
     private func single(_ between: ArraySlice<UInt8>, _ value: Int, isLatitude: Bool, isClear: Bool) -> Find? {
@@ -186,7 +189,7 @@ struct CoordinateText {
             guard let number else { return nil }
             let isMarked = letters[range].contains { $0 >= 0x80 || "NSEW".utf8.contains($0) }
             let isAssigned = between.contains { [58, 61, 62].contains($0) }
-            // A name such as "latE7" has an integer.
+            // A name such as "latE7" has an integer as its value.
             let isScaled = Self.isDigit(letters[between.startIndex - 1]) || number.fraction == 0 && number.range.count > 7
             guard isMarked || number.fraction > 2 || isAssigned, isScaled || abs(number.value) <= (isLatitude ? 90 : 360) else {
                 return nil
@@ -222,7 +225,7 @@ struct CoordinateText {
             end: range.upperBound)
     }
 
-    /// Returns the range of digits with the marks of degrees, minutes, seconds and hemispheres.
+    /// Returns the range of an angle: its digits, and the marks for degrees, minutes, seconds and hemispheres.
     private func angle(at start: Int) -> Range<Int>? {
         var (index, hasMark) = (start, false)
         // Example: "47 22 12.3 N"
@@ -251,7 +254,7 @@ struct CoordinateText {
         return trimmed(start..<index)
     }
 
-    /// Returns the range with the hemisphere after it: "47.37 N".
+    /// Returns the range, extended by a hemisphere that follows the range, for example in "47.37 N".
     private func withSide(_ range: Range<Int>?) -> Range<Int>? {
         guard let range, letter(range.upperBound) == 0x20, isHemisphere(range.upperBound + 1),
             !Self.isDigit(letter(range.upperBound + 2))
@@ -259,15 +262,16 @@ struct CoordinateText {
         return range.lowerBound..<range.upperBound + 2
     }
 
-    /// Returns the range up to its last digit or hemisphere.
+    /// Returns the beginning of the range, up to the last digit or hemisphere.
     func trimmed(_ range: Range<Int>) -> Range<Int>? {
         let last = range.last { Self.isDigit(letters[$0]) || isHemisphere($0) }
         return last.map { range.lowerBound..<$0 + 1 }
     }
 
-    /// Finds two numbers, and the numbers that follow in a list.
+    /// Finds a pair of numbers, and the numbers that follow the pair in a list.
     ///
-    /// - Parameter digits: The minimum number of digits after each point. For a point in a picture both numbers are below 1.
+    /// - Parameter digits: The minimum number of digits after each point. A pair is ignored if both numbers are below 1, because
+    ///   such a pair is a point in a picture.
     private func pair(from start: Int, digits: Int, isStructured: Bool, needsZoom: Bool = false) -> Find? {
         guard var first = number(at: start) else { return nil }
         var hasZoom = false
@@ -289,7 +293,7 @@ struct CoordinateText {
         return Self.find(numbers, isStructured: isStructured)
     }
 
-    /// Returns the find of a list of numbers with latitudes and longitudes in any order.
+    /// Returns the result for a list of numbers that contains latitudes and longitudes in any order.
     static func find(_ numbers: [Number], isStructured: Bool = false) -> Find {
         var find = Find(blanks: numbers.map(\.range), end: numbers[numbers.count - 1].range.upperBound)
         if isStructured { find.zeros = numbers.map(\.range.lowerBound) }
@@ -300,7 +304,8 @@ struct CoordinateText {
         return find
     }
 
-    /// Returns whether a number is another place of a list, or a height, and not a date or a sentence after a place.
+    /// Returns whether a number belongs to a list of places, as a coordinate or a height. The result is `false` if the number
+    /// belongs to a date or to a sentence after the list.
     private func isListed(_ next: Number, behind numbers: [Number]) -> Bool {
         if next.fraction > 2 { return true }
         let between = letters[numbers[numbers.count - 1].range.upperBound..<next.range.lowerBound]
@@ -334,7 +339,7 @@ struct CoordinateText {
         return Number(range: start..<end, value: isNegative ? -value : value, fraction: fraction)
     }
 
-    /// Reads the next number of a list.
+    /// Reads the number that follows another number in a list.
     private func number(behind number: Number) -> Number? {
         var index = number.range.upperBound
         let limit = min(letters.count, index + 8)
@@ -357,8 +362,8 @@ struct CoordinateText {
 
     func has(_ word: String, at index: Int) -> Bool { letters[min(index, letters.count)...].starts(with: word.utf8) }
 
-    /// Returns whether a letter is one of the sides, and not part of a word. In "12.3sN", the "s" is a mark for seconds and not
-    /// part of a word.
+    /// Returns whether a letter is one of the letters in `sides`, and is not part of a word. In "12.3sN", the "s" is a mark for
+    /// seconds, so the "N" is not part of a word.
     func isHemisphere(_ index: Int, of sides: String = "NSEW") -> Bool {
         let before = letter(index - 1)
         return sides.utf8.contains(letter(index)) && !Self.isLetter(letter(index + 1))

@@ -3,7 +3,8 @@ import CZlib
 /// Decompresses and compresses metadata with zlib (RFC 1950).
 enum Deflate {
     /// - Parameter limit: The maximum number of returned bytes.
-    /// - Returns: `nil` if the bytes are not a complete stream within the limit.
+    /// - Returns: The decompressed bytes. `nil` if the bytes are not a complete stream, or if the result is larger than the
+    ///   limit.
     static func inflate(_ bytes: [UInt8], limit: Int) -> [UInt8]? {
         var stream = z_stream()
         guard czlib_inflate_start(&stream) == Z_OK else { return nil }
@@ -27,16 +28,16 @@ enum Deflate {
         }
     }
 
-    /// Returns the CRC-32 of PNG, continued from the CRC-32 of the previous bytes.
+    /// Returns the CRC-32 of PNG, The calculation continues from the CRC-32 of the previous bytes.
     static func checksum(_ bytes: [UInt8], after previous: UInt32 = 0) -> UInt32 {
         UInt32(crc32(UInt(previous), bytes, UInt32(bytes.count)))
     }
 }
 
 extension Deflate {
-    /// Returns a stream of an exact length. Empty blocks before the data fill the stream.
+    /// Returns a compressed stream of an exact length. If the data is shorter, empty blocks before the data fill the stream.
     ///
-    /// - Returns: `nil` if the stream would be longer.
+    /// - Returns: `nil` if the compressed data is longer.
     static func deflate(_ bytes: [UInt8], into length: Int) -> [UInt8]? {
         var shortest: [UInt8]?
         for level in stride(from: Int32(9), through: 1, by: -1) {
@@ -48,19 +49,19 @@ extension Deflate {
             if let blocks = emptyBlocks(in: length - stream.count) { return Array(stream[..<2]) + blocks + stream[2...] }
             shortest = shortest ?? stream
         }
-        // Readers ignore bytes after the end of a stream, some of them with a warning.
+        // Zeros are added after the end of the stream. Readers ignore these bytes, and some readers show a warning.
         return shortest.map { $0 + [UInt8](repeating: 0, count: length - $0.count) }
     }
 
-    /// Returns blocks without data that end with a complete byte (RFC 1951 §3.2.4).
+    /// Returns blocks without data, with this number of bytes. The blocks end at the end of a byte (RFC 1951 §3.2.4).
     ///
     /// - Returns: `nil` for 1, 2, 3, 4 and 8 bytes, because no such blocks have these lengths.
     private static func emptyBlocks(in length: Int) -> [UInt8]? {
-        // A block with fixed codes has 10 bits. The stored block that follows begins with 3 bits.
+        // A block with fixed codes has 10 bits. The stored block after these blocks begins with 3 bits.
         let kinds: [Int: [UInt8]] = [5: [0], 6: [2, 0], 7: [2, 8, 0], 9: [2, 8, 32, 0, 0]]
         if length == 0 { return [] }
         guard let size = [5, 6, 7, 9].first(where: { first in length >= first && (length - first) % 5 == 0 }) else {
-            // Lengths that are 8 more than a multiple of 5 consist of 6 and 7.
+            // If a length is 8 more than a multiple of 5, the blocks have lengths of 6 and 7.
             guard length >= 13, let rest = emptyBlocks(in: length - 6) else { return nil }
             return kinds[6]! + [0, 0, 0xFF, 0xFF] + rest
         }
@@ -68,7 +69,8 @@ extension Deflate {
         return (0..<(length - size) / 5).flatMap { _ in [0] + stored } + kinds[size]! + stored
     }
 
-    /// Returns a stream of an exact length that inflates to spaces: a header, stored blocks, and a checksum.
+    /// Returns a stream of an exact length that inflates to spaces. The stream consists of a header, stored blocks, and a
+    /// checksum.
     static func spaces(in length: Int) -> [UInt8]? {
         var (rest, result) = (length - 6, [UInt8]([0x78, 0x01]))
         guard rest > 5 else { return nil }

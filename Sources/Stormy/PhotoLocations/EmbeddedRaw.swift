@@ -1,5 +1,5 @@
-/// A camera's raw file inside a DNG file (DNG 1.7, OriginalRawFileData), in up to eight parts. A part is a code of four letters, or
-/// a fork of the original file. A fork is compressed in blocks of 65,536 bytes.
+/// A camera's raw file that is embedded in a DNG file (DNG 1.7, OriginalRawFileData). The raw file has up to eight parts. A part
+/// is a code of four letters, or a fork of the original file. A fork is compressed in blocks of 65,536 bytes.
 ///
 /// A block with a location is compressed again and written over its old bytes. If the DNG file has an MD5 of the data, the MD5 is
 /// updated.
@@ -37,7 +37,7 @@ struct EmbeddedRaw {
     private func fail() { view.search.fail(.unproven(block: block)) }
 
     private func clean(_ fork: Fork) {
-        // Deflated bytes are recorded like pixels, because they contain the marks of other blocks by chance.
+        // Deflated bytes are recorded like pixels, because they may contain the marks of other blocks by chance.
         for deflated in fork.blocks { deflated.recordPixels(0, deflated.count) }
         guard let inner = view.search.search(nested: fork, as: block) else { return }
         for (index, deflated) in fork.blocks.enumerated() where inner.overwrites.touches(fork.range(index)) {
@@ -48,7 +48,7 @@ struct EmbeddedRaw {
         }
     }
 
-    /// The bytes of a fork, which is inflated block by block.
+    /// The bytes of a fork. The fork is inflated one block after the other.
     private final class Fork: PhotoBytes {
         private static let blockSize = 1 << 16
 

@@ -43,7 +43,7 @@ struct EncodedBytes {
         }
     }
 
-    /// Returns the value of a hexadecimal digit.
+    /// Returns the value of a hexadecimal digit. `nil` for other letters.
     static func hexadecimal(_ letter: UInt8) -> UInt8? {
         switch letter {
         case 48...57: letter - 48
@@ -79,7 +79,7 @@ struct EncodedBytes {
         view.search.clean(nested: decoded, as: block) { changed in write(changed) }
     }
 
-    /// Writes the digits of changed bytes.
+    /// Writes the digits of the bytes that have changed.
     private func write(_ bytes: [UInt8]) {
         var (bits, count, digit) = (0, 0, 0)
         for byte in bytes {
@@ -104,8 +104,9 @@ struct EncodedBytes {
 extension LocationSearch {
     /// Searches decoded bytes like a file.
     ///
-    /// - Parameter write: Receives the bytes with their overwrites, if there are any. The number of bytes does not change.
-    /// - Returns: `true` if there were overwrites.
+    /// - Parameter write: A closure that receives the changed bytes. The closure is called only if bytes were overwritten. The
+    ///   number of bytes does not change.
+    /// - Returns: `true` if bytes were overwritten.
     @discardableResult
     func clean(nested bytes: [UInt8], as block: String, write: ([UInt8]) -> Void) -> Bool {
         guard let inner = search(nested: MemoryBytes(bytes), as: block) else { return false }
@@ -119,7 +120,7 @@ extension LocationSearch {
 
     /// Searches bytes that are encoded in this file.
     ///
-    /// - Returns: `nil` if nothing in them is overwritten.
+    /// - Returns: The search, or `nil` if no byte is overwritten.
     func search(nested source: PhotoBytes, as block: String) -> LocationSearch? {
         guard depth < Self.maximumDepth else {
             fail(.tooExpensive(block))

@@ -1,4 +1,5 @@
-/// Thermal data of a FLIR camera (FFF): a header, a list of records, and records. A record of kind 0x2B is a location.
+/// The thermal data of a FLIR camera (FFF). The data consists of a header, a list of records, and the records. A record of kind
+/// 0x2B is a location.
 ///
 /// Source of the numbers: the documentation of ExifTool's FLIR tags.
 struct FLIRFile {
@@ -7,7 +8,8 @@ struct FLIRFile {
 
     init(_ view: ByteView, _ block: String) { (self.view, self.block) = (view, block) }
 
-    /// Returns whether the version, the creator and the list are possible. Other bytes contain the four letters by chance.
+    /// Returns whether the version, the creator and the list are possible. This check is necessary because other bytes may
+    /// contain the four letters of the format by chance.
     static func isPlausible(at position: Int, in view: ByteView) -> Bool {
         guard let version = view.number(position + 20, 4), let creator = view.bytes(position + 4, 16) else { return false }
         let little = !(100..<200).contains(version)
@@ -29,7 +31,7 @@ struct FLIRFile {
         view.recordBlock(block)
         guard view.search.begin("FLIR", at: view.offset(0)) else { return }
         guard view.has("FFF\0", at: 0) || view.has("AFF\0", at: 0) else { return OpaqueBytes(view, block).clean() }
-        // The version is between 100 and 199, which reveals the order of bytes.
+        // The version is a number between 100 and 199. For this reason, the version shows the order of bytes.
         let little = !(100..<200).contains(view.number(0x14, 4) ?? 0)
         guard let list = view.number(0x18, 4, little: little), let count = view.number(0x1C, 4, little: little) else { return }
         for index in 0..<min(count, 10_000) {
@@ -40,7 +42,7 @@ struct FLIRFile {
             if kind == 0x2B {
                 recordPlace(start)
                 view.fill(start, size, block)
-                // An entry of kind 0 is unused.
+                // An entry of kind 0 is an unused entry.
                 view.fill(entry, 2, block)
             } else if kind != 1 {
                 // Records other than the thermal picture are searched.
@@ -50,7 +52,8 @@ struct FLIRFile {
         cleanUnlisted()
     }
 
-    /// Cleans records that the list does not contain: the letters of the hemispheres, followed by doubles.
+    /// Cleans records that the list does not contain. Such a record is found by the letters of the hemispheres, which are
+    /// followed by doubles.
     private func cleanUnlisted() {
         for north in ["N\0", "S\0"] {
             for east in ["E\0", "W\0"] {
@@ -63,7 +66,7 @@ struct FLIRFile {
         }
     }
 
-    /// - Returns: `true` if the numbers are a place.
+    /// - Returns: `true` if the numbers are a location.
     @discardableResult
     private func recordPlace(_ start: Int) -> Bool {
         // The letters of the hemispheres are followed by two doubles, whose order of bytes is unknown.

@@ -5,7 +5,7 @@ struct GIFFile {
 
     init(_ view: ByteView, _ block: String) { (self.view, self.block) = (view, block) }
 
-    /// - Returns: `false` if the file is damaged. The search of all bytes reads the rest.
+    /// - Returns: `false` if the file is damaged. In this case, the search of all bytes reads the remaining bytes.
     func clean() -> Bool {
         guard let flags = view.number(10, 1) else { return false }
         var position = 13 + Self.colours(flags)
@@ -15,7 +15,7 @@ struct GIFFile {
                 Trailer(view.from(position + 1)).clean()
                 return true
             case 0x2C:
-                // The descriptor of the picture: its position, its colours, and the size of a code.
+                // The descriptor of the picture contains its position, its colours, and the size of a code.
                 guard let flags = view.number(position + 9, 1), let end = subBlocks(from: position + 11 + Self.colours(flags)).end
                 else { return false }
                 view.recordPixels(position, end - position)
@@ -25,7 +25,7 @@ struct GIFFile {
                 let name = view.number(position + 1, 1) == 0xFE ? "comment of \(block)" : "extension of \(block)"
                 let joined = ByteView(joining: parts.map { view.part($0.lowerBound, $0.count) }, in: view.search)
                 joined.recordBlock(name)
-                // XMP is not stored in sub-blocks. The search of all bytes finds it.
+                // XMP is not stored in sub-blocks, so the search of all bytes finds the XMP.
                 if joined.count > 8, !joined.has("XMP DataXMP", at: 0) { OpaqueBytes(joined, name).clean() }
                 guard let end else { return false }
                 position = end

@@ -1,5 +1,5 @@
-/// Telemetry of GoPro cameras (GPMF): a name, a type, the size of a value, the number of values, and the values. The name of
-/// position data is replaced by FREE, which readers ignore.
+/// Telemetry of GoPro cameras (GPMF). A block consists of a name, a type, the size of a value, the number of values, and the
+/// values. The name of a block with positions is replaced by FREE, because readers ignore blocks with this name.
 struct GPMFBlock {
     private let view: ByteView
     private let block: String
@@ -8,7 +8,7 @@ struct GPMFBlock {
 
     func clean() {
         clean(view, depth: 0)
-        // The search by name also finds values that follow a damaged part of the list.
+        // The search by name also finds values after a damaged part of the list.
         for name in ["GPS", "GLPI", "GPRI"] {
             var from = 0
             while let place = view.find(Array(name.utf8), from: from) {
@@ -21,13 +21,14 @@ struct GPMFBlock {
         }
     }
 
-    /// The types of position values, and the sizes of one value.
+    /// The types of position values, and the possible sizes of one value.
     private static let values: [String: (type: Character, sizes: ClosedRange<Int>)] = [
         "GPS5": ("l", 20...20), "GPS9": ("?", 28...36), "GPSU": ("U", 16...16), "GPSF": ("L", 4...4), "GPSP": ("S", 2...2),
         "GPSA": ("F", 4...4), "GLPI": ("?", 8...48), "GPRI": ("?", 8...64),
     ]
 
-    /// Returns whether a position value begins here, by its name, type and size. Other data contains the name by chance.
+    /// Returns whether a position value begins at an offset. The name, the type and the size are compared, because other data may
+    /// contain the name by chance.
     static func isValue(at position: Int, in view: ByteView) -> Bool {
         guard let value = values[view.name(position)], let size = view.number(position + 5, 1) else { return false }
         return view.number(position + 4, 1) == Int(value.type.asciiValue!) && value.sizes.contains(size)
@@ -60,7 +61,8 @@ struct GPMFBlock {
         }
     }
 
-    /// Records a place of GPS5 or GPS9: latitude and longitude are first, in units of 1e-7 degrees.
+    /// Records the location in a GPS5 or GPS9 block. The first two numbers are the latitude and the longitude, in units of 1e-7
+    /// degrees.
     private func recordPlace(_ content: ByteView, _ size: Int) {
         guard size >= 20, let first = content.number(0, 4), let second = content.number(4, 4) else { return }
         let (latitude, longitude) = (Int32(truncatingIfNeeded: first), Int32(truncatingIfNeeded: second))

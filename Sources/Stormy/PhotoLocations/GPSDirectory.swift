@@ -9,23 +9,24 @@ struct GPSDirectory {
         (self.directory, self.view, self.little) = (directory, view, little)
     }
 
-    /// Returns whether all entries have numbers and types of GPS entries. A damaged pointer may lead to other data.
+    /// Returns whether all entries have the tags and types of GPS entries. The check is necessary because a damaged pointer may
+    /// lead to other data.
     static func isPlausible(at offset: Int, in view: ByteView, little: Bool, isBig: Bool) -> Bool {
         guard offset > 0, let directory = TIFFDirectory(view, at: offset, little: little, isBig: isBig) else { return false }
         return (1...32).contains(directory.entries.count)
             && directory.entries.allSatisfy { $0.tag < 0x20 && (1...12).contains($0.type) && $0.count > 0 }
     }
 
-    /// The entry of the latitude in both byte orders: tag 2, three rationals.
+    /// The beginning of the latitude's entry (tag 2, three rationals), in each byte order.
     static let latitudes: [[UInt8]] = [[2, 0, 5, 0, 3, 0, 0, 0], [0, 2, 0, 5, 0, 0, 0, 3]]
 
-    /// Cleans a directory without a pointer, for example after a tool removed only the pointer.
+    /// Cleans a directory that no pointer leads to, for example because a tool removed only the pointer.
     ///
     /// - Parameter entry: The position of the entry of the latitude.
     static func cleanUnlinked(at entry: Int, in view: ByteView, _ block: String) {
         guard let first = view.number(entry, 1) else { return }
         let little = first == 2
-        // The entry may be preceded by the entries of the reference letter and of the version.
+        // The entries of the version and of the reference letter may be before this entry.
         var start = entry
         if view.number(start - 12, 4, little: little) == (little ? 0x2_0001 : 0x1_0002) { start -= 12 }
         if view.number(start - 12, 4, little: little) == (little ? 0x1_0000 : 1) { start -= 12 }
@@ -34,8 +35,9 @@ struct GPSDirectory {
             let plain = TIFFDirectory(view, at: start, little: little), plain.entries.contains(where: { $0.tag == 4 }),
             let lowest = plain.entries.filter({ !$0.isInline }).map(\.value).min()
         else { return }
-        // The offsets of values count from the header, or the values follow the directory, as writers usually store them. In a damaged file
-        // a wrong header may seem right, so numbers after the directory are also removed if they look like coordinates.
+        // The offsets of values are counted from the header, or the values are stored directly after the directory, as most
+        // writers do. In a damaged file, a wrong header may look correct. For this reason, numbers after the directory are also
+        // removed if they look like coordinates.
         let headers = view.search.headers.reversed().map { $0 - view.offset(0) }.filter { $0 < entry }.prefix(100)
         let behind = [plain.range.upperBound - lowest, plain.range.upperBound - 4 - lowest]
         var found: [GPSDirectory] = []
@@ -85,7 +87,7 @@ struct GPSDirectory {
 
     private func entry(_ tag: Int) -> TIFFDirectory.Entry? { directory.entries.first { $0.tag == tag } }
 
-    /// Returns degrees from up to three rationals or doubles: degrees, minutes, seconds.
+    /// Returns the degrees of an angle. The angle consists of up to three rationals or doubles for degrees, minutes and seconds.
     private func degrees(_ tag: Int, reference: Int) -> Double? {
         guard let entry = entry(tag) else { return nil }
         var (result, unit) = (0.0, 1.0)

@@ -47,7 +47,7 @@ struct HEIFItems {
         return items
     }
 
-    /// The bytes of each item, joined from its extents.
+    /// Returns the bytes of each item, joined from the item's extents.
     private func readLocations(_ items: [Int: Item]) -> [(Int, ByteView)] {
         guard let content = meta.child("iloc")?.content else { return [] }
         let data = meta.child("idat")?.content
@@ -69,7 +69,7 @@ struct HEIFItems {
                 extents += 1
                 var (start, isTooLarge) = base.addingReportingOverflow(offset)
                 guard !isTooLarge, let source = method & 15 == 1 ? data : file else { continue }
-                // Offsets of an appended picture may count from the beginning of the file.
+                // The offsets in an appended picture may be counted from the beginning of the file.
                 if method & 15 == 0, start >= file.count, start >= film.start { start -= film.start }
                 ranges.append(length == 0 ? source.from(start) : source.part(start, length))
             }
@@ -92,7 +92,8 @@ struct HEIFItems {
             part.recordBlock(name)
             let start = 4 + (part.number(0, 4) ?? 0)
             if var tiff = TIFFFile(part.from(start), "Exif of \(block)") { tiff.clean() }
-            // The search of all bytes leaves out the box with the pixels, in which items are stored.
+            // The items are stored in the box with the pixels, which the search of all bytes leaves out. For this reason, the
+            // item is searched here.
             OpaqueBytes(part, name).clean()
         case "mime" where item.isEncoded: cleanEncoded(part, name)
         case "mime":
@@ -106,7 +107,8 @@ struct HEIFItems {
         }
     }
 
-    /// Cleans deflated XMP, and deflates it again without its location. If the new stream is longer, the text becomes uncompressed spaces.
+    /// Cleans deflated XMP, and deflates it again without its location. If the new stream is longer than the old stream, the text
+    /// is replaced by uncompressed spaces.
     private func cleanEncoded(_ part: ByteView, _ name: String) {
         guard let text = Deflate.inflate(part.allBytes(), limit: 32 << 20) else {
             return part.search.fail(.unproven(block: name))

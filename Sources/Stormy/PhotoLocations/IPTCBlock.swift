@@ -1,10 +1,10 @@
-/// A block of IPTC datasets (IPTC-IIM 4.2 §1.5). A dataset about a location is replaced by dataset 2:255, which has no meaning, and
-/// its text by spaces. Other datasets, for example keywords and the caption, are searched as text.
+/// A block of IPTC datasets (IPTC-IIM 4.2 §1.5). A dataset about a location is replaced by dataset 2:255, which has no meaning,
+/// and the text of the dataset is replaced by spaces. Other datasets, for example keywords and the caption, are searched as text.
 struct IPTCBlock {
     private let view: ByteView
     private let block: String
 
-    /// The datasets content location, city, sub-location, province and country.
+    /// The numbers of the datasets with a location: content location, city, sub-location, province and country.
     static let locations: Set<UInt8> = [26, 27, 90, 92, 95, 100, 101]
 
     init(_ view: ByteView, _ block: String) { (self.view, self.block) = (view, block) }
@@ -22,7 +22,7 @@ struct IPTCBlock {
             }
             var (content, size) = (position + 5, Int(bytes[position + 3]) << 8 | Int(bytes[position + 4]))
             if size & 0x8000 != 0 {
-                // The number of bytes of an extended size.
+                // If the size is extended, these bits are the number of bytes of the size.
                 let width = size & 0x7FFF
                 guard width <= 4, content + width <= bytes.count else {
                     position += 1
@@ -46,10 +46,11 @@ struct IPTCBlock {
 
     // MARK: Loose datasets
 
-    /// Returns the size of a dataset about a location in bytes of another format. `nil` if its three marks are a coincidence.
+    /// Returns the size of a dataset about a location in bytes of another format. `nil` if the first three bytes only look like a
+    /// dataset by chance.
     ///
-    /// The dataset contains text, and another dataset is next to it. A single dataset contains a name, and is followed by a zero or the
-    /// end.
+    /// A real dataset contains text, and another dataset is next to it. If no other dataset is next to it, the dataset must
+    /// contain a name, and must be followed by a zero or by the end of the bytes.
     static func looseDataset(at position: Int, in view: ByteView) -> Int? {
         guard let size = textDataset(at: position, in: view) else { return nil }
         if textDataset(at: position + size, in: view) != nil || isBehindDataset(position, in: view) { return size }
@@ -60,7 +61,7 @@ struct IPTCBlock {
         return position + size == view.count || view.number(position + size, 1) == 0 ? size : nil
     }
 
-    /// Returns the size of a dataset of the records 1 to 3 whose value is text, or the version of the record.
+    /// Returns the size of a dataset of the records 1 to 3 whose value is text or the version of the record.
     private static func textDataset(at position: Int, in view: ByteView) -> Int? {
         guard let head = view.bytes(position, 5), head[0] == 0x1C, (1...3).contains(head[1]) else { return nil }
         let size = Int(head[3]) << 8 | Int(head[4])

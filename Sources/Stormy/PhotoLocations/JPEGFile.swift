@@ -1,11 +1,11 @@
 import Glibc
 
-/// A JPEG file, or one of the pictures in a file: its segments, its scans, and the data after them.
+/// A JPEG file, or one of the JPEG pictures in a file. The type reads the segments, the scans, and the data after the scans.
 struct JPEGFile {
     private let view: ByteView
     private let block: String
 
-    /// - Parameter view: the bytes from the start marker (SOI) on.
+    /// - Parameter view: The bytes from the start marker (SOI) to the end.
     init(_ view: ByteView, _ block: String) { (self.view, self.block) = (view, block) }
 
     private struct Segment {
@@ -33,7 +33,7 @@ struct JPEGFile {
         var (position, segments) = (2, [Segment]())
         while let byte = view.number(position, 1), !view.search.isFinished {
             guard byte == 0xFF, let marker = view.number(position + 1, 1) else {
-                // Bytes between segments are skipped, as readers do.
+                // Bytes between segments are skipped, because readers of JPEG also skip such bytes.
                 position = nextMarker(from: position)
                 continue
             }
@@ -74,7 +74,7 @@ struct JPEGFile {
                 if marker != 0, marker != 0xFF, !(0xD0...0xD7).contains(marker) { return position + found }
                 index = found + (marker == 0xFF ? 1 : 2)
             }
-            // The last byte is read again together with the next byte.
+            // If the last byte of the piece is 0xFF, this byte is read again together with the next byte.
             if piece.count < 2 { break }
             position += piece.last == 0xFF ? piece.count - 1 : piece.count
             if position == view.count - 1 { break }
@@ -92,7 +92,7 @@ struct JPEGFile {
     }
 
     private func cleanExif(_ segments: [Segment]) {
-        // Markers below 0xC0 are reserved, and readers skip their segments.
+        // Markers below 0xC0 are reserved. Readers skip segments with these markers, so these segments may contain any data.
         for segment in segments where !(0xC0..<0xE0).contains(segment.marker) && segment.content.count > 4 && !isJoined(segment) {
             let number = segment.marker < 0xC0 ? "segment \(segment.marker)" : "APP\(segment.marker & 15)"
             let name = "\(segment.marker == 0xFE ? "comment" : number) of \(block)"
@@ -110,14 +110,14 @@ struct JPEGFile {
             OpaqueBytes(segment.content, name).clean()
         }
         cleanSplitExif(segments)
-        // A text that is longer than a segment may be split at any letter.
+        // A long comment may be split into several segments at any letter, so the comments are searched as one text.
         let comments = segments.filter { $0.marker == 0xFE }.map(\.content)
         let joined = ByteView(joining: comments, in: view.search)
         OpaqueBytes(joined, "comment of \(block)").cleanText()
         for comment in comments { OpaqueBytes(comment, "comment of \(block)").clean() }
     }
 
-    /// Cleans Exif in several segments. Each segment begins with the mark. In the first segment, the TIFF header follows the mark.
+    /// Cleans Exif in several segments. Each segment begins with "Exif". In the first segment, the TIFF header follows.
     private func cleanSplitExif(_ segments: [Segment]) {
         let parts = segments.filter { $0.marker == 0xE1 && $0.content.has("Exif\0\0", at: 0) }.map { $0.content.from(6) }
         guard parts.count > 1, parts.dropFirst().contains(where: { TIFFFile($0, "")?.hasKnownVersion != true }) else { return }
@@ -137,7 +137,7 @@ struct JPEGFile {
             $0.content.from(Self.xmp.count)
         }
         for main in mains { XMPText(main, "XMP of \(block)").clean() }
-        // The parts of extended XMP contain the digest, the complete size, and the offset of the part.
+        // Each part of extended XMP contains the digest, the complete size, and the offset of the part.
         var parts: [[UInt8]: [(offset: Int, part: ByteView)]] = [:]
         let start = Self.extended.count
         for segment in segments where segment.marker == 0xE1 && segment.content.has(Self.extended, at: 0) {
@@ -177,7 +177,7 @@ struct JPEGFile {
         for segment in segments {
             if segment.marker == 0xED, segment.content.has(Self.photoshop, at: 0) {
                 let part = segment.content.from(Self.photoshop.count)
-                // A segment that begins with the mark may start another list.
+                // A segment that begins with the mark may begin another list of resources.
                 if part.has("8BIM", at: 0), let last = run.last, !last.has("8BIM", at: 0) || last.count < 65_000 { flush() }
                 run.append(part)
             } else {
@@ -189,13 +189,13 @@ struct JPEGFile {
 
     /// Cleans blocks that are longer than one segment: thermal data and content credentials.
     private func cleanJoined(_ segments: [Segment]) {
-        // The mark is followed by a byte 1, the number of the part, and the number of the last part.
+        // The bytes after the mark are a byte 1, the number of the part, and the number of the last part.
         let thermal = segments.filter { $0.marker == 0xE1 && $0.content.has("FLIR\0", at: 0) && $0.content.count > 8 }
         if !thermal.isEmpty {
             let joined = ByteView(joining: thermal.map { $0.content.from(8) }, in: view.search)
             FLIRFile(joined, "thermal data (FLIR) of \(block)").clean()
         }
-        // The mark is followed by the number of the box (2 bytes) and the number of the packet (4 bytes).
+        // The bytes after the mark are the number of the box (2 bytes) and the number of the packet (4 bytes).
         let boxes = segments.filter { $0.marker == 0xEB && $0.content.has("JP", at: 0) && $0.content.count > 8 }
         guard !boxes.isEmpty else { return }
         for (_, list) in Dictionary(grouping: boxes, by: { $0.content.number(2, 2) ?? 0 }) {

@@ -1,5 +1,6 @@
-/// The box `jbrd` of JPEG XL, which contains the data for restoring the original JPEG file. The box contains markers that JPEG XL
-/// does not support, compressed with Brotli. The markers may contain a location, for example in IPTC.
+/// The box `jbrd` of JPEG XL, which contains the data for restoring the original JPEG file. The box also contains the markers of
+/// JPEG that JPEG XL does not support. These markers are compressed with Brotli. The markers may contain a location, for example
+/// in IPTC.
 struct JPEGReconstruction {
     private let bytes: [UInt8]
     private var position = 0
@@ -7,14 +8,15 @@ struct JPEGReconstruction {
     /// - Parameter content: The content of the box, whose first bits are not compressed.
     init(_ content: ByteView) { bytes = content.bytes(0, min(content.count, 4_096)) ?? [] }
 
-    /// `true` if the box has a comment or compressed markers other than the JFIF marker, or cannot be read.
+    /// `true` if the box has a comment or compressed markers other than the JFIF marker, or if the box cannot be read.
     var holdsUnknownMarkers: Bool {
         var copy = self
         return copy.readMarkers()
     }
 
     private mutating func readMarkers() -> Bool {
-        // The first bit is set for a gray picture. The markers follow in order, up to the end of the picture.
+        // The first bit is set if the picture is gray. After this bit, the markers are stored in their order, up to the marker
+        // for the end of the picture.
         guard bits(1) != nil else { return true }
         var markers: [Int] = []
         while let marker = bits(6) {
@@ -26,7 +28,8 @@ struct JPEGReconstruction {
         return true
     }
 
-    /// Returns whether a marker is unknown. Each marker has a kind (0 unknown, 1 colour profile, 2 Exif, 3 XMP) and a size of 16 bits.
+    /// Returns whether the kind of a marker is unknown. Each marker has a kind (0 unknown, 1 colour profile, 2 Exif, 3 XMP) and a
+    /// size of 16 bits.
     private mutating func unknown(_ markers: [Int]) -> Bool {
         for marker in markers {
             guard let selector = bits(2) else { return true }
@@ -41,7 +44,7 @@ struct JPEGReconstruction {
         return false
     }
 
-    /// Returns a number whose lowest bit is first.
+    /// Reads a number. The lowest bit of the number is stored first.
     private mutating func bits(_ count: Int) -> Int? {
         guard position + count <= 8 * bytes.count else { return nil }
         var result = 0

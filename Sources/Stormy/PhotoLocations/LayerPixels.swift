@@ -1,5 +1,5 @@
-/// The layers of Photoshop in a TIFF file (tag 37724): a name, followed by blocks with a signature, a key and a size. The channels
-/// of the layers are pixels.
+/// The layers of Photoshop in a TIFF file (tag 37724). The value consists of a name, and of blocks with a signature, a key and a
+/// size. The channels of the layers are pixels.
 struct LayerPixels {
     private let view: ByteView
 
@@ -9,7 +9,7 @@ struct LayerPixels {
         let isLarge = view.has("Adobe Photoshop Document Data V0002\0", at: 0)
         guard isLarge || view.has("Adobe Photoshop Document Data Block\0", at: 0) else { return }
         var position = 36
-        // Numbers and names have the TIFF file's order of bytes.
+        // Numbers and names have the byte order of the TIFF file.
         while let little = mark(at: position) {
             let key = String(little ? String(view.name(position + 4).reversed()) : view.name(position + 4))
             let isLayers = ["Layr", "Lr16", "Lr32"].contains(key)
@@ -29,7 +29,7 @@ struct LayerPixels {
         }
     }
 
-    /// Marks the channels of layers as pixels. The records of all layers are followed by the channels of all layers.
+    /// Marks the channels of layers as pixels. The channels of all layers are stored after the records of all layers.
     private func markLayerPixels(_ content: ByteView, _ little: Bool, _ width: Int) {
         guard let stored = content.number(0, 2, little: little) else { return }
         var (position, sizes) = (2, 0)

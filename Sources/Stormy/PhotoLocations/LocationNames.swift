@@ -3,6 +3,8 @@
 /// Source of the rule: Exif 3.0 §4.6.6 (GPS), IPTC Photo Metadata 2023 (location created, location shown, and the older city, state and
 /// country), the schemas of XMP, Dublin Core (coverage), the W3C's vocabulary of places, Darwin Core, makers' names.
 enum LocationNames {
+    /// Returns whether a property with this name is about a location.
+    ///
     /// - Parameter name: An ASCII name without the prefix of a namespace.
     static func isLocation(_ name: some Sequence<UInt8>) -> Bool {
         let name = String(decoding: name.map { (65...90).contains($0) ? $0 + 32 : $0 }, as: UTF8.self)
@@ -29,6 +31,6 @@ enum LocationNames {
         name.hasPrefix("creator") || name.hasPrefix("licensor") || name.hasPrefix("ciadr")
     }
 
-    /// Places inside a picture, which are not geographic.
+    /// Properties about positions inside a picture, which are not geographic.
     private static let pixelPlaces: Set<String> = ["subjectlocation", "facelocation", "subjectarea"]
 }

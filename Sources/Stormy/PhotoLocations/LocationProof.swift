@@ -7,22 +7,22 @@ import Glibc
 /// The search shares no code with the parsers, so that it does not repeat an error of a parser. From the parsers, the search
 /// receives only the locations.
 struct LocationProof {
-    /// The number of bytes after a piece that are given with the piece. A deflated block of 65,536 bytes that begins in the piece
-    /// ends within these bytes.
+    /// The number of bytes after a piece that are searched together with the piece. If a deflated block of 65,536 bytes begins in
+    /// the piece, the block ends within these bytes.
     static let overlap = 1 << 17
-    /// The maximum length of a pattern and its confirmation.
+    /// The maximum number of bytes of a pattern together with the bytes that confirm the pattern.
     private static let reach = 256
-    /// The maximum distance between latitude and longitude, if a single number may be a coincidence.
+    /// The maximum distance between a latitude and a longitude of the same location, for numbers that may occur alone by chance.
     private static let neighbourhood = 64
-    /// The maximum numbers of inflated bytes, for one stream and for all streams.
+    /// The maximum number of inflated bytes of one stream, and of all streams.
     private static let (maximumStream, maximumStreams) = (1 << 20, 256 << 20)
 
     private enum Kind {
         /// The pattern alone is enough, because it rarely occurs by chance.
         case certain
-        /// The pattern counts only near a pattern for the other axis of the same place.
+        /// The pattern counts only if a pattern for the other axis of the same location is near.
         case paired
-        /// The two numbers of a rational. The next two rationals must complete the angle.
+        /// The pattern is a rational with the degrees. The next two rationals must be the minutes and seconds of the same angle.
         case rational(little: Bool)
     }
 
@@ -33,7 +33,7 @@ struct LocationProof {
         var isLatitude: Bool
         /// The degrees without sign.
         var degrees: Double
-        /// `true` if the pattern is text. A digit directly before the text would make another number.
+        /// `true` if the pattern is text. If a digit is directly before the text, the text is part of another number.
         var isText: Bool
     }
 
@@ -41,7 +41,7 @@ struct LocationProof {
     private var lists: [[Int]] = []
     private var listIndex = [UInt32](repeating: 0, count: 1 << 16)
     private var known: Set<[UInt8]> = []
-    /// The maximum number of zeros at the beginning of a pattern.
+    /// The maximum number of zero bytes at the beginning of a pattern.
     private var leadingZeros = 0
     private var inflatedBytes = 0
 
@@ -80,7 +80,8 @@ struct LocationProof {
 
     private mutating func add(_ signed: Double, _ place: Int, isLatitude: Bool) {
         let degrees = abs(signed)
-        // A number with one digit after the point occurs in many values, and has a precision of only ten kilometres.
+        // A number with one digit after the point is ignored, because many values contain such a number. Its precision is only
+        // ten kilometres.
         guard degrees > 0.001, degrees <= 360, abs(degrees * 10 - (degrees * 10).rounded()) > 1e-6 else { return }
         for (text, kind) in Self.texts(degrees) {
             let bytes = Array(text.utf8)
@@ -93,7 +94,7 @@ struct LocationProof {
             add(
                 order(Self.bytes(whole)) + order(Self.bytes(1)), .rational(little: little), place, isLatitude, degrees,
                 isText: false)
-            // A number with few bits occurs by chance.
+            // Numbers with few bits are ignored, because they occur by chance.
             guard (degrees * 64).rounded() != degrees * 64 else { continue }
             for value in [signed, degrees, signed * .pi / 180] {
                 let bytes = (0..<8).map { UInt8(truncatingIfNeeded: value.bitPattern >> (56 - 8 * UInt64($0))) }
@@ -118,17 +119,18 @@ struct LocationProof {
         (0..<4).map { UInt8(truncatingIfNeeded: number >> (24 - 8 * UInt32($0))) }
     }
 
-    /// Returns the beginnings of the number as text.
+    /// Returns the first digits of a number as text, in several forms.
     private static func texts(_ degrees: Double) -> [(String, Kind)] {
         var result: [(String, Kind)] = []
         func kind(_ text: String) -> Kind { text.utf8.filter { (48...57).contains($0) }.count >= 6 ? .certain : .paired }
-        // Six digits after the point, cut and rounded. The text in the file may have more digits, or up to two fewer.
+        // The patterns have four or three digits after the point, from the cut value and from rounded values. The text in the
+        // file may have more digits.
         for value in Set([degrees, degrees + 2e-7, (degrees * 1e4).rounded() / 1e4 + 1e-9, degrees - 2e-7]) {
             for digits in [4, 3] {
                 let text = decimal(value, digits)
                 if (value * 100).rounded() / 100 == value, digits == 3 { continue }
                 result.append((text, digits == 4 && !text.hasSuffix("000") ? kind(text) : .paired))
-                // Many languages have a comma before the fraction.
+                // In many languages, a comma is written before the fraction.
                 if digits == 4, !text.hasSuffix("000") {
                     result.append((String(text.map { $0 == "." ? "," : $0 }), kind(text)))
                 }
@@ -160,7 +162,7 @@ struct LocationProof {
         return result
     }
 
-    /// Formats a number whose digits are cut, not rounded.
+    /// Formats a number. The digits are cut and not rounded.
     private static func decimal(_ value: Double, _ digits: Int) -> String {
         let scale = pow(10, Double(digits))
         let number = Int((value * scale).rounded(.down))
@@ -174,7 +176,8 @@ struct LocationProof {
 
     // MARK: Search
 
-    /// Returns the offset of the first known place in the first bytes of a piece. The bytes after the limit are only for confirmation.
+    /// Returns the offset of the first known location in the first `limit` bytes of a piece. The bytes after the limit are used
+    /// only to confirm a location.
     mutating func firstPlace(in bytes: [UInt8], upTo limit: Int) -> Int? {
         guard !patterns.isEmpty else { return nil }
         if let found = search(bytes, limit) { return found }
@@ -202,7 +205,7 @@ struct LocationProof {
                     let list = listIndex[Int(bytes[index]) << 8 | Int(bytes[index + 1])]
                     if list == 0 { continue }
                     if bytes[index] == 0, bytes[index + 1] == 0 {
-                        // A sparse file has millions of zeros. No pattern begins with so many zeros, so they are skipped.
+                        // A sparse file has millions of zeros. No pattern begins with so many zeros, so these zeros are skipped.
                         let behind = Self.endOfZeros(bytes, from: index)
                         if behind >= end { return nil }
                         index = max(index, behind - leadingZeros)
@@ -250,7 +253,7 @@ struct LocationProof {
         return (48...57).contains(last) || last == 46
     }
 
-    /// Returns whether the minutes and seconds that follow complete the angle.
+    /// Returns whether the next two rationals are the minutes and seconds of the angle.
     private static func completes(_ degrees: Double, _ bytes: UnsafeBufferPointer<UInt8>, _ start: Int, _ little: Bool) -> Bool {
         guard start + 16 <= bytes.count else { return false }
         func number(_ offset: Int) -> Double {
@@ -258,7 +261,7 @@ struct LocationProof {
         }
         guard number(4) > 0, number(12) > 0 else { return false }
         let (minutes, seconds) = (number(0) / number(4), number(8) / number(12))
-        // The rationals 0/1 0/1 occur before other values as well.
+        // The limit is smaller for small angles, because the rationals 0/1 0/1 also occur before other values.
         let limit = degrees < 1.0 / 60 ? 0.000_01 : 0.0003
         return minutes <= 60 && seconds <= 60
             && abs(degrees.rounded(.down) + minutes / 60 + seconds / 3600 - degrees) < limit
@@ -280,7 +283,7 @@ struct LocationProof {
         }
     }
 
-    /// Returns the bytes of a stream up to its end or to the first damage.
+    /// Returns the bytes of a stream up to its end or to the first damaged byte.
     private static func inflate(_ bytes: [UInt8], from start: Int) -> [UInt8] {
         var stream = z_stream()
         guard czlib_inflate_start(&stream) == Z_OK else { return [] }

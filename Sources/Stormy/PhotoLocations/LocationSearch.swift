@@ -1,12 +1,13 @@
 import Glibc
 
-/// A location that the parsers found. ``LocationProof`` searches for it in the result.
+/// A location that the parsers found. ``LocationProof`` searches for this location in the result.
 package struct FoundPlace: Sendable, Hashable {
     /// The latitude in degrees. South is negative.
     package var latitude: Double?
     /// The longitude in degrees. West is negative.
     package var longitude: Double?
-    /// The bytes of a number in the file, if such bytes rarely occur by chance, so that a search for them is useful.
+    /// The bytes of a number in the file. The bytes are stored only if they rarely occur by chance, so that a search for them is
+    /// useful.
     package var raw: [UInt8] = []
 }
 
@@ -16,7 +17,7 @@ package enum LocationFailure: Error, Sendable, Equatable, CustomStringConvertibl
     case unreadable
     /// The search of the file exceeds the limits for a photo.
     case tooExpensive(String)
-    /// A block may contain a location, and cannot be overwritten without a change of its size.
+    /// A block may contain a location, but the block cannot be overwritten without a change of its size.
     case unproven(block: String)
     /// No parser supports the format. The file is unchanged.
     case unknownFormat
@@ -31,13 +32,13 @@ package enum LocationFailure: Error, Sendable, Equatable, CustomStringConvertibl
     }
 }
 
-/// A search for locations in a file: the reader and the results. All parsers of the file share it.
+/// A search for locations in a file, with the reader and the results. All parsers of the file share the search.
 ///
 /// After a failure every read returns `nil`, so that all parsers end soon.
 final class LocationSearch {
-    /// The limits for one photo: calls of the reader, overwrites, nested containers.
+    /// The maximum numbers of reads, overwrites and nested containers for one photo.
     static let (maximumReads, maximumOverwrites, maximumDepth) = (30_000_000, 100_000, 24)
-    /// The name that messages use for bytes that do not belong to a block.
+    /// The name that is used in messages for bytes that do not belong to a block.
     static let unnamed = "data in the file"
     /// The maximum size of a block that is read in one piece.
     static let maximumBlock = 64 << 20
@@ -47,17 +48,17 @@ final class LocationSearch {
     private(set) var overwrites = OverwriteList()
     private(set) var places: [FoundPlace] = []
     private var knownPlaces: Set<FoundPlace> = []
-    /// Names of content credentials that were removed.
+    /// The names of content credentials that were removed.
     private(set) var credentials: [String] = []
     /// Content credentials that are removed if another byte of the file changes.
     private(set) var signatures: [(block: String, remove: () -> Void)] = []
     /// Ranges of the file that hold coded pixels, sound or text that is not metadata.
     private(set) var pixels: [Range<Int>] = []
-    /// Blocks with their names, for messages.
+    /// The blocks of the file, with their names for messages.
     private(set) var blocks: [(range: Range<Int>, name: String)] = []
-    /// Offsets in the file at which a structure was parsed, with its kind.
+    /// The kind of each structure that was parsed, with its offset in the file.
     private var parsed: Set<String> = []
-    /// Offsets in the file of the headers of TIFF structures.
+    /// The offsets in the file of the headers of TIFF structures.
     private(set) var headers: [Int] = []
     private(set) var depth = 0
 
@@ -81,7 +82,7 @@ final class LocationSearch {
 
     func fail(_ failure: LocationFailure) { self.failure = self.failure ?? failure }
 
-    /// Returns `false` if the structure was parsed before.
+    /// Records that a structure is parsed. Returns `false` if the structure was parsed before.
     func begin(_ kind: String, at offset: Int) -> Bool { parsed.insert("\(kind) \(offset)").inserted }
 
     func recordHeader(at offset: Int) { if headers.count < 10_000 { headers.append(offset) } }
@@ -116,17 +117,17 @@ final class LocationSearch {
         overwrites.add(overwrite)
     }
 
-    /// Returns the bytes of a range of the file. `nil` beyond the end.
+    /// Returns the bytes of a range of the file. `nil` if the range extends beyond the end of the file.
     ///
-    /// - Parameter current: `true` to include the overwrites so far.
+    /// - Parameter current: `true` to include the overwrites that were recorded before this call.
     func bytes(_ range: Range<Int>, current: Bool = true) -> [UInt8]? {
         guard failure == nil, range.lowerBound >= 0, range.upperBound <= source.count, range.count <= Self.maximumBlock else {
             return nil
         }
         reads += 1
         bytesRead += range.count
-        // Parsers read a byte a few times, and large files have more parts. The limits stop files that make parsers read a block
-        // repeatedly.
+        // Parsers read each byte a few times, and the number of parts grows with the size of a file. The limits stop the search
+        // if a file makes parsers read the same block repeatedly.
         guard reads < max(Self.maximumReads, source.count >> 5), bytesRead < 64 * source.count + (1 << 28) else {
             fail(.tooExpensive("too many parts"))
             return nil
@@ -167,7 +168,7 @@ final class LocationSearch {
 }
 
 extension String {
-    /// The text with "?" in place of control characters, which damaged names of chunks and boxes contain.
+    /// The text with "?" in place of control characters, because damaged names of chunks and boxes contain control characters.
     var printable: String {
         var result = ""
         for scalar in unicodeScalars {

@@ -2,23 +2,25 @@
 struct LooseText {
     private let view: ByteView
     private let block: String
-    /// The maximum number of letters of a find.
+    /// The maximum number of letters of one found location.
     private static let longest = 8 << 20
 
-    /// `true` if the format declares these bytes as text. Text in other bytes needs evidence.
+    /// `true` if the format declares these bytes as text. In other bytes, a found text counts only with more evidence
+    /// (``TextEvidence``).
     private let isText: Bool
 
     init(_ view: ByteView, _ block: String, isText: Bool) { (self.view, self.block, self.isText) = (view, block, isText) }
 
     /// Overwrites the coordinates that belong to the word at a position.
     ///
-    /// - Parameter isPlace: `true` if the word is the sign of a place of ISO 6709.
+    /// - Parameter isPlace: `true` if the word is the sign at the beginning of an ISO 6709 location.
     func clean(at position: Int, isPlace: Bool = false) {
         let width = view.number(position + 1, 1) == 0 ? 2 : 1
-        // Marks are frequent in bytes that are not text, so only short forms may begin with a mark.
+        // Marks are frequent in bytes that are not text. For this reason, fewer letters before and after a mark are searched
+        // first.
         let isMark = view.number(position, 1).map { $0 < 0x40 && $0 != 46 || (0x80..<0xC3).contains($0) } ?? true
         let before = min(position / width, isMark ? 40 : 120)
-        // A list of places may be longer than any other find.
+        // The lengths increase, because a list of places may be much longer than other texts with a location.
         for length in (isMark ? [100] : []) + [600, 6_000, 200_000, Self.longest] {
             let start = position - before * width
             guard let bytes = view.bytes(start, min((before + length) * width, view.count - start)) else { return }
@@ -36,7 +38,8 @@ struct LooseText {
         }
     }
 
-    /// Returns the letters of UTF-16. Further results leave out bytes of other kinds, and the last letter of a preceding text.
+    /// Returns the letters of a UTF-16 text, in several variants. Some variants leave out bytes that are not text, and the last
+    /// letter of a text before these bytes.
     private static func wideTexts(_ bytes: [UInt8], _ letters: [UInt8]) -> [[UInt8]] {
         var (wide, alone) = (letters, letters)
         for index in letters.indices.dropLast() where bytes[2 * index + 1] != 0 {

@@ -1,6 +1,6 @@
 import Glibc
 
-/// The MD5 digest (RFC 1321). Extended XMP and Photoshop use it to detect changes.
+/// The MD5 digest (RFC 1321). Extended XMP and Photoshop use this digest to detect changes.
 struct MD5 {
     private static let shifts: [UInt32] = [7, 12, 17, 22, 5, 9, 14, 20, 4, 11, 16, 23, 6, 10, 15, 21]
     private static let sines: [UInt32] = (1...64).map { UInt32(abs(sin(Double($0))) * 4_294_967_296) }
@@ -13,7 +13,7 @@ struct MD5 {
 
     /// Returns the digest of a view of any size. The view is read piece by piece.
     ///
-    /// - Parameter current: `true` to include the overwrites so far.
+    /// - Parameter current: `true` to include the overwrites that were recorded before this call.
     /// - Returns: `nil` if the bytes cannot be read.
     static func digest(of view: ByteView, current: Bool = true) -> [UInt8]? {
         var (digest, position) = (MD5(), 0)
@@ -33,9 +33,9 @@ struct MD5 {
         [a0, b0, c0, d0].flatMap { word in (0..<4).map { UInt8(truncatingIfNeeded: word >> (8 * UInt32($0))) } }
     }
 
-    /// Adds the last bytes.
+    /// Adds the last bytes and the padding.
     ///
-    /// - Parameter count: The number of all bytes.
+    /// - Parameter count: The total number of bytes.
     private mutating func finish(_ bytes: [UInt8], count: Int) {
         var message = bytes
         message.append(0x80)

@@ -1,4 +1,5 @@
-/// A maker note, in which the camera's maker stores data in Exif. Makers store names of places, and cities of the world clock.
+/// A maker note: data that the camera's maker stores in Exif. Some makers store names of places, and the cities of the world
+/// clock.
 ///
 /// Source of the numbers: the documentation of ExifTool's tag names.
 struct MakerNote {
@@ -12,15 +13,16 @@ struct MakerNote {
     /// A number that is added to the offsets of values, because the note was moved.
     var shift = 0
 
-    /// The entries that hold a place in the notes of one maker.
+    /// The entries of one maker's notes that contain a place.
     private struct Maker {
         /// The offset of the directory in the note.
         var directory: Int
-        /// Texts and structures that are set to zero.
+        /// The entries with texts and structures that are set to zero.
         var texts: Set<Int> = []
-        /// Numbers of cities. Zero is the number of a city, so the entry's tag is replaced by a tag without a meaning.
+        /// The entries with the number of a city. Zero is also the number of a city, so the tag of the entry is replaced by a tag
+        /// without a meaning.
         var cities: Set<Int> = []
-        /// Lists whose second number is a city. Zero means no city.
+        /// The entries with a list whose second number is a city. In such a list, zero means no city.
         var clocks: Set<Int> = []
         /// `true` if the offsets of values begin at the note.
         var isRelative = false
@@ -30,11 +32,11 @@ struct MakerNote {
     func clean() {
         let note = tiff.part(at, size)
         if let maker = maker(note) { clean(maker, note) }
-        // Nikon's note is a TIFF structure, and the notes of other makers contain TIFF structures.
+        // Nikon's note is a TIFF structure, and the notes of some other makers contain TIFF structures.
         OpaqueBytes(note, block).clean()
     }
 
-    /// The entries of the home city, of the destination, and of both cities with the settings of the world clock.
+    /// The entries of the home city, of the destination, and of the settings of the world clock with these two cities.
     private static let pentax: Set<Int> = [0x23, 0x24, 0x6B]
 
     private func maker(_ note: ByteView) -> Maker? {
@@ -47,8 +49,8 @@ struct MakerNote {
             return Maker(directory: 10 + first, texts: [0x39], isRelative: true, little: little)
         }
         if note.has("QVC\0", at: 0) || note.has("DCI\0", at: 0) {
-            // The byte order may differ from the byte order of the file. The byte order of the note is detected by the number of
-            // entries, which is small.
+            // The byte order may differ from the byte order of the file. The number of entries is small, so the byte order of the
+            // note is the byte order in which this number is small.
             let isOther = note.number(6, 2, little: little) ?? 0 > 0xFF
             return Maker(directory: 6, texts: [0x3006], little: little != isOther)
         }
@@ -83,7 +85,8 @@ struct MakerNote {
         }
     }
 
-    /// Sets a text to zero. The offset counts from the header of the file or from the note, because makers use both.
+    /// Sets a text to zero. The offset of the text is counted from the header of the file or from the note. Makers use each of
+    /// these two forms.
     private func blank(_ entry: TIFFDirectory.Entry, _ directory: TIFFDirectory, _ note: ByteView) {
         let name = "name of a place in \(block)"
         if entry.isInline { return tiff.fill(entry.value, 4, name) }

@@ -1,16 +1,18 @@
-/// A film of Matroska or WebM (RFC 9559): elements with an identifier, a size, and a content. Tags and other texts are searched for a
-/// location.
+/// A film in the format Matroska or WebM (RFC 9559). The film consists of elements with an identifier, a size, and a content.
+/// Tags and other texts are searched for a location.
 ///
-/// Checksums and cues depend on the bytes, so a film with a location cannot be cleaned and is not uploaded.
+/// Checksums and cues depend on the bytes of the film. For this reason, a film with a location cannot be cleaned, and is not
+/// uploaded.
 struct MatroskaFile {
     /// The first element, which is the header of EBML.
     static let start: [UInt8] = [0x1A, 0x45, 0xDF, 0xA3]
-    /// Elements with texts: tags, the description of the film, tracks, chapters, attachments.
+    /// The identifiers of elements with texts: tags, the description of the film, tracks, chapters, attachments.
     private static let tops: [[UInt8]] = [
         [0x12, 0x54, 0xC3, 0x67], [0x15, 0x49, 0xA9, 0x66], [0x16, 0x54, 0xAE, 0x6B], [0x10, 0x43, 0xA7, 0x70],
         [0x19, 0x41, 0xA4, 0x69],
     ]
-    /// Elements that consist of elements: a tag, tracks, chapters and attachments. A simple tag can hold others.
+    /// The identifiers of elements that contain other elements: a tag, tracks, chapters and attachments. A simple tag can contain
+    /// other simple tags.
     private static let lists: Set<Int> = [0x7373, simpleTag, 0xAE, 0x45B9, 0xB6, 0x80, 0x61A7]
     private static let (simpleTag, tagName, tagText, tagBytes) = (0x67C8, 0x45A3, 0x4487, 0x4485)
 
@@ -19,7 +21,7 @@ struct MatroskaFile {
         var content: ByteView
         var end: Int
 
-        /// `nil` at the end, or if the size is impossible or unknown.
+        /// Returns `nil` at the end of the list, or if the size of the element is impossible or unknown.
         init?(_ list: ByteView, at start: Int) {
             guard let first = list.number(start, 1), first >= 0x10 else { return nil }
             let width = 1 + (7 - (Int.bitWidth - 1 - first.leadingZeroBitCount))
@@ -47,7 +49,7 @@ struct MatroskaFile {
     private let view: ByteView
     private let block: String
 
-    /// - Parameter view: the bytes from the EBML header on.
+    /// - Parameter view: The bytes from the EBML header to the end.
     init(_ view: ByteView, _ block: String) { (self.view, self.block) = (view, block) }
 
     /// Fails the search if a text is a location.
@@ -90,6 +92,6 @@ struct MatroskaFile {
 }
 
 extension ByteView {
-    /// The bytes of a text. Empty if the text is long.
+    /// The bytes of a text. The result is empty if the text has 1 MiB or more.
     fileprivate var bytes: [UInt8] { count < 1 << 20 ? allBytes() : [] }
 }

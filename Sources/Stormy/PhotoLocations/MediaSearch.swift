@@ -5,14 +5,14 @@ struct MediaSearch {
     private let name: String
 
     private static let dashcam = Array("freeGPS ".utf8)
-    /// The identifier of the message (ISO 14496-10 Annex D, user data), and its four letters.
+    /// The identifier of the message (ISO 14496-10 Annex D, user data), followed by the letters MDPM.
     static let message: [UInt8] =
         [0x17, 0xEE, 0x8C, 0x60, 0xF8, 0x4D, 0x11, 0xD9, 0x8C, 0xD6, 0x08, 0x00, 0x20, 0x0C, 0x9A, 0x66] + Array("MDPM".utf8)
 
     init(_ view: ByteView, _ name: String) { (self.view, self.name) = (view, name) }
 
-    /// The number of bytes that are searched in every film. Cameras record positions at least every second, so a long film without
-    /// a position in these bytes is not read to its end.
+    /// The number of bytes that are searched in every film. Cameras record positions at least every second, so if these bytes of
+    /// a long film contain no position, the film is not read to its end.
     static let beginning = 8 << 20
 
     func clean() {
@@ -52,7 +52,7 @@ struct MediaSearch {
 
     /// Cleans the comments of a frame in Motion JPEG 2000.
     ///
-    /// - Returns: `false` if no codestream begins there, or if it has no location.
+    /// - Returns: `false` if no codestream begins at this offset, or if the codestream has no location.
     private func cleanCodestream(_ start: Int) -> Bool {
         guard Codestream.isPlausible(at: start, in: view) else { return false }
         let frame = view.from(start)
@@ -68,7 +68,7 @@ struct MediaSearch {
         return places
     }
 
-    /// Cleans a block whose size precedes its name.
+    /// Cleans a dashcam's block. The size of the block is stored before its name.
     private func cleanDashcam(_ position: Int) {
         guard let size = view.number(position - 4, 4), (16...0x10000).contains(size) else {
             return view.search.fail(.unproven(block: "dashcam location in \(name)"))
@@ -77,9 +77,11 @@ struct MediaSearch {
         view.overwrite(position + 4, with: Array("    ".utf8), "dashcam location in \(name)")
     }
 
-    /// Cleans a message: the number of values, then a tag and four bytes for each value. The tags of GPS are 0xB0 to 0xCA.
+    /// Cleans a message. The message consists of the number of values, and of a tag and four bytes for each value. The tags of
+    /// GPS values are 0xB0 to 0xCA.
     ///
-    /// A byte 3 after two zeros is not part of a value. Zeros are kept, because two zeros mark the beginning of the next message.
+    /// If a byte 3 follows two zeros, this byte is not part of a value. Zeros are kept, because two zeros mark the beginning of
+    /// the next message.
     func cleanMessage(_ start: Int) {
         let bytes = view.bytes(start, min(1_500, max(0, view.count - start))) ?? []
         var content: [(index: Int, isBehindMark: Bool)] = []

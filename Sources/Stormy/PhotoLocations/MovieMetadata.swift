@@ -1,19 +1,20 @@
-/// Metadata about a complete film: boxes with locations, keys with values, and a list of the camera's maker.
+/// The metadata about a complete film. The metadata consists of boxes with locations, keys with values, and a list of the
+/// camera's maker.
 struct MovieMetadata {
     private let box: Box
     private let name: String
 
     init(_ box: Box, _ name: String) { (self.box, self.name) = (box, name) }
 
-    /// Turns a box of a location into free space.
+    /// Changes a box with a location to a box of free space.
     ///
-    /// - Parameter film: The film, for boxes with offsets of other positions in the film.
+    /// - Parameter film: The film. Some boxes contain offsets of other bytes in the film.
     func cleanLocation(in film: Film) {
         let content = box.content
         switch box.type {
         case "loci": recordLociPlace()
         case "gps ":
-            // The offset and size of each block follow a version and a number.
+            // The box contains a version and a number, and then the offset and the size of each block.
             for entry in stride(from: 8, to: min(content.count, 1 << 20), by: 8) {
                 guard let offset = content.number(entry, 4), let size = content.number(entry + 4, 4) else { break }
                 for start in Set([offset, offset - film.start])
@@ -29,7 +30,8 @@ struct MovieMetadata {
         box.free(name)
     }
 
-    /// Records the place of a box `loci`: version, language, name, role, longitude, latitude, and altitude as 16.16 (3GPP TS 26.244 §8.8).
+    /// Records the location of a box `loci`. The box contains a version, a language, a name and a role. The next values are the
+    /// longitude, the latitude and the altitude as 16.16 numbers (3GPP TS 26.244 §8.8).
     private func recordLociPlace() {
         var reader = BoxReader(box.content, at: 6)
         guard reader.text() != nil, reader.number(1) != nil, let longitude = reader.number(4), let latitude = reader.number(4)
@@ -66,7 +68,7 @@ struct MovieMetadata {
                 recordPlace(item)
                 item.free("location in \(name)")
             } else if item.type != "covr" {
-                // Types 1 and 2 are text in UTF-8 and UTF-16.
+                // The types 1 and 2 are text in UTF-8 and UTF-16.
                 for data in Box.all(in: item.content) where data.type == "data" && [1, 2].contains(data.content.number(0, 4)) {
                     OpaqueBytes(data.content.from(8), name).cleanText()
                 }
@@ -88,7 +90,7 @@ struct MovieMetadata {
 
     // MARK: Nikon
 
-    /// Cleans a list of numbers, types, counts and values. The numbers of a location begin with 0x0120.
+    /// Cleans a list of numbers, types, counts and values. The entries of a location have numbers from 0x0120.
     func cleanNikon() {
         let sizes = [1: 1, 2: 1, 3: 2, 4: 4, 5: 8, 6: 1, 7: 1, 8: 2, 9: 4, 10: 8]
         for list in Box.all(in: box.content) where list.type == "NCTG" {

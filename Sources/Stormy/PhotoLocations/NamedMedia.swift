@@ -1,11 +1,11 @@
-/// The media data that a table of the file describes: the samples of a film's tracks and fragments, and the items of a picture.
+/// The media data that tables of the file describe: the samples of a film's tracks and fragments, and the items of a picture.
 ///
-/// The other bytes of a box `mdat` may be any data, so they are searched like free space.
+/// A box `mdat` may also contain other bytes. These bytes may be any data, so they are searched like free space.
 struct NamedMedia {
     private let film: Film
     private var ranges = ProtectedRanges()
 
-    /// The maximum number of bytes of an unnamed part that are searched without a find.
+    /// The maximum number of bytes that are searched in a part that no table describes, if no location is found.
     static let longestGap = 256 << 20
 
     /// A limit above the size of any file, so that sums of offsets and sizes do not overflow.
@@ -26,7 +26,7 @@ struct NamedMedia {
     /// `true` if no table was found.
     var isEmpty: Bool { ranges.isEmpty }
 
-    /// Returns the parts of a view that no table names.
+    /// Returns the parts of a view that no table describes.
     func unnamed(in view: ByteView) -> [ByteView] {
         view.ranges(0..<view.count).flatMap { ranges.gaps($0) }.map { ByteView(view.search, [$0]) }
     }
@@ -36,7 +36,7 @@ struct NamedMedia {
         for range in film.view.ranges(offset..<offset + min(size, film.view.count - offset)) { ranges.add(range) }
     }
 
-    /// Returns the numbers of a table. Numbers that are larger than a file become a large offset.
+    /// Returns the numbers of a table. A number that is larger than any file is replaced by a large offset.
     private static func numbers(_ table: ByteView, from start: Int, width: Int, count: Int) -> [Int] {
         let count = min(count, max(0, table.count - start) / width, LocationSearch.maximumBlock / width)
         guard let bytes = table.bytes(start, count * width) else { return [] }
@@ -56,7 +56,7 @@ struct NamedMedia {
         let runs = Self.numbers(list, from: 8, width: 4, count: 3 * runCount)
         let chunks = Self.numbers(offsets, from: 8, width: table.child("co64") == nil ? 4 : 8, count: chunkCount)
         let sizes = sizes(table)
-        // The offsets of some tools count from the beginning of the file.
+        // Some tools count the offsets from the beginning of the file.
         let isOfFile =
             film.start > 0
             && chunks.count { film.data(at: $0 - film.start) != nil } > chunks.count { film.data(at: $0) != nil }
@@ -77,8 +77,8 @@ struct NamedMedia {
         }
     }
 
-    /// Returns the number of samples and the number of bytes of a frame of sound, from the description of the sound. QuickTime
-    /// counts a sample of sound as one byte.
+    /// Returns the number of samples and the number of bytes of a frame of sound, from the description of the sound. The tables
+    /// of QuickTime count a sample of sound as one byte.
     private static func sound(_ table: Box) -> (samples: Int, bytes: Int)? {
         guard let list = table.child("stsd")?.content, let entry = Box.all(in: list, from: 8).first?.content,
             let version = entry.number(8, 2)
@@ -90,7 +90,7 @@ struct NamedMedia {
         return (1, channels * bits / 8)
     }
 
-    /// Returns the uniform size of all samples, or 0 and the size of each sample.
+    /// Returns the size of all samples if their sizes are equal. Otherwise, returns 0 and the size of each sample.
     private func sizes(_ table: Box) -> (uniform: Int, each: [Int]) {
         if let list = table.child("stsz")?.content, let uniform = list.number(4, 4), let count = list.number(8, 4) {
             return (uniform, uniform > 0 ? [] : Self.numbers(list, from: 12, width: 4, count: count))

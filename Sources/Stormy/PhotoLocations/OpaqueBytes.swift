@@ -1,5 +1,5 @@
-/// Bytes of a format without a parser: unknown blocks, trailers and makers' notes. Blocks of known formats inside these bytes are
-/// found by their first bytes.
+/// Bytes in a format without a parser, for example unknown blocks, trailers and makers' notes. Blocks of known formats inside
+/// these bytes are found by their first bytes.
 struct OpaqueBytes {
     private let view: ByteView
     private let block: String
@@ -24,13 +24,14 @@ struct OpaqueBytes {
             case .thermal: [Array("FFF\0".utf8)]
             case .dashcam: [Array("freeGPS ".utf8)]
             case .message: [MediaSearch.message]
-            // A sign and a digit, as in "+48.1373+011.5755/".
+            // A sign and a digit, for example at the beginning of "+48.1373+011.5755/".
             case .place: "+-".utf8.flatMap { sign in (UInt8(48)...57).flatMap { digit in [[sign, digit], [sign, 0, digit]] } }
             case .text: CoordinateText.words.flatMap { [$0, Self.wide($0)] } + [[0xB0, 0], [0xBA, 0]]
             }
         }
 
-        /// Returns the text in little-endian UTF-16. With another first byte, the result also matches big-endian UTF-16.
+        /// Returns the letters with a zero byte between each two letters. This pattern occurs in little-endian and in big-endian
+        /// UTF-16.
         static func wide(_ text: [UInt8]) -> [UInt8] { Array(text.map { [$0] }.joined(separator: [0])) }
     }
 
@@ -40,10 +41,10 @@ struct OpaqueBytes {
     /// Searches all bytes for known blocks.
     func clean() { scan(Self.marks) }
 
-    /// Searches a text for words and numbers of a location.
+    /// Searches the bytes as a text, for words and numbers of a location.
     func cleanText() { scan(Self.texts, isText: true) }
 
-    /// Cleans a file inside a file if its format is known, and unknown bytes otherwise.
+    /// Cleans the bytes as a file if the format is known. Otherwise, the bytes are cleaned as unknown bytes.
     func cleanAny() {
         if !Container.clean(view, block) { clean() }
     }
@@ -132,7 +133,7 @@ struct OpaqueBytes {
         let isMeta = view.number(position + (isWide ? 2 : 1), 1) == Int(UInt8(ascii: "x"))
         let closing = isMeta ? "</x:xmpmeta" : "</rdf:RDF"
         let pattern = isWide ? Mark.wide(Array(closing.utf8)) : Array(closing.utf8)
-        // The letter of a big-endian UTF-16 unit is its second byte.
+        // In big-endian UTF-16, the letter is the second byte of a unit.
         let isBig =
             isWide && position > 0 && view.number(position - 1, 1) == 0 && view.number(position + pattern.count * 2, 1) != 0
         let limit = min(view.count, position + LocationSearch.maximumBlock)
@@ -145,12 +146,12 @@ struct OpaqueBytes {
     }
 }
 
-/// Finds the first occurrence of many patterns. The first two bytes of a pattern exclude most positions quickly.
+/// Finds the first occurrence of any of many patterns. The first two bytes of a pattern exclude most positions quickly.
 struct PatternTable<Value: Sendable>: Sendable {
     private var patterns: [(bytes: [UInt8], value: Value)] = []
     private var byPrefix: [[Int32]] = []
     private var isFirst = [UInt16](repeating: 0, count: 1 << 16)
-    /// A bit for each pair of bytes. The table is small enough for the processor's cache.
+    /// One bit for each pair of bytes. The table is small enough for the processor's cache.
     private var bits = [UInt64](repeating: 0, count: 1 << 10)
 
     init(_ patterns: [([UInt8], Value)]) {

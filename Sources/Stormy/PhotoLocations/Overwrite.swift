@@ -12,6 +12,8 @@ package struct Overwrite: Sendable, Equatable {
     /// The name of the block in messages, for example "GPS directory of Exif".
     package let block: String
 
+    /// Returns a part of the overwrite.
+    ///
     /// - Parameter part: A range of the file inside `range`.
     func cut(to part: Range<Int>) -> Overwrite {
         var result = self
@@ -24,11 +26,11 @@ package struct Overwrite: Sendable, Equatable {
 }
 
 /// A list of overwrites in the order of the file, without overlaps. If a new overwrite overlaps an earlier overwrite, the new
-/// overwrite replaces the earlier one.
+/// overwrite replaces the earlier overwrite.
 struct OverwriteList {
     private(set) var all: [Overwrite] = []
 
-    /// Returns the index of the first overwrite that ends after an offset.
+    /// Returns the index of the first overwrite that ends after `offset`.
     private func index(endingBehind offset: Int) -> Int {
         var (low, high) = (0, all.count)
         while low < high {
@@ -64,7 +66,7 @@ struct OverwriteList {
 
     func touches(_ range: Range<Int>) -> Bool { first(in: range) != nil }
 
-    /// Replaces the original bytes in a buffer that begins at an offset.
+    /// Applies the overwrites to the original bytes in a buffer. The first byte of the buffer is the byte at `offset`.
     func apply(to buffer: UnsafeMutableRawBufferPointer, at offset: Int) {
         var next = index(endingBehind: offset)
         while next < all.count, all[next].range.lowerBound < offset + buffer.count {

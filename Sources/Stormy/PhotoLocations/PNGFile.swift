@@ -1,10 +1,10 @@
-/// A PNG file: chunks with checksums. The checksum of a changed chunk is updated.
+/// A PNG file, which consists of chunks with checksums. If a chunk is changed, its checksum is updated.
 ///
-/// Compressed text with a location is compressed again without the location, to the same length. If the chunk would be longer, it
-/// is replaced by uncompressed text of spaces.
+/// Compressed text with a location is compressed again without the location, to the same length. If the chunk would be longer,
+/// the chunk is replaced by an uncompressed text of spaces.
 struct PNGFile {
     static let signature: [UInt8] = [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]
-    /// Chunks of pixels, of colours, and of the structure.
+    /// The types of chunks with pixels, with colours, or with the structure of the file.
     private static let pixels: Set<String> = [
         "IHDR", "PLTE", "IDAT", "IEND", "tRNS", "acTL", "fcTL", "fdAT", "cHRM", "gAMA", "sBIT", "sRGB", "bKGD", "hIST", "pHYs",
         "sPLT",
@@ -58,7 +58,7 @@ struct PNGFile {
                 ContentCredentials(content, "content credentials (C2PA) in \(name)").register {
                     PNGFile.blank(view, start, size, $0)
                 }
-            // Deflated Exif, after a zero and its size.
+            // This chunk contains deflated Exif after a zero and the size.
             case "zxIf": cleanDeflated(from: 5)
             default: OpaqueBytes(content, name).clean()
             }
@@ -79,7 +79,7 @@ struct PNGFile {
 
         // MARK: Text
 
-        /// The keyword of a text chunk, without its zero.
+        /// The keyword of a text chunk, without the zero at its end.
         private var keyword: [UInt8] { Array((content.bytes(0, min(80, content.count)) ?? []).prefix { $0 != 0 }) }
 
         private var keywordEnd: Int { keyword.count + 1 }
@@ -97,8 +97,8 @@ struct PNGFile {
             }
         }
 
-        /// Returns whether a text chunk is a location, and records the place. Tools write tags as chunks, for example "exif:GPSLatitude" or
-        /// "lat".
+        /// Returns whether a text chunk contains a location, and records the location. Tools write tags as chunks, for example
+        /// "exif:GPSLatitude" or "lat".
         private func isLocation(_ keyword: [UInt8], _ text: ByteView) -> Bool {
             let last = Array(keyword.split(separator: UInt8(ascii: ":")).last ?? [])
             let value = text.bytes(0, min(text.count, 200)) ?? []
@@ -108,7 +108,7 @@ struct PNGFile {
             return true
         }
 
-        /// Cleans a profile that is a name, the number of bytes, and lines of hexadecimal digits.
+        /// Cleans a profile that is stored as text: a name, the number of bytes, and lines of hexadecimal digits.
         private func cleanProfile(_ text: ByteView) {
             guard let start = Self.digits(of: text.bytes(0, min(200, text.count)) ?? []) else {
                 return OpaqueBytes(text, name).clean()
@@ -129,7 +129,8 @@ struct PNGFile {
         }
 
         private func cleanInternational() {
-            // The keyword is followed by the compression flag, the method, the language, and the keyword in that language.
+            // After the keyword, the chunk contains the compression flag, the method, the language, and the keyword in this
+            // language.
             let start = keywordEnd
             guard let isDeflated = content.number(start, 1), let language = content.find([0], from: start + 2),
                 let translated = content.find([0], from: language + 1)
@@ -168,7 +169,8 @@ struct PNGFile {
             content.overwrite(textStart, with: stream, block)
         }
 
-        /// Cleans the name of a colour profile, and the profile. The picture needs its colours, so the profile is not removed.
+        /// Cleans the name of a colour profile, and the profile. The profile is not removed, because the picture needs the
+        /// profile for its colours.
         private func cleanColours() {
             let (start, label) = (keywordEnd + 1, "colour profile in \(name)")
             OpaqueBytes(content.part(0, start), label).cleanText()
@@ -186,7 +188,7 @@ struct PNGFile {
         private func blank(_ name: String) { PNGFile.blank(view, start, size, name) }
     }
 
-    /// Turns a chunk into a plain text chunk with spaces.
+    /// Replaces a chunk by a plain text chunk with spaces.
     private static func blank(_ view: ByteView, _ start: Int, _ size: Int, _ name: String) {
         let keyword = Array("-\0".utf8.prefix(size))
         view.overwrite(start + 4, with: Array("tEXt".utf8), name)

@@ -5,7 +5,7 @@ package protocol PhotoBytes: AnyObject {
     /// The number of bytes. The number does not change during a search.
     var count: Int { get }
 
-    /// Fills the buffer with the bytes from an offset.
+    /// Fills the buffer with the bytes that begin at `offset`.
     ///
     /// - Returns: `false` if the bytes cannot be read, for example because the file became shorter.
     func read(at offset: Int, into buffer: UnsafeMutableRawBufferPointer) -> Bool
@@ -36,7 +36,7 @@ package final class FileBytes: PhotoBytes {
     }
 }
 
-/// Bytes in memory, for decoded metadata and for tests.
+/// Bytes in memory. This type is used for decoded metadata and for tests.
 package final class MemoryBytes: PhotoBytes {
     private let bytes: [UInt8]
     package var count: Int { bytes.count }

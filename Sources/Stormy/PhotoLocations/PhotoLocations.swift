@@ -4,11 +4,11 @@
 package struct PhotoLocations {
     /// The overwrites in the order of the file, without overlaps.
     package let overwrites: [Overwrite]
-    /// The locations that were found. The proof searches for them.
+    /// The locations that were found. The proof searches for these locations in the result.
     package let places: [FoundPlace]
     /// The content credentials that are removed, because they contain a signature of the old bytes.
     package let credentials: [String]
-    /// `true` if a parser supports the format. A file of another format is searched like bytes of an unknown block.
+    /// `true` if a parser supports the format. If the format is unsupported, the file is searched like an unknown block.
     package let isKnownFormat: Bool
     private let search: LocationSearch
 
@@ -31,13 +31,14 @@ package struct PhotoLocations {
             .filter { known.insert($0).inserted }
     }
 
-    /// Returns the name of an overwrite's block. Bytes that no parser has read have the name of the block around them.
+    /// Returns the name of an overwrite's block. If no parser has read the bytes, the name of the block around the bytes is
+    /// returned.
     private func name(of overwrite: Overwrite) -> String {
         guard overwrite.block == LocationSearch.unnamed else { return overwrite.block }
         return name(at: overwrite.range.lowerBound) ?? LocationSearch.unnamed
     }
 
-    /// Returns a range of bytes of the result.
+    /// Returns a range of bytes of the cleaned file.
     package func cleanedBytes(_ range: Range<Int>) -> [UInt8]? { search.bytes(range) }
 
     /// Returns the name of the block that contains an offset, for messages.
@@ -51,9 +52,9 @@ package struct PhotoLocations {
         search.blocks.last { $0.range.contains(offset) && !$0.name.hasSuffix(LocationSearch.unnamed) }?.name
     }
 
-    /// Searches for the locations in the result, with code that the parsers do not use.
+    /// Searches for the found locations in the cleaned file, with code that the parsers do not use.
     ///
-    /// - Parameter observe: Receives the bytes of the result in their order.
+    /// - Parameter observe: A closure that receives the bytes of the cleaned file in their order.
     /// - Throws: An error if a location is found, or if the file cannot be read.
     package func prove(observe: ([UInt8]) -> Void = { _ in }) throws(LocationFailure) {
         var proof = LocationProof(places)

@@ -32,7 +32,7 @@ struct PhotoshopResources {
             }
             position = sizeAt + 4 + (size + 1) / 2 * 2
         }
-        // The digest is updated, because Photoshop ignores IPTC or XMP if the stored MD5 of the IPTC data differs.
+        // The digest is updated, because Photoshop ignores IPTC or XMP if the stored MD5 differs from the MD5 of the IPTC data.
         for text in texts {
             let old = MD5.digest(of: text.allBytes(current: false))
             for digest in digests where view.has(old, at: digest) {

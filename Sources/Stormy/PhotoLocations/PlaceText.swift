@@ -1,8 +1,8 @@
 import Glibc
 
-/// Reads a latitude or longitude from text: "48.137", "-11.5", "48,8.238N", "48,8,14W", "48/1 8/1 14/1".
+/// Reads a latitude or a longitude from a text such as "48.137", "-11.5", "48,8.238N", "48,8,14W", "48/1 8/1 14/1".
 enum PlaceText {
-    /// Returns degrees. South and west are negative. `nil` if the text is not such a number.
+    /// Returns degrees. South and west are negative. `nil` if the text is not a latitude or a longitude.
     static func degrees(_ text: some Sequence<UInt8>) -> Double? {
         var (numbers, current, isNegative, tags) = ([Double](), [UInt8](), false, 0)
         var isFraction = false
@@ -47,7 +47,7 @@ enum PlaceText {
         return Double(String(decoding: text, as: UTF8.self))
     }
 
-    /// Reads a place of ISO 6709: "+48.1373+011.5755+520.000/".
+    /// Reads an ISO 6709 location such as "+48.1373+011.5755+520.000/".
     static func iso6709(_ text: [UInt8]) -> (latitude: Double, longitude: Double)? {
         var (parts, current) = ([[UInt8]](), [UInt8]())
         for byte in text.prefix(200) {
@@ -70,7 +70,8 @@ enum PlaceText {
         return (latitude, longitude)
     }
 
-    /// Returns degrees. The number of digits before the point decides whether the text has degrees, minutes and seconds.
+    /// Returns degrees. The number of digits before the point shows whether the text contains only degrees, or also minutes and
+    /// seconds.
     private static func degrees(iso text: [UInt8], digits: Int) -> Double? {
         guard let value = number(Array(text.dropFirst())), value.isFinite else { return nil }
         let whole = text.dropFirst().prefix { $0 != 46 }.count

@@ -3,23 +3,24 @@
 struct PlainLetters {
     let text: [UInt8]
     private(set) var letters: [UInt8]
-    /// A run of letters that were copied or replaced, with the beginning of the run before and after a pass.
+    /// A run of letters that a pass copied or replaced. The run has one beginning before the pass, and one beginning after the
+    /// pass.
     private struct Run {
         var source: Int
         var letter: Int
         var isCopy: Bool
     }
 
-    /// The runs of each pass. Empty if every letter has its original index.
+    /// The runs of each pass. The array is empty if every letter has its original index.
     private var passes: [[Run]] = []
 
     init(_ text: [UInt8]) {
         (self.text, letters) = (text, text)
-        // A second pass is needed after percent-encoding was decoded, because the decoded letters may have to be replaced.
+        // A second pass is needed after percent-encoding was decoded, because decoded letters may also have to be replaced.
         if replace() { _ = replace() }
     }
 
-    /// Returns the letter that an index of the text belongs to.
+    /// Returns the index of the letter that belongs to an index of the text.
     func letter(at index: Int) -> Int {
         passes.reduce(index) { index, runs in
             let run = Self.last(runs) { $0.source <= index }
@@ -44,7 +45,7 @@ struct PlainLetters {
         return runs[low]
     }
 
-    /// Returns the find with the indices of the text.
+    /// Returns the found location with indices of the text instead of indices of the letters.
     func source(_ find: CoordinateText.Find) -> CoordinateText.Find {
         if passes.isEmpty { return find }
         return CoordinateText.Find(
@@ -56,7 +57,7 @@ struct PlainLetters {
 
     private enum Change {
         case escape, decimal
-        /// A word for a hemisphere or a unit, next to a number.
+        /// A word for a hemisphere or a unit, if the word is next to a number.
         case word(count: Int, [UInt8], isUnit: Bool)
         case letters(count: Int, [UInt8])
     }
@@ -96,7 +97,7 @@ struct PlainLetters {
         return isDecoded
     }
 
-    /// Decodes "%C2", and the "%25C2" of an address inside an address.
+    /// Decodes percent-encoding such as "%C2". In an address inside another address, "%C2" is written as "%25C2".
     private func decoded(_ start: Int) -> (count: Int, letter: UInt8)? {
         var index = start + 1
         while letters[index...].starts(with: "25".utf8), index + 3 < letters.count, index - start < 8,
@@ -110,8 +111,8 @@ struct PlainLetters {
         return (index + 2 - start, high << 4 | low)
     }
 
-    /// Returns whether a comma is decimal. "47,370094" and "22,2' N" are decimal numbers. "48,8,14N", "48,8.2N" and "34,144,270,350" are
-    /// lists.
+    /// Returns whether a comma is a decimal comma. "47,370094" and "22,2' N" are decimal numbers. "48,8,14N", "48,8.2N" and
+    /// "34,144,270,350" are lists.
     private func isDecimal(_ comma: Int) -> Bool {
         let whole = letters[..<comma].suffix(4).reversed().prefix(while: CoordinateText.isDigit).count
         let fraction = letters[(comma + 1)...].prefix(24).prefix(while: CoordinateText.isDigit).count
@@ -128,7 +129,7 @@ struct PlainLetters {
         return mark >= 0x80 || "'\"".utf8.contains(mark) || "NSEWO".utf8.contains(mark) && !isWord
     }
 
-    /// Returns whether a word is complete and follows a number. A hemisphere may be before the number.
+    /// Returns whether a word is complete and follows a number. A word for a hemisphere may also be before the number.
     private func isWord(_ start: Int, _ count: Int, isUnit: Bool) -> Bool {
         let end = start + count
         func isLetter(_ index: Int) -> Bool { letters.indices.contains(index) && CoordinateText.isLetter(letters[index]) }
@@ -140,7 +141,7 @@ struct PlainLetters {
             && (before >= 0x80 || "'\"".utf8.contains(before) || CoordinateText.isDigit(behind) || Self.isUnit(letters[..<start]))
     }
 
-    /// Returns whether a text ends with a unit, as "47 degrees" before "north".
+    /// Returns whether a text ends with a unit of angles. For example, "47 degrees" may be followed by "north".
     private static func isUnit(_ text: ArraySlice<UInt8>) -> Bool {
         let word = text.suffix(12).split { !CoordinateText.isLetter($0) }.last ?? []
         return units.contains { $0.0.utf8.elementsEqual(word.map { $0 | 0x20 }) } || word.elementsEqual("deg".utf8)
@@ -151,7 +152,7 @@ struct PlainLetters {
     private static let table: PatternTable<Change> = {
         let texts = (marks + names + sides + accents + decomposed).map { (Array($0.0.utf8), Array($0.1.utf8)) }
         let wideDigits = (UInt8(0)...9).map { digit -> ([UInt8], [UInt8]) in ([0xEF, 0xBC, 0x90 + digit], [48 + digit]) }
-        // ISO 8859-1.
+        // These patterns are in ISO 8859-1.
         let bytes: [([UInt8], [UInt8])] = [
             ([0xE4, 0x6E, 0x67, 0x65], Array("ange".utf8)), ([0xE9, 0x65, 0x73], Array("ees".utf8)),
         ]
@@ -176,7 +177,7 @@ struct PlainLetters {
         ("degrees", "°"), ("degree", "°"), ("grad", "°"), ("minutes", "'"), ("minute", "'"), ("minuten", "'"), ("min", "'"),
         ("seconds", "\""), ("second", "\""), ("sekunden", "\""), ("secs", "\""), ("sec", "\""),
     ]
-    /// Words for hemispheres. The longer word is first.
+    /// Words for hemispheres. A longer word is before a shorter word with the same beginning.
     private static let spelled =
         capitalized([
             ("northern", "N"), ("north", "N"), ("norte", "N"), ("nord", "N"), ("southern", "S"), ("south", "S"), ("sud", "S"),
@@ -194,7 +195,7 @@ struct PlainLetters {
         words.flatMap { word, letters in cases(of: word).map { ($0, letters) } }
     }
 
-    /// Returns the word, the word with a capital letter in front, and the word in capital letters.
+    /// Returns three forms of a word: unchanged, with a capital first letter, and in capital letters.
     static func cases(of word: String) -> [String] {
         [word, word.prefix(1).uppercased() + word.dropFirst(), word.uppercased()]
     }
@@ -203,18 +204,18 @@ struct PlainLetters {
         capitalized([("широта", "latitude"), ("долгота", "longitude"), ("координаты", "coordinates")])
         + ["纬度", "緯度"].map { ($0, "latitude") } + ["经度", "經度", "経度"].map { ($0, "longitude") }
         + ["座標", "坐标", "坐標"].map { ($0, "coordinates") }
-    /// Words for hemispheres. North and south begin a pair.
+    /// Words for hemispheres. A pair of angles begins with a word for north or south.
     private static let sides =
         ["с. ш.", "с.ш.", "с.ш", "北纬", "北緯"].map { ($0, "N") } + ["ю. ш.", "ю.ш.", "ю.ш", "南纬", "南緯"].map { ($0, "S") }
         + ["в. д.", "в.д.", "в.д", "东经", "東經", "東経"].map { ($0, "E") }
         + ["з. д.", "з.д.", "з.д", "西经", "西經", "西経"].map { ($0, "W") } + [("О", "O")]
-    /// Letters of the names that `CoordinateName` knows.
+    /// Letters with accents that are part of the names in `CoordinateName`.
     private static let accents = [
         ("änge", "ange"), ("ÄNGE", "ANGE"), ("ées", "ees"), ("ör", "or"), ("ół", "ol"), ("ół", "ol"), ("ł", "l"), ("ś", "s"),
         ("ć", "c"),
         ("ó", "o"), ("ę", "e"),
     ]
-    /// Names with combining marks, which macOS uses in the names of files.
+    /// Names with combining marks. The names of files on macOS contain such marks.
     private static let decomposed = [
         ("a\u{308}nge", "ange"), ("A\u{308}NGE", "ANGE"), ("e\u{301}es", "ees"), ("o\u{308}r", "or"), ("o\u{301}", "o"),
         ("e\u{328}", "e"), ("s\u{301}", "s"), ("c\u{301}", "c"),

@@ -6,7 +6,7 @@ struct ProtectedRanges {
 
     mutating func add(_ range: Range<Int>) { if !range.isEmpty { ranges.append(range) } }
 
-    /// Sorts and joins the ranges. Call this method before the queries below.
+    /// Sorts and joins the ranges. Call this method before the methods that search the ranges.
     mutating func prepare() {
         var joined: [Range<Int>] = []
         for range in ranges.sorted(by: { $0.lowerBound < $1.lowerBound }) {

@@ -1,4 +1,4 @@
-/// A RIFF file, for example WebP or AVI: chunks with a name, a size, and a content of even length.
+/// A RIFF file, for example WebP or AVI. The file consists of chunks with a name, a size, and a content of even length.
 struct RIFFFile {
     private static let pixels: Set<String> = ["VP8 ", "VP8L", "VP8X", "ANIM", "ALPH", "movi", "data", "idx1"]
 
@@ -39,7 +39,7 @@ struct RIFFFile {
             case "LIST" where depth < 8 && !content.has("movi", at: 0): clean(content.from(4), depth: depth + 1)
             default:
                 if type == "ANMF", depth < 8 {
-                    // A frame contains its position, its duration, and chunks.
+                    // A frame consists of its position, its duration, and chunks.
                     list.recordPixels(position, 24)
                     clean(content.from(16), depth: depth + 1)
                 } else if Self.pixels.contains(type) || type == "LIST" {

@@ -1,5 +1,5 @@
-/// A raw file that is not TIFF: Fujifilm, Minolta, Sigma and older Canon cameras. The sensor data is treated as pixels. Other bytes
-/// are searched for blocks of known formats.
+/// A raw file that is not a TIFF file. Such files come from cameras of Fujifilm, Minolta and Sigma, and from older cameras of
+/// Canon. The sensor data is treated as pixels. Other bytes are searched for blocks of known formats.
 struct RawFile {
     private enum Format { case fujifilm, minolta, sigma, canon }
 
@@ -55,7 +55,8 @@ struct RawFile {
         for range in tiff.pixels { add(start + range.lowerBound, range.count) }
     }
 
-    /// Reads the list of sections at the end. A section with a picture has a header of 28 bytes. Format 18 is JPEG.
+    /// Reads the list of sections, which is at the end of the file. A section with a picture has a header of 28 bytes. A picture
+    /// of format 18 is a JPEG picture.
     private mutating func readSigma() {
         guard let list = view.number(view.count - 4, 4, little: true), view.has("SECd", at: list),
             let count = view.number(list + 8, 4, little: true)
@@ -71,7 +72,7 @@ struct RawFile {
         }
     }
 
-    /// Reads a heap of CIFF, whose directory follows the values. Entry 0x2005 is the sensor data.
+    /// Reads a heap of the CIFF format. The directory of the heap is stored after the values. Entry 0x2005 is the sensor data.
     private mutating func readCanon(_ start: Int, _ end: Int, depth: Int) {
         guard depth < 4, end - start > 6, let offset = view.number(end - 4, 4, little: true),
             let count = view.number(start + offset, 2, little: true)

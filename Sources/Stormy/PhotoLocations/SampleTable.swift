@@ -1,8 +1,8 @@
 /// A film or a picture that consists of boxes. A file may contain several films or pictures, one after the other.
 struct Film {
-    /// The bytes up to the next film.
+    /// The bytes from the beginning of this film to the next film.
     let view: ByteView
-    /// The beginning of the film in the file. The offsets of some tools count from the beginning of the file.
+    /// The beginning of the film in the file. Some tools count offsets from the beginning of the file.
     let start: Int
     let boxes: [Box]
     /// The top-level boxes that may contain samples.
@@ -38,7 +38,7 @@ struct SampleTable {
     private let table: Box
     private let film: Film
     private let name: String
-    /// Offsets as stored, and offsets from the beginning of the film.
+    /// The stored offsets, and the offsets that are counted from the beginning of the film.
     private var (stored, relative): ([Position], [Position]) = ([], [])
     /// `false` if a table is missing.
     private(set) var isReadable = true
@@ -56,11 +56,12 @@ struct SampleTable {
         readFragments()
     }
 
-    /// Returns the bytes of each sample. Samples after the end of the film are empty, because the file is incomplete.
+    /// Returns the bytes of each sample. Samples after the end of the film are left out, because the file is incomplete.
     ///
-    /// Fails the search if the tables contain positions in other boxes of the film, for example in its directory.
+    /// The search fails if a table contains a position in another box of the film, for example in the directory.
     func samples() -> [ByteView] {
-        // Offsets can count from the beginning of the file or of the film. The beginning that matches more samples is used.
+        // Offsets can be counted from the beginning of the file or of the film. The beginning that puts more samples into boxes
+        // with data is used.
         let isOfFile = film.start > 0 && count(from: film.start) > count(from: 0)
         let positions = stored.map { Position(offset: $0.offset - (isOfFile ? film.start : 0), size: $0.size) } + relative
         return positions.filter { $0.size > 0 }.compactMap { position in
@@ -69,7 +70,7 @@ struct SampleTable {
                 film.view.search.fail(.unproven(block: name))
                 return nil
             }
-            // A damaged size must not include other boxes.
+            // A sample with a damaged size must not include other boxes.
             return film.view.part(position.offset, min(position.size, data.upperBound - position.offset))
         }
     }
@@ -102,7 +103,8 @@ struct SampleTable {
         }
     }
 
-    /// Returns the number of samples, and their sizes: a uniform size, or numbers of 4 to 32 bits.
+    /// Returns the number of samples, and a function for the size of each sample. The table contains one size for all samples, or
+    /// numbers of 4 to 32 bits.
     private func sizes() -> (count: Int, size: (Int) -> Int?)? {
         if let sizes = table.child("stsz")?.content, let uniform = sizes.number(4, 4), let count = sizes.number(8, 4) {
             return (count, { uniform > 0 ? uniform : sizes.number(12 + 4 * $0, 4) })
@@ -140,7 +142,7 @@ struct SampleTable {
         }
     }
 
-    /// - Returns: The end of the data of this part, if it is known.
+    /// - Returns: The end of the data of this part. `nil` if the end is unknown.
     private mutating func readFragment(_ part: Box, in fragment: Box, behind end: Int?, _ number: Int, _ usual: Int) -> Int? {
         guard let header = part.child("tfhd")?.content, let flags = header.number(1, 3) else { return nil }
         let isTrack = header.number(4, 4) == number

@@ -2,12 +2,13 @@
 struct TIFFDirectory {
     struct Entry {
         var tag: Int
-        /// The code of the type. Unknown codes have the size 1.
+        /// The code of the type. A value with an unknown code has the size 1.
         var type: Int
         var count: Int
         /// The position of the entry.
         var position: Int
-        /// The position of the value, which is in the entry or elsewhere. The position may be beyond the end.
+        /// The position of the value. The value is in the entry or in another part of the file. The position may be after the end
+        /// of the file.
         var value: Int
         /// The number of bytes of the value.
         var size: Int
@@ -15,12 +16,12 @@ struct TIFFDirectory {
         var isInline: Bool
     }
 
-    /// The size of an entry, and the size of the count before the entries.
+    /// The size of an entry, and the size of the number of entries, which is stored before the entries.
     let (entrySize, countSize): (Int, Int)
     let entries: [Entry]
     /// The range of the directory, including the offset of the next directory after the entries.
     let range: Range<Int>
-    /// The offset of the next directory. 0 in the last directory.
+    /// The offset of the next directory. The offset is 0 in the last directory.
     let next: Int
 
     private static let sizes = [
@@ -30,7 +31,8 @@ struct TIFFDirectory {
     /// Reads the entries that are inside the view. Returns `nil` if the directory begins after the end of the view.
     ///
     /// - Parameters:
-    ///   - shift: A number that is added to the offsets of values, because makers' notes may have another base than the file.
+    ///   - shift: A number that is added to the offsets of values, because the offsets in makers' notes may be counted from
+    ///     another position than the beginning of the file.
     ///   - isBig: `true` for BigTIFF, whose numbers have 8 bytes.
     init?(_ view: ByteView, at offset: Int, little: Bool, isBig: Bool = false, shift: Int = 0) {
         (entrySize, countSize) = isBig ? (20, 8) : (12, 2)

@@ -10,19 +10,19 @@ struct TIFFFile {
     private let isBig: Bool
     private let firstDirectory: Int
     private let (isGPS, isPanasonic): (Bool, Bool)
-    /// `true` if the version is known. Bytes that are not declared as TIFF or Exif may begin like a header by chance.
+    /// `true` if the version is known. The version is needed because other bytes may begin like a header by chance.
     let hasKnownVersion: Bool
     private var make = ""
 
-    /// The ranges of directories, headers and pixels. A value that overlaps such a range is not overwritten there.
+    /// The ranges of directories, headers and pixels. If a value overlaps such a range, the common bytes are not overwritten.
     private var protected = ProtectedRanges()
     /// The GPS directories, with the entries that point to them.
     private var gps: [(directory: Int, pointer: TIFFDirectory.Entry?)] = []
-    /// Values that are read after all directories are known.
+    /// The values that are read after all directories are known.
     private var values: [TIFFDirectory.Entry] = []
     private(set) var pixels: [Range<Int>] = []
 
-    /// The maximum numbers of directories and entries that are visited.
+    /// The maximum number of directories, and the maximum number of entries, that are visited.
     private static let (maximumDirectories, maximumEntries) = (300_000, 4_000_000)
     private static let pointers: Set<Int> = [0x014A, 0x8769, 0xA005, 0x8290, 0xFE00, 0x0190, 0xF000]
     /// The tags of XMP, IPTC, Photoshop, AFCP, maker notes, DNG's private data, Panasonic's embedded JPEG, GeoTIFF, GDAL, satellite
@@ -33,21 +33,22 @@ struct TIFFFile {
     ]
 
     /// - Parameters:
-    ///   - view: The bytes from the header on.
+    ///   - view: The bytes from the header to the end.
     ///   - isGPS: `true` if the first directory is a GPS directory, as in Canon's CMT4.
-    /// - Returns: `nil` without a header. The version can be any number, because readers of Exif ignore the version.
+    /// - Returns: `nil` if there is no header. The version can be any number, because readers of Exif ignore the version.
     init?(_ view: ByteView, _ block: String, isGPS: Bool = false) {
         guard let mark = view.bytes(0, 4), mark.starts(with: [0x49, 0x49]) || mark.starts(with: [0x4D, 0x4D]) else { return nil }
         little = mark[0] == 0x49
         let version = little ? Int(mark[2]) | Int(mark[3]) << 8 : Int(mark[2]) << 8 | Int(mark[3])
-        // The versions of TIFF, BigTIFF, Olympus, Panasonic, and the DNG files of some tools.
+        // These numbers are the versions of TIFF, BigTIFF, Olympus, Panasonic, and the DNG files of some tools.
         hasKnownVersion = [42, 43, 0x4F52, 0x5352, 0x55].contains(version)
         isBig = version == 43
         guard let first = isBig ? view.number(8, 8, little: little) : view.number(4, 4, little: little) else { return nil }
         (firstDirectory, self.view, self.block, self.isGPS, isPanasonic) = (first, view, block, isGPS, version == 0x55)
     }
 
-    /// `true` if the first directory is plausible. A header has only four bytes, which other data contains by chance.
+    /// `true` if the first directory is plausible. This check is necessary because a header has only four bytes, which other data
+    /// may contain by chance.
     var isPlausible: Bool {
         guard firstDirectory >= 8, let directory = TIFFDirectory(view, at: firstDirectory, little: little, isBig: isBig) else {
             return false
@@ -56,7 +57,7 @@ struct TIFFFile {
             && directory.entries.prefix(8).allSatisfy { (1...18).contains($0.type) && $0.tag > 0 || $0.tag == 0 }
     }
 
-    /// - Parameter again: `true` to clean a structure that was cleaned before with fewer bytes.
+    /// - Parameter again: `true` to clean a structure again that was cleaned before with fewer bytes.
     /// - Returns: `false` if the structure was cleaned before.
     @discardableResult
     mutating func clean(again: Bool = false) -> Bool {
@@ -69,7 +70,7 @@ struct TIFFFile {
         return true
     }
 
-    /// Cleans the first directory as a maker note, which a CR3 file stores as a separate structure.
+    /// Cleans the first directory as a maker note. A CR3 file stores the maker note as a separate structure.
     func cleanMakerNote(of make: String) {
         MakerNote(
             tiff: view, at: firstDirectory, size: view.count - firstDirectory, little: little, make: make,
@@ -111,7 +112,7 @@ struct TIFFFile {
                 protected.add(directory.range)
                 directories.append(offset)
             }
-            // The next directory is visited after the directories below this directory. The order has no effect.
+            // The order in which directories are visited has no effect on the result.
             waiting.append((directory.next, .image, nil))
             for entry in directory.entries {
                 if entry.tag == 0x8825 {
@@ -135,7 +136,7 @@ struct TIFFFile {
         TIFFDirectory.numbers(of: entry, in: view, little: little, limit: 10_000)
     }
 
-    /// Protects strips, tiles, and pictures in JPEG. A strip that includes a directory has a wrong size.
+    /// Protects the strips, the tiles, and the JPEG pictures. If a strip includes a directory, the size of the strip is wrong.
     private mutating func protectPixels(_ strips: [Range<Int>], _ directories: [Int]) {
         let directories = directories.sorted()
         var next = 0
@@ -143,7 +144,7 @@ struct TIFFFile {
             while next < directories.count, directories[next] <= strip.lowerBound { next += 1 }
             let range = strip.lowerBound..<min(strip.upperBound, next < directories.count ? directories[next] : .max)
             protected.add(range)
-            // The codestream has its own end, and the bytes after it are searched.
+            // A codestream has a last marker, so the bytes after this marker are also searched.
             if Codestream.isPlausible(at: range.lowerBound, in: view) {
                 Codestream(view.part(range.lowerBound, range.count), "picture in \(block)").clean()
             }
@@ -168,7 +169,7 @@ struct TIFFFile {
         case 0x002E, 0x0127: if part.has([0xFF, 0xD8, 0xFF], at: 0) { JPEGFile(part, "picture in \(block)").clean() }
         case 33550, 33920, 33922, 34264, 34736, 50844: blank(entry, "GeoTIFF of \(block)")
         case 34735:
-            // The value becomes an empty list of keys: version 1, revision 1.0.
+            // The value is replaced by an empty list of keys (version 1, revision 1.0).
             blank(entry, "GeoTIFF of \(block)")
             if part.count >= 8, !protected.overlaps(entry.value..<entry.value + 8) {
                 let one: [UInt8] = little ? [1, 0] : [0, 1]
@@ -193,7 +194,7 @@ struct TIFFFile {
         }
     }
 
-    /// Returns whether an entry is a text: ASCII, UTF-8, the user comment, or one of the Windows texts.
+    /// Returns whether an entry is a text. Texts are entries in ASCII or UTF-8, the user comment, and the texts of Windows.
     private static func isText(_ entry: TIFFDirectory.Entry) -> Bool {
         entry.size > 5 && ([2, 129].contains(entry.type) || entry.tag == 0x9286 || (0x9C9B...0x9C9F).contains(entry.tag))
     }
@@ -239,19 +240,19 @@ struct TIFFFile {
         let directory = offset > 0 ? TIFFDirectory(view, at: offset, little: little, isBig: isBig) : nil
         let isSeparate = directory.map { !protected.overlaps($0.range) } ?? false
         if !isSeparate, let pointer, offset > 0 {
-            // The pointer leads to data that is not a GPS directory, and this data is kept. The tag of the entry is replaced by a
+            // If the pointer leads to data that is not a GPS directory, this data is kept. The tag of the entry is replaced by a
             // tag without a meaning.
             view.overwrite(pointer.position, with: little ? [0x26, 0x88] : [0x88, 0x26], name)
             view.fill(pointer.position + directoryWidth.header, directoryWidth.value, name)
         }
-        // A directory that is empty, or that contains only its version, needs no change.
+        // A directory is not changed if it is empty, or if it contains only its version.
         guard let directory, !directory.entries.isEmpty else { return }
         if directory.entries.count == 1, directory.entries[0].tag == 0, directory.next == 0 { return }
         GPSDirectory(directory, view, little: little).recordPlaces()
-        // Without the version entry, the values may belong to another directory and are kept.
+        // If the version entry is missing, the values may belong to another directory, and are kept.
         guard isSeparate || directory.entries.contains(where: { $0.tag == 0 && $0.type == 1 && $0.count == 4 }) else { return }
         for entry in directory.entries where !entry.isInline && entry.value >= 0 && entry.value < view.count {
-            // Texts may be long. Numbers are short, even if a damaged entry has another size.
+            // Texts may be long. The values of other entries are short numbers, even if a damaged entry has a larger size.
             let limit = [0x1B, 0x1C].contains(entry.tag) ? 1 << 16 : 256
             let range = entry.value..<entry.value + min(entry.size, limit, view.count - entry.value)
             for gap in protected.gaps(range) { view.fill(gap.lowerBound, gap.count, name) }

@@ -3,7 +3,7 @@ struct TIFFPixels {
     let directory: TIFFDirectory
     let view: ByteView
     let little: Bool
-    /// `true` for Panasonic's raw files, in which another entry has the offset of the sensor data.
+    /// `true` if the file is a raw file of Panasonic. In such a file, another entry has the offset of the sensor data.
     let isPanasonic: Bool
 
     private static let (strips, tiles, picture, camera, fujifilm) =
@@ -16,7 +16,7 @@ struct TIFFPixels {
         entry(tag).map { TIFFDirectory.numbers(of: $0, in: view, little: little, limit: limit) } ?? []
     }
 
-    /// The lists of offsets and sizes outside the directory.
+    /// The ranges of lists with offsets and sizes that are stored outside the directory.
     var tables: [Range<Int>] {
         Self.pairs.flatMap { start, length in
             guard let starts = entry(start), let lengths = entry(length) else { return [Range<Int>]() }
@@ -49,7 +49,8 @@ struct TIFFPixels {
         ranges.append(start..<start + min(size, view.count - start))
     }
 
-    /// Returns the size of a strip or tile. A wrong size must neither hide metadata after the pixels nor treat pixels as metadata.
+    /// Returns the size of a strip or tile. If the stored size is wrong, it must not hide metadata after the pixels, and pixels
+    /// must not be treated as metadata.
     private func size(_ lengths: [Int], _ index: Int, _ start: Int) -> Int? {
         let stored = lengths[safe: index] ?? 0
         guard let full = fullSize(start) else { return stored }
@@ -57,7 +58,7 @@ struct TIFFPixels {
         return min(stored, 2 * full + (1 << 16))
     }
 
-    /// Returns the uncompressed size of a strip or tile. `nil` if the directory does not give it.
+    /// Returns the uncompressed size of a strip or tile. `nil` if the directory does not contain the width or the height.
     private func fullSize(_ start: Int) -> Int? {
         let isTile = start == Self.tiles.0
         guard let width = numbers(isTile ? 0x0142 : 0x0100, limit: 1).first,

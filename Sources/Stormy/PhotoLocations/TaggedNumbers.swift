@@ -1,5 +1,5 @@
-/// A latitude and a longitude in bytes of an unknown format, each after its name: attributes of OpenEXR and NetCDF, values of FLV, BSON,
-/// CBOR and MessagePack, and text after its size.
+/// A latitude and a longitude in bytes of an unknown format. Each number is stored after its name. Examples are attributes of
+/// OpenEXR and NetCDF, values of FLV, BSON, CBOR and MessagePack, and text after its size.
 ///
 /// Many files contain these names by chance. For this reason, both numbers must have the same form, and the same distance from
 /// their names.
@@ -21,7 +21,8 @@ struct TaggedNumbers {
     }
 
     private static let (latitudes, longitudes) = (["latitude", "lat"], ["longitude", "long", "lon", "lng"])
-    /// The maximum distance of the other name, and the maximum numbers of bytes between a long or short name and its number.
+    /// The maximum distance between the two names, and the maximum number of bytes between a name and its number, for long and
+    /// for short names.
     private static let (neighbourhood, longestGap, shortGap) = (400, 16, 4)
     /// The maximum number of longitude names that are tried for a latitude.
     private static let maximumCandidates = 8
@@ -30,7 +31,7 @@ struct TaggedNumbers {
 
     /// Overwrites the numbers that belong to the name at a position.
     func clean(at position: Int) {
-        // The most frequent case is a text in which only text follows the name. This case costs one read.
+        // The most frequent case is a text in which only text follows the name. In this case, one read is sufficient.
         guard let name = view.bytes(position, min(10 + Self.longestGap, view.count - position)), let first = name.first,
             "lL".utf8.contains(first), name.dropFirst(3).contains(where: { $0 < 9 || 14..<0x20 ~= $0 || $0 > 0x7E })
         else { return }
@@ -50,12 +51,12 @@ struct TaggedNumbers {
         }
     }
 
-    /// Returns the end of a name that is not followed by a letter or a digit.
+    /// Returns the end of a name. `nil` if the name is part of a longer word.
     private static func end(ofName names: [String], at index: Int, in bytes: [UInt8]) -> Int? {
         let text = bytes[index...].prefix(10).map { 65...90 ~= $0 ? $0 | 0x20 : $0 }
         guard let name = names.first(where: { text.starts(with: $0.utf8) }) else { return nil }
         let end = index + name.utf8.count
-        // The type of a value may be a letter.
+        // A single letter after the name may be the type of the value.
         let isComplete = name.utf8.count > 7 || end < bytes.count && !(CoordinateText.isLetter(bytes[end]) && bytes[end] != 0x44)
         return isComplete ? end : nil
     }
@@ -68,7 +69,7 @@ struct TaggedNumbers {
             let place = FoundPlace(
                 latitude: form.value(of: bytes[latitude..<latitude + form.size]),
                 longitude: form.value(of: bytes[longitude..<longitude + form.size]))
-            // Equal numbers are the header of both values.
+            // Equal numbers are ignored, because they belong to the headers of the two values.
             guard Self.isPossible(place.latitude, upTo: 90), Self.isPossible(place.longitude, upTo: 180),
                 place.latitude != place.longitude
             else { continue }
@@ -81,13 +82,14 @@ struct TaggedNumbers {
         floats.contains { gap.suffix($0.count).elementsEqual($0) } || Array(gap).firstRange(of: Array("float".utf8)) != nil
     }
 
-    /// Returns whether a number is a possible angle. Numbers with few bits, and very small numbers, occur by chance.
+    /// Returns whether a number is a possible angle. Numbers with few bits and very small numbers are not possible angles,
+    /// because they occur by chance.
     private static func isPossible(_ degrees: Double?, upTo limit: Double) -> Bool {
         guard let degrees, degrees.isFinite, abs(degrees) <= limit, abs(degrees) > 0.001 else { return false }
         return abs((degrees * 64).rounded() - degrees * 64) > 1e-6
     }
 
-    /// Cleans decimal text after numbers of the format.
+    /// Cleans decimal text that is stored after numbers of the format.
     private func cleanText(_ bytes: [UInt8], _ start: Int, _ latitude: Int, _ longitude: Int, _ gap: Int) {
         guard gap > 0, CoordinateText.isNumberStart(bytes, latitude), CoordinateText.isNumberStart(bytes, longitude),
             bytes[(latitude - gap)..<latitude].contains(where: { $0 < 0x20 || $0 > 0x7E })
@@ -105,7 +107,8 @@ struct TaggedNumbers {
 
     // MARK: OpenEXR
 
-    /// Cleans a standard attribute of OpenEXR: the name, the type, the size, and a number. A single number is enough.
+    /// Cleans a standard attribute of OpenEXR, which consists of the name, the type, the size, and a number. A single number is
+    /// sufficient for a location.
     private func cleanAttribute(at position: Int) {
         for (isLatitude, name) in [(true, "latitude\0"), (false, "longitude\0")] where view.has(name, at: position) {
             let type = position + name.utf8.count

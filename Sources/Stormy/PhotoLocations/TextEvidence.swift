@@ -1,27 +1,29 @@
 /// Decides whether a location that was found in bytes of an unknown format is text. Sensor data and compressed data can contain the
 /// letters of a coordinate by chance.
 ///
-/// The found letters, the text around them, and the bytes at their ends are rated in bits. With the required number of bits, less
-/// than one wrong result is expected in 10 TiB. The noise of a sensor may consist of digits and signs. For this reason, a result
-/// with few letters also needs words, zeros at both ends, or the name of a tag before it.
+/// The found letters, the text around these letters, and the bytes before and after the text are rated in bits. With the required
+/// number of bits, less than one wrong result is expected in 10 TiB. The noise of a sensor may consist of digits and signs. For
+/// this reason, a result with few letters also needs words, zeros at both ends, or the name of a tag before the text.
 struct TextEvidence {
     /// The letters, one for each code unit. Code units beyond Latin-1 are 1, which is not text.
     let letters: [UInt8]
-    /// Whether the block begins with the first letter, and whether the block ends with the last letter.
+    /// `isStart` is `true` if the block begins with the first letter. `isEnd` is `true` if the block ends with the last letter.
     let (isStart, isEnd): (Bool, Bool)
 
-    /// The ratings in tenths of bits: of a digit, of another letter of a find, of a letter of other text, and of a zero or the end
-    /// of the block next to the text.
+    /// The ratings in tenths of bits. The values are for a digit, for another found letter, for a letter of the text around, and
+    /// for a zero or the end of the block next to the text.
     private static let (digit, mark, other, bound) = (47, 60, 14, 60)
-    /// The required ratings with words and without words, and the maximum rating of other text.
+    /// The required rating with words, the required rating without words, and the maximum rating of the text around.
     private static let (needed, certain, otherLimit) = (560, 720, 160)
-    /// The number of letters around a find that are considered.
+    /// The number of letters before and after a found location that are rated.
     private static let reach = 24
 
+    /// Returns whether there is enough evidence that a found location is text.
+    ///
     /// - Parameter find: The letters from the first mark or name to the last digit.
     func supports(_ find: Range<Int>) -> Bool {
         guard find.upperBound <= letters.count else { return false }
-        // A plus code without its label may be any capital letters and digits.
+        // A plus code without a label consists of capital letters and digits, so it may occur by chance.
         let isCode = letters[find].contains(43) && !letters[find].contains(46)
         guard letters[find].allSatisfy({ Self.isText($0) || $0 >= 0x80 }),
             isCode || letters[find].count(where: CoordinateText.isDigit) > 3
@@ -70,9 +72,10 @@ struct TextEvidence {
         CoordinateText.isLetter(letter) || CoordinateText.isDigit(letter) || letter == UInt8(ascii: "-")
     }
 
-    /// Returns the length of the text before or after a find.
+    /// Returns the length of the text before or after a found location.
     ///
-    /// - Returns: `isEnd` if the text ends there, and `isBound` if a zero or the end of the block follows.
+    /// - Returns: The number of letters. `isEnd` is `true` if the text ends there, and `isBound` is `true` if a zero or the end
+    ///   of the block follows.
     private func run(from start: Int, by step: Int) -> (count: Int, isEnd: Bool, isBound: Bool) {
         var (index, count) = (step > 0 ? start : start - 1, 0)
         while count < Self.reach {
@@ -86,7 +89,8 @@ struct TextEvidence {
         return (count, false, false)
     }
 
-    /// Returns the number of bytes of a letter in ASCII, in Latin-1 next to ASCII, or in UTF-8.
+    /// Returns the number of bytes of a letter. The letter is in ASCII, in UTF-8, or in Latin-1 next to ASCII. `nil` if the bytes
+    /// are not a letter.
     private func lengthOfText(at index: Int, by step: Int) -> Int? {
         if Self.isText(letters[index]) { return 1 }
         guard letters[index] >= 0x80 else { return nil }
@@ -105,7 +109,8 @@ struct TextEvidence {
 
     private static func isText(_ letter: UInt8) -> Bool { (0x20...0x7E).contains(letter) || [9, 10, 13].contains(letter) }
 
-    /// Returns the number of letters in words of one case, or with a capital first letter.
+    /// Returns the number of letters in real words. All letters of a real word have the same case, or only the first letter is a
+    /// capital letter.
     private static func lettersOfWords(_ text: ArraySlice<UInt8>, length: Int, isSmall: Bool) -> Int {
         text.split { !((65...90).contains($0) || (97...122).contains($0)) }.reduce(0) { sum, word in
             let capitals = word.count { $0 < 97 }

@@ -1,5 +1,5 @@
-/// A track of metadata that changes over time: positions in telemetry, from Apple's and Google's phones, from cameras, and in
-/// subtitles.
+/// A track of metadata that changes over time. The track may contain positions in telemetry, positions from phones of Apple and
+/// Google, positions from cameras, or positions in subtitles.
 struct TimedMetadata {
     private let track: Box
     private let film: Film
@@ -7,9 +7,9 @@ struct TimedMetadata {
 
     private static let coded: Set<String> = ["vide", "soun", "hint", "tmcd", "pict", "auxv"]
     private static let texts: Set<String> = ["text", "sbtl", "subt", "clcp"]
-    /// Formats whose samples are positions, or contain positions and cannot be parsed.
+    /// The names of formats whose samples are positions, and of formats with positions that cannot be parsed.
     private static let blanked: Set<String> = ["djmd", "dbgi", "gps0", "gpsf", "3gf ", "SVMI"]
-    /// Formats with positions that are parsed here.
+    /// The names of formats with positions that this type parses.
     private static let carriers: Set<String> = ["mebx", "gpmd", "camm", "rtmd", "mett", "RVMI"]
 
     init(_ track: Box, of film: Film, _ block: String) { (self.track, self.film, self.block) = (track, film, block) }
@@ -26,7 +26,7 @@ struct TimedMetadata {
             let table = media.child("minf")?.child("stbl")
         else { return }
         let entries = table.child("stsd").map { Box.all(in: $0.content, from: 8) } ?? []
-        // The handler also names the format in a damaged film without sample descriptions.
+        // If a damaged film has no sample descriptions, the handler contains the name of the format.
         for entry in entries.isEmpty && handler == "camm" ? [nil] : entries.map(Optional.some) {
             let type = entry?.type ?? handler
             let name = "timed metadata (\(type)) of \(block)"
@@ -45,7 +45,7 @@ struct TimedMetadata {
         }
     }
 
-    /// Cleans telemetry that the tables do not name.
+    /// Cleans telemetry that the tables do not describe.
     private func cleanTelemetry(_ name: String) {
         var from = 0
         while let place = file.find(Array("DEVC\0".utf8), from: from), !file.search.isFinished {
@@ -56,7 +56,8 @@ struct TimedMetadata {
         }
     }
 
-    /// Cleans text of dashcams that is encrypted with XOR 0xAA. Encrypted ASCII is 0x80 or more.
+    /// Cleans text of dashcams that is encrypted with XOR 0xAA. After this encryption, ASCII letters have values of at least
+    /// 0x80.
     private func cleanCipher(_ sample: ByteView, _ name: String) {
         let bytes = sample.bytes(0, min(sample.count, 1 << 16)) ?? []
         guard bytes.count(where: { $0 >= 0x80 }) > 16 else { return }
@@ -85,8 +86,8 @@ struct TimedMetadata {
         }
     }
 
-    /// Returns whether a sample is a record of a Parrot drone: E or P and a digit, or 60 bytes in the first version. Every record has a
-    /// position.
+    /// Returns whether a sample is a record of a Parrot drone. A record begins with E or P and a digit, or has 60 bytes in the
+    /// first version of the format. Every record has a position.
     private static func isParrot(_ sample: ByteView) -> Bool {
         guard let mark = sample.bytes(0, 2) else { return false }
         return "EP".utf8.contains(mark[0]) && (48...57).contains(mark[1]) || sample.count == 60
@@ -99,7 +100,7 @@ struct TimedMetadata {
         var ids: Set<Int> = []
         for list in Box.all(in: entry.content, from: 8) where list.type == "keys" {
             var position = 0
-            // The type of each box is the number of the key.
+            // The type of each box is the number of a key.
             while let size = list.content.number(position, 4), size >= 8, let id = list.content.number(position + 4, 4),
                 ids.count < 10_000
             {
@@ -131,8 +132,8 @@ struct TimedMetadata {
 
     // MARK: Others
 
-    /// Cleans Google's camera motion metadata. Kind 5 has three doubles, and kind 6 a time and more values. The kind gets a number without
-    /// a meaning.
+    /// Cleans Google's camera motion metadata. A sample of kind 5 contains three doubles. A sample of kind 6 contains a time and
+    /// more values. The kind of the sample is replaced by a number without a meaning.
     private func cleanCAMM(_ sample: ByteView, _ name: String) {
         guard let kind = sample.number(2, 2, little: true), kind == 5 || kind == 6 else { return }
         let start = kind == 5 ? 4 : 16
@@ -143,12 +144,12 @@ struct TimedMetadata {
             if abs(x) <= 90, abs(y) <= 180, x != 0 { file.search.add(FoundPlace(latitude: x, longitude: y)) }
         }
         sample.overwrite(2, with: [0xFF, 0xFF], name)
-        // The number of bytes is fixed, because a damaged size could include other data.
+        // The number of bytes is fixed, because a sample with a damaged size could include other data.
         sample.fill(4, kind == 5 ? 24 : 56, name)
     }
 
-    /// Cleans Sony's list of numbers, sizes and values. The tags of GPS are 0x8500 to 0x851F. The values of a damaged list are searched for
-    /// the tags.
+    /// Cleans Sony's list of numbers, sizes and values. The tags of GPS are 0x8500 to 0x851F. If the list is damaged, all its
+    /// bytes are searched for these tags.
     private func cleanSony(_ sample: ByteView, _ name: String) {
         let bytes = sample.allBytes()
         func size(at position: Int) -> Int { Int(bytes[position + 2]) << 8 | Int(bytes[position + 3]) }
@@ -156,14 +157,14 @@ struct TimedMetadata {
             bytes[position] == 0x85 && (1...0x1F).contains(bytes[position + 1]) && size(at: position) <= 64
                 && position + 4 + size(at: position) <= bytes.count
         }
-        // The header is preceded by its size.
+        // The size of the header is stored before the header.
         var (position, found) = (sample.number(0, 2) ?? 0, [Int]())
         while position >= 4, position + 4 <= bytes.count, bytes[position] >= 0x80 || bytes[position] == 0x06 {
             if isLocation(position) { found.append(position) }
             // The label of a group has 16 bytes and no size.
             position += bytes[position] == 0x06 ? 16 : 4 + size(at: position)
         }
-        // The list is followed by zeros.
+        // Only zeros follow a complete list.
         let isList = position >= 4 && position <= bytes.count && bytes[position...].allSatisfy { $0 == 0 }
         if !isList { found = bytes.indices.dropLast(3).filter(isLocation) }
         for place in found { sample.fill(place + 4, size(at: place), name) }

@@ -1,5 +1,5 @@
-/// The data after a picture in a file: other pictures (MPF), a film, and blocks of phones and cameras that are found by their last
-/// bytes.
+/// The data after a picture in a file. This data may be other pictures (MPF), a film, or blocks of phones and cameras that are
+/// found by their last bytes.
 struct Trailer {
     private let view: ByteView
 
@@ -18,10 +18,11 @@ struct Trailer {
         cleanInsta360()
     }
 
-    /// Cleans Samsung's trailer: blocks, their list (SEFH), the size of the list, and SEFT.
+    /// Cleans Samsung's trailer. The trailer consists of blocks, the list of the blocks (SEFH), the size of the list, and the
+    /// letters SEFT.
     private func cleanSamsung() {
         var end = view.count
-        // If another trailer follows, the end of Samsung's trailer is searched.
+        // If another trailer follows, the end of Samsung's trailer is found by its last letters.
         if !view.has("SEFT", at: end - 4) {
             guard let found = view.find(Array("SEFT".utf8), from: max(0, view.count - (1 << 20))) else { return }
             end = found + 4
@@ -39,7 +40,7 @@ struct Trailer {
         }
     }
 
-    /// - Returns: `true` if the block was a location. The number and the name of the block are then overwritten.
+    /// - Returns: `true` if the block was a location. In this case, the number and the name of the block are also overwritten.
     private func cleanSamsung(_ part: ByteView, _ kind: Int) -> Bool {
         guard let nameLength = part.number(4, 4, little: true), nameLength < part.count - 8 else { return false }
         let name = part.bytes(8, min(nameLength, 200)) ?? []
@@ -47,7 +48,7 @@ struct Trailer {
         let text = String(decoding: name.filter { $0 >= 0x20 && $0 < 0x7F }, as: UTF8.self)
         let label = "Samsung block \(text)"
         content.recordBlock(label)
-        // MCC_Data is the country of the mobile network.
+        // A name such as MCC_Data is for the country of the mobile network.
         let isNamed = name.starts(with: "MCC".utf8) || LocationNames.isLocation(name)
         if kind == 0x0AA1 || isNamed {
             part.fill(2, 2, label)
@@ -60,7 +61,8 @@ struct Trailer {
         return false
     }
 
-    /// Cleans Insta360's trailer. Records are read from the end to the beginning, and each record is followed by its number and size.
+    /// Cleans Insta360's trailer. Records are read from the end to the beginning, because the number and the size of a record are
+    /// stored after the record.
     private func cleanInsta360() {
         guard view.count > 78, view.has("8db42d694ccc418790edff439fe026bf", at: view.count - 32),
             let size = view.number(view.count - 40, 4, little: true)
@@ -75,18 +77,18 @@ struct Trailer {
             if kind == 0x700 {
                 notesInsta360(part)
                 let label = "location record of Insta360"
-                // The picture may be damaged, so that its last block includes the trailer.
+                // If the picture is damaged, its last block may include the trailer.
                 if !part.fillBehindPixels(label) { fillInsta360(part, label) }
             }
             (header, end) = (start - 6, start - 6)
             records += 1
         }
-        // The bytes after a damaged record.
+        // The bytes after a damaged record are also searched.
         let first = max(0, view.count - size)
         if header > first { fillInsta360(view.part(first, header + 6 - first)) }
     }
 
-    /// Fills the records of locations at any offset, by their letters and numbers.
+    /// Overwrites the records of locations at any offset. The records are found by their letters and numbers.
     private func fillInsta360(_ part: ByteView) {
         guard part.count <= LocationSearch.maximumBlock else { return }
         let bytes = part.allBytes()
@@ -101,7 +103,7 @@ struct Trailer {
         }
     }
 
-    /// Fills the records that have the letters of a location.
+    /// Overwrites the records that contain the letters of a location.
     private func fillInsta360(_ part: ByteView, _ label: String) {
         for start in stride(from: 0, to: part.count, by: 53) {
             guard let record = part.bytes(start, 29) else { return }
@@ -111,9 +113,9 @@ struct Trailer {
         }
     }
 
-    /// Records the places of records with 53 bytes: a letter for validity, followed by doubles and letters.
+    /// Reads the locations of records with 53 bytes. A record contains a letter for its validity, and then doubles and letters.
     ///
-    /// - Returns: `true` if a record contains a place.
+    /// - Returns: `true` if a record contains a location.
     @discardableResult
     private func notesInsta360(_ part: ByteView) -> Bool {
         var isPlace = false

@@ -1,8 +1,8 @@
-/// Finds locations in formats in which the name of a field is the value of an attribute or element: Sony's `<Item name="Latitude"
-/// value="47:22:12.3"/>`, and `<key>latitude</key><value>47.37</value>`.
+/// This extension finds locations in formats in which the name of a field is the value of an attribute or element. Examples are
+/// Sony's `<Item name="Latitude" value="47:22:12.3"/>`, and `<key>latitude</key><value>47.37</value>`.
 extension XMPScanner {
     private static let names: Set<String> = ["name", "key", "label"]
-    /// Returns whether a value is a name for the location of a picture, or for a coordinate.
+    /// Returns whether a value is the name of a property about the location of a picture, or the name of a coordinate.
     private static func isLocation(_ value: ArraySlice<UInt8>) -> Bool {
         guard value.count < 60, !value.contains(0x20) else { return false }
         return LocationNames.isLocation(value) || isNumber(value)
@@ -38,9 +38,9 @@ extension XMPScanner {
 
     private func content(from start: Int) -> Range<Int> { start..<(next(UInt8(ascii: "<"), from: start) ?? text.count) }
 
-    /// Records a value with digits or letters. The name of the value is kept.
+    /// Records a value that contains digits or letters. The name of the value is not overwritten.
     private mutating func recordLabeledValue(_ value: Range<Int>, _ label: Range<Int>) {
-        // The parts of a group have separate names.
+        // A group has no value, because the parts of the group have separate names.
         guard !value.isEmpty, text[value].contains(where: { $0 > 0x20 }) else { return }
         if Self.isNumber(text[label]), !LocationNames.isLocation(text[label]),
             !text[value].contains(where: CoordinateText.isDigit)

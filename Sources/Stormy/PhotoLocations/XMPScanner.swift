@@ -1,15 +1,15 @@
 /// Finds the parts of an XMP text that are about a location.
 struct XMPScanner {
     let text: [UInt8]
-    /// The beginnings of namespaces that are only about places.
+    /// The beginnings of the namespaces whose properties are only about places.
     private static let namespaces = [
         "http://www.w3.org/2003/01/geo/wgs84_pos#", "http://www.georss.org/", "http://www.opengis.net/gml",
         "http://www.opengis.net/kml",
         "http://earth.google.com/kml",
     ].map { Array($0.utf8) }
-    /// The ranges of elements with their content, and of attributes.
+    /// The ranges of elements with a location, including their content, and of attributes with a location.
     var found: [Range<Int>] = []
-    /// Latitudes and longitudes in the order of the text.
+    /// The latitudes and longitudes in the order of the text.
     private(set) var pairs: [(Double?, Double?)] = []
     /// The ranges of long base64 values, which may be pictures.
     private(set) var encoded: [Range<Int>] = []
@@ -19,12 +19,12 @@ struct XMPScanner {
     private static let longValue = 200
     private var waitingLatitude: Double?
     private var prefixes: Set<[UInt8]> = ["geo", "georss", "gml", "kml"].reduce(into: []) { $0.insert(Array($1.utf8)) }
-    /// The number of values that were read because of their names.
+    /// The number of values that were read because their names may be names of coordinates.
     private var valuesRead = 0
     /// `true` if the number of values that were read because of their names exceeds the limit for a photo.
     var isTooExpensive: Bool { valuesRead > 20_000 }
     var position = 0
-    /// Marks that do not occur in the remaining text.
+    /// The marks that do not occur in the remaining text.
     private var missing: Set<String> = []
 
     /// The number of location elements around this text.
@@ -36,7 +36,7 @@ struct XMPScanner {
         var contentStart = 0
         while let start = next(UInt8(ascii: "<"), from: position) {
             recordText(contentStart..<start)
-            // Readers continue after a mark without an end, for example if a closing tag is damaged.
+            // Readers of XMP continue after a mark without an end, for example if a closing tag is damaged.
             if has("<!--", at: start) {
                 position = end(of: "-->", from: start) ?? start + 4
                 recordText(start..<position)
@@ -114,7 +114,7 @@ struct XMPScanner {
                 continue
             }
             let valueStart = position + 1
-            // A tag cannot begin inside a value. The mark at the value's end is then damaged.
+            // A tag cannot begin inside a value. If a tag begins, the mark at the end of the value is damaged.
             let end = text[valueStart...].firstIndex { $0 == text[position] || $0 == UInt8(ascii: "<") } ?? text.count
             result.append((start..<start + name.count, valueStart..<end))
             position = end < text.count && text[end] != UInt8(ascii: "<") ? end + 1 : end
@@ -123,7 +123,7 @@ struct XMPScanner {
         return result
     }
 
-    /// Returns the position after the closing tag of an element. The end of the text if the closing tag is missing.
+    /// Returns the position after the closing tag of an element. If the closing tag is missing, returns the end of the text.
     private func endOfElement(_ name: [UInt8]) -> Int {
         var (place, depth) = (position, 1)
         while let start = next(UInt8(ascii: "<"), from: place) {
@@ -160,8 +160,8 @@ struct XMPScanner {
         name[((name.firstIndex(of: UInt8(ascii: ":")) ?? -1) + 1)...]
     }
 
-    /// Returns the name in the letters of `CoordinateText`, and its meaning. Returns `nil` if the name is neither for coordinates
-    /// nor for the code of a place. The name of a code has no meaning.
+    /// Returns a name in the letters that `CoordinateText` reads, and the meaning of the name. Returns `nil` if the name is
+    /// neither for coordinates nor for the code of a place. For the name of a code, the meaning is `nil`.
     private static func placeName(_ name: [UInt8]) -> (letters: [UInt8], meaning: CoordinateName?)? {
         var name = Array(local(name))
         if name.contains(where: { $0 >= 0x80 }) { name = PlainLetters(name).letters }
@@ -182,7 +182,7 @@ struct XMPScanner {
         guard let meaning else {
             return CoordinateText(name + Array("=".utf8) + letters).code(at: 0) != nil
         }
-        // The word "long" also describes sizes and times.
+        // The word "long" can also describe a size or a time.
         if case .size = meaning, !letters.contains(46) { return false }
         let finds = CoordinateText(Array("geo_".utf8) + name + Array("=".utf8) + letters).all()
         guard !finds.isEmpty else { return false }
@@ -238,7 +238,7 @@ struct XMPScanner {
         return found.map { $0 + word.utf8.count }
     }
 
-    /// Returns the end of an instruction, which contains no "<".
+    /// Returns the end of a processing instruction. An instruction cannot contain "<".
     private func endOfInstruction(from start: Int) -> Int {
         let last = next(UInt8(ascii: "<"), from: start + 1) ?? text.count
         let end = (start + 2..<max(start + 2, last)).first { text[$0] == UInt8(ascii: ">") && text[$0 - 1] == UInt8(ascii: "?") }
@@ -298,7 +298,7 @@ struct XMPValue {
         starts.append(range.upperBound)
     }
 
-    /// Returns the letter of an entity in UTF-8.
+    /// Returns the letter that an entity stands for, in UTF-8.
     private static func letter(_ entity: ArraySlice<UInt8>) -> [UInt8]? {
         let name = String(decoding: entity, as: UTF8.self)
         guard name.hasPrefix("#") else { return entities[name].map { Array(String(Unicode.Scalar($0)).utf8) } }
@@ -307,6 +307,6 @@ struct XMPValue {
         return number.flatMap(Unicode.Scalar.init).map { Array(String($0).utf8) }
     }
 
-    /// Returns the range of letters in the text.
+    /// Returns the range in the text that belongs to a range of letters.
     func range(of letters: Range<Int>) -> Range<Int> { starts[letters.lowerBound]..<starts[letters.upperBound] }
 }

@@ -8,7 +8,7 @@ struct XMPText {
 
     init(_ view: ByteView, _ block: String) { (self.view, self.block) = (view, block) }
 
-    /// - Returns: `true` if something was overwritten.
+    /// - Returns: `true` if bytes were overwritten.
     @discardableResult
     func clean() -> Bool {
         if view.count > LocationSearch.maximumBlock { view.search.fail(.tooExpensive(block)) }
@@ -29,7 +29,7 @@ struct XMPText {
         return isChanged
     }
 
-    /// Overwrites coordinates in a value. The names of properties are kept.
+    /// Overwrites the coordinates in a value. The names of properties are not overwritten.
     private func clean(_ value: XMPValue, _ encoding: (width: Int, first: Int)) -> Bool {
         let finds = CoordinateText(value.letters).all()
         for find in finds {
@@ -42,7 +42,7 @@ struct XMPText {
         return !finds.isEmpty
     }
 
-    /// Returns the width of a code unit, and the index of the byte with the ASCII letter.
+    /// Returns the width of a code unit, and the index of the byte that contains the ASCII letter.
     private static func encoding(_ raw: [UInt8]) -> (width: Int, first: Int) {
         // The first letter is "<", or a byte order mark and "<".
         for (width, place) in [(4, 3), (4, 0), (2, 1), (2, 0)] {
@@ -54,13 +54,13 @@ struct XMPText {
         return (1, 0)
     }
 
-    /// Returns one byte for each code unit. Code units beyond ASCII become 0xFF.
+    /// Returns one byte for each code unit. Code units that are not ASCII are replaced by 0xFF.
     private static func units(_ raw: [UInt8], _ width: Int, _ place: Int) -> [UInt8] {
         if width == 1 { return raw }
         return (0..<raw.count / width).map { index in
             let unit = raw[index * width..<(index + 1) * width]
             let letter = unit[index * width + place]
-            // The degree sign is needed for angles.
+            // The degree sign is kept, because it is needed for angles.
             return unit.allSatisfy { $0 == 0 }
                 || letter != 0 && (letter < 0x80 || letter == 0xB0) && unit.filter { $0 != 0 }.count == 1
                 ? letter : 0xFF

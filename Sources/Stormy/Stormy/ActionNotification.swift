@@ -6,8 +6,8 @@ import UserNotifications
 
 /// A notification that responds to an action of the user.
 package enum ActionNotification {
-    /// `true` if a notification can be shown, because this process or the agent has a session bus. Without a session bus, a
-    /// notification would wait without an end, and the agent would not exit.
+    /// Returns `true` if this process or the agent has a session bus, so that a notification can be shown. Without a session bus,
+    /// the notification would wait forever, and the agent would not exit.
     package static var hasDesktop: Bool { AppRuntime.shared.knowsDesktop || isOnDesktop }
 
     /// `true` if this process has a session bus.
@@ -19,7 +19,7 @@ package enum ActionNotification {
 
     /// Shows a notification through the agent, or directly on the desktop if the agent is not installed or does not respond.
     ///
-    /// - Throws: the error of the agent, if the notification also cannot be shown directly.
+    /// - Throws: the agent's error, if the agent cannot show the notification and this process cannot show it directly.
     package static func show(_ title: String, _ body: String) async throws {
         if case .failure = AgentStarter.findAgent(environment: ThisProcess.environment), showDirectly(title, body) {
             return
@@ -35,7 +35,8 @@ package enum ActionNotification {
         }
     }
 
-    /// Shows the first sentences, and the number of the others.
+    /// Shows a notification with the first three sentences. If there are more sentences, the notification also shows their
+    /// number.
     package static func show(_ title: String, sentences: [String]) async throws {
         let others = sentences.count > 3 ? ["and \(sentences.count - 3) more"] : []
         try await show(title, (sentences.prefix(3) + others).joined(separator: "\n"))
@@ -60,7 +61,7 @@ extension WeatherUnits {
 
 /// Photos that the user chooses in the desktop's file chooser.
 package enum PhotoChoice {
-    /// The reason why the user could not choose. A cancelled choice is not a failure.
+    /// The reason why the user could not choose photos. If the user cancels the choice, this is not a failure.
     package enum Failure: Error, CustomStringConvertible {
         case noChooser
         case tooLate
@@ -78,7 +79,7 @@ package enum PhotoChoice {
 
     /// Returns the paths of the chosen photos. `nil` if the user chose nothing.
     ///
-    /// - Parameter onOpen: called with the process of each chooser that is opened.
+    /// - Parameter onOpen: A closure that receives the process of each file chooser that is opened.
     package static func choosePhotos(onOpen: @escaping @Sendable (ProcessIdentity) -> Void = { _ in }) async throws -> [String]? {
         switch await FileChooser.choosePhotos(onOpen: onOpen) {
         case .chosen(let files): files.map(\.path)

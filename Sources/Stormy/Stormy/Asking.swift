@@ -3,11 +3,11 @@ import BackgroundTransfer
 import Foundation
 import StormyWeather
 
-// Functions that all requests to weather services share.
+// This file contains functions that all requests to weather services use.
 
-/// Lets work run until it is done. The work is cancelled when its time is up, or when the awaiting task is cancelled.
+/// Runs `work` and returns its result. The work is cancelled when the time `limit` is up, or when the awaiting task is cancelled.
 ///
-/// - Parameter limit: `nil` for no limit.
+/// - Parameter limit: The maximum duration. `nil` for no limit.
 func within<Value: Sendable>(
     _ limit: Duration?, _ work: @escaping @Sendable () async throws -> Value
 ) async throws -> Value {
@@ -22,10 +22,10 @@ func within<Value: Sendable>(
     }
 }
 
-/// Awaits a response. If the awaiting task is cancelled, the await ends. The download continues in the agent, on the same connection, until
-/// the result launches the app.
+/// Awaits a response. If the awaiting task is cancelled, only the await ends. The agent continues the download on the same
+/// connection, and launches the app with the result.
 ///
-/// - Parameter label: the description of the download that continues.
+/// - Parameter label: The description of the download, if the download continues in the agent.
 func dataOrPromotion(
     of request: URLRequest, in session: URLSession, label: String
 ) async throws -> (Data, URLResponse) {
@@ -39,12 +39,12 @@ func dataOrPromotion(
 }
 
 extension URLSessionConfiguration {
-    /// A configuration for a request whose response a user waits for.
+    /// Returns a configuration for a request if a user waits for the response.
     ///
     /// - Parameters:
-    ///   - patience: the maximum number of seconds without a byte.
-    ///   - longest: the maximum number of seconds for the complete response.
-    ///   - mostBytes: the maximum size of a response after decompression, in bytes.
+    ///   - patience: The maximum number of seconds in which no byte arrives.
+    ///   - longest: The maximum number of seconds for the complete response.
+    ///   - mostBytes: The maximum size of a response after decompression, in bytes.
     static func question(
         patience: Double, longest: Double, mostBytes: Int = ServiceResponse.maximumBytes
     ) -> URLSessionConfiguration {

@@ -11,7 +11,8 @@ package enum Browser {
         package let description: String
     }
 
-    /// The number of seconds after which a program that is still running counts as the browser.
+    /// The number of seconds to wait for the exit of the program that opens the page. If the program still runs after this time,
+    /// the program is probably the browser, and the page counts as opened.
     private static let patience = 5.0
 
     /// - Throws: ``Failure`` if no program opens the page.
@@ -25,7 +26,7 @@ package enum Browser {
         let nowhere = Glibc.open("/dev/null", O_RDWR | O_CLOEXEC)
         defer { close(nowhere) }
         child.standardOutput = nowhere
-        // Without a display, `xdg-open` starts a browser in the terminal, and that browser needs the terminal's input.
+        // Without a display, `xdg-open` starts a browser in the terminal, and this browser needs the terminal's input.
         if !hasDisplay { child.standardInput = 0 }
         child.startsSession = hasDisplay
         // The browser is started in a separate systemd scope, because the user manager ends all processes of a service together

@@ -4,8 +4,8 @@ import StormyWeather
 
 /// Draws pictures as PNG with Debian's library cairo.
 ///
-/// The library is loaded when a PNG is requested. If it were linked, every start would take some milliseconds longer, and every
-/// build would need cairo's package.
+/// The library is loaded when a PNG is requested. If Stormy were linked with the library, every start would take some
+/// milliseconds longer, and every build would need cairo's package.
 package enum CairoPicture {
     /// The reason why a PNG cannot be drawn.
     package struct Failure: Error, CustomStringConvertible {
@@ -27,7 +27,8 @@ package enum CairoPicture {
         }
     }
 
-    /// The factor between the drawing and the PNG, for screens with a high resolution.
+    /// The number of pixels in the PNG for each unit of the drawing. The value is above 1, because many screens have a high
+    /// resolution.
     private static let scale = 2.0
 
     /// - Throws: ``Failure`` if the library is not installed.

@@ -8,7 +8,8 @@ struct ForecastRecord: StoreRecord {
     var place: Int64
     var content: Forecast
     var fetchedAt: Date
-    /// The forecast of another service, which was requested because this forecast has thunder that nothing confirms.
+    /// The forecast of a second service. The second service was requested because this forecast contains thunder that no other
+    /// data confirms.
     var second: Forecast?
     var provider: WeatherProvider?
     var lastModified: String?
@@ -61,8 +62,8 @@ extension StormyStore {
 
     func lastForecast(of place: Place) throws -> ForecastRecord? { try queue.read { Self.forecast(of: place, $0) } }
 
-    /// Returns the last response for a place, for a later request. Returns `nil` if no response is stored, or if the response was
-    /// fetched while the clock was ahead.
+    /// Returns the last stored response for a place, so that the next request can be conditional. Returns `nil` if no response is
+    /// stored, or if the response was fetched while the clock was ahead.
     func lastAnswer(of place: Place, now: Date) throws -> FetchedForecast? {
         try lastForecast(of: place).flatMap { record in
             guard record.fetchedAt <= now else { return nil }
@@ -82,8 +83,8 @@ extension StormyStore {
         }
     }
 
-    /// Stores the forecast, the judgement and the storms of a response in one transaction. A repeated call with the same response changes
-    /// nothing more.
+    /// Stores the forecast, the judgement and the storms of a response in one transaction. If the method is called again with the
+    /// same response, the store does not change.
     ///
     /// - Parameter second: the forecast of another service, if one was requested.
     func storeResponse(
@@ -95,16 +96,17 @@ extension StormyStore {
             let assessment = rule.assess(forecast, beside: second, alerts: warnings, now: now)
             // The place may have been removed while its response was on the way.
             guard var known = try Place.fetchOne(database, key: place.id) else { return assessment }
-            // The identifier comes from a server, and a file of the time zone database has this name. For this reason, only known
-            // identifiers without ".." are used.
+            // A time zone identifier is also the name of a file in the time zone database. The identifier comes from a server, so
+            // only known identifiers without ".." are used.
             if let zone = forecast.timeZoneIdentifier, zone != known.timeZone, !zone.contains(".."),
                 TimeZone(identifier: zone) != nil
             {
                 known.timeZone = zone
                 try known.update(database)
             }
-            // A response that continued in the agent may arrive after a newer response, and does not replace it. A stored date in
-            // the future is ignored, because it was written while the clock was ahead.
+            // If a request continued in the agent, its response may arrive after a newer response. The older response does not
+            // replace the newer response. A stored date in the future is ignored, because it was written while the clock was
+            // ahead.
             let held = Self.forecast(of: place, database)?.fetchedAt ?? .distantPast
             let isNewest = held <= fetchedAt || held > now
             if isNewest {

@@ -1,13 +1,14 @@
 /// Decides when the wait for `photo-cleaner` ends. The type has no side effects.
 ///
-/// On a busy machine the program waits for a processor, so the limit applies to its processor time. A second limit applies to a
-/// program that uses no processor time, because it is stopped or waits for a disk that does not respond.
+/// On a busy machine the program waits for a processor, so the limit applies to the processor time of the program. A second limit
+/// applies to a program that uses no processor time, because it is stopped or waits for a disk that does not respond.
 struct CleanerTimeLimit {
-    /// Seconds of processor time for one file: 60 seconds, and a second for each MB. At most ten minutes.
+    /// Returns the maximum number of seconds of processor time for one file: 60 seconds plus one second for each MB, and at most
+    /// ten minutes.
     static func processorTime(forBytes count: Int64) -> Double { min(600, 60 + Double(max(0, count)) / 1_000_000) }
 
-    /// The maximum number of consecutive checks, one each second, without a change of the processor time. The time of day is not
-    /// compared, because Ctrl-Z can stop both programs.
+    /// The maximum number of consecutive checks in which the processor time does not change. The program is checked each second.
+    /// Checks are counted instead of clock time, because Ctrl-Z can stop this process and the program at the same time.
     static let longestStandstill = 60
 
     private let limit: Double

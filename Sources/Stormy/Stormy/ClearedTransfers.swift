@@ -8,16 +8,16 @@ extension StormyStore {
 
     /// Removes ended transfers from the list. The records, receipts and files of these transfers are kept.
     ///
-    /// - Parameter ended: All transfers that have ended. Removed transfers that are not in this array are deleted from the store,
-    ///   because they have no record any more.
-    /// - Returns: The number of transfers that were in the list before.
+    /// - Parameter ended: All transfers that have ended. The store then forgets other removed transfers, because the ledger does
+    ///   not contain them any more.
+    /// - Returns: The number of transfers that this call removes from the list.
     package func clearTransfers(_ ended: [String]) throws -> Int {
         let before = try clearedTransfers()
         try set(Self.cleared, ended.joined(separator: " "))
         return ended.count { !before.contains($0) }
     }
 
-    /// Shows removed transfers in the list again, because they continue.
+    /// Shows removed transfers in the list again. The transfers are shown because they continue.
     ///
     /// - Parameter ids: The ids of the transfers, or `nil` for all transfers.
     package func listAgain(_ ids: [String]?) throws {

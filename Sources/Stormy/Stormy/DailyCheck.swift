@@ -2,7 +2,7 @@ import BackgroundTasks
 import Foundation
 import GRDB
 
-/// The user's last choice about the daily check. The store has at most one row.
+/// The user's last choice about the daily check. The store has at most one row with this choice.
 package struct DailyCheck: Codable, Sendable, Equatable {
     private var id = 1
     package internal(set) var isOn = false
@@ -12,8 +12,8 @@ package struct DailyCheck: Codable, Sendable, Equatable {
     package internal(set) var isExact = false
     /// `true` if a sleeping machine is woken for the check.
     package internal(set) var wakesSystem = false
-    /// The delay of this installation, as a fraction of the configured spread. The value is random and does not change, so that not
-    /// all installations send requests to a public service exactly at noon.
+    /// The delay of this installation, as a fraction of the configured spread. The value is random and does not change. Because
+    /// of this delay, not all installations send requests to a public service exactly at noon.
     private var spread = Double.random(in: 0..<1)
 
     /// The time of day of the check.
@@ -29,11 +29,11 @@ package struct DailyCheck: Codable, Sendable, Equatable {
 extension DailyCheck: StoreRecord {
     package static let databaseTableName = "dailyCheck"
 
-    /// The settings of earlier versions, whose names are columns of the table `setting`.
+    /// The names of the settings in which earlier versions stored this choice. The settings are rows of the table `setting`.
     private static let earlierSettings = ["at", "exact", "wake", "spread", "enabled"]
 
-    /// Replaces the settings of earlier versions with the row. Without the setting `enabled`, the check was never turned on or off, and no
-    /// row is inserted.
+    /// Creates the table, and replaces the settings of earlier versions with one row. If the setting `enabled` is missing, the
+    /// user never turned the check on or off, and no row is inserted.
     static func migrate(_ database: Database) throws {
         try database.create(table: "dailyCheck") { table in
             table.primaryKey("id", .integer).check { $0 == 1 }
@@ -62,7 +62,7 @@ extension StormyStore {
 
     /// Changes the row in one transaction, and inserts the row if the store does not have it.
     ///
-    /// - Returns: the row before and the row after the change.
+    /// - Returns: The row before the change, and the row after the change.
     @discardableResult
     func changeDailyCheck(_ change: (inout DailyCheck) -> Void) throws -> (before: DailyCheck?, after: DailyCheck) {
         try queue.write { database in
@@ -74,7 +74,7 @@ extension StormyStore {
         }
     }
 
-    /// Restores the row from before a change, unless another process has changed the row since.
+    /// Undoes a change of the row, unless another process has changed the row since then.
     func retract(_ change: (before: DailyCheck?, after: DailyCheck)) throws {
         try queue.write { database in
             guard try DailyCheck.fetchOne(database) == change.after else { return }

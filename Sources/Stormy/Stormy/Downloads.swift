@@ -19,7 +19,7 @@ package enum Downloads {
     /// Returns a task for a file. The caller resumes the task.
     ///
     /// - Parameters:
-    ///   - sha256: the expected digest, 64 hexadecimal digits.
+    ///   - sha256: The expected digest, as 64 hexadecimal digits.
     ///   - replacing: `true` to replace any file at `file` when the download is complete, `false` to replace no file. `nil` to
     ///     replace only a file that exists now.
     package static func task(
@@ -35,7 +35,7 @@ package enum Downloads {
         return task
     }
 
-    /// Removes the notifications of downloads that are retried, so that their next result is shown, also if its text is the same.
+    /// Removes the notifications of downloads that are retried, so that the next result is shown even if its text is the same.
     package static func removeResultNotifications(_ downloads: [BackgroundTransferStatus]) {
         UNUserNotificationCenter.current().removeDeliveredNotifications(
             withIdentifiers: downloads.map { notification($0.taskIdentifier) })

@@ -1,7 +1,8 @@
 import BackgroundTransfer
 import GRDB
 
-// Photos that an earlier version gave to the agent. An earlier version stored the number of the transfer, and not the key.
+// This extension handles photos that an earlier version of Stormy gave to the agent. The earlier version stored the number of a
+// photo's transfer instead of the submission key.
 extension PhotoRecord {
     /// Adds the column for submission keys. The columns `transfer`, `key` and `holders` are kept, because a command of the earlier
     /// version may be running.
@@ -10,11 +11,11 @@ extension PhotoRecord {
         try database.execute(sql: "CREATE UNIQUE INDEX photoSubmission ON photo (submission)")
         // If the ledger cannot be read now, a later call tries again.
         logged("the photos of an earlier version") { try identifyEarlier(in: database) }
-        // The number 0 meant that a server had lost the photo.
+        // In earlier versions, the transfer number 0 meant that the server had lost the photo.
         try database.execute(sql: "UPDATE photo SET state = 'lost' WHERE \"transfer\" = 0 AND state = 'failed'")
     }
 
-    /// Selects photos that an earlier version gave to the agent and that have no key.
+    /// The SQL text that selects photos without a key that an earlier version gave to the agent.
     private static let unidentified = """
         FROM photo WHERE submission IS NULL AND state NOT IN ('held', 'awaitingPhoto')
             AND ("transfer" IS NOT NULL OR state = 'queued')
@@ -25,8 +26,8 @@ extension PhotoRecord {
         try Bool.fetchOne(database, sql: "SELECT EXISTS (SELECT 1 \(unidentified))") ?? false
     }
 
-    /// Gives photos without a key the key of their transfer. The digest must also match, because the numbers of a new ledger begin
-    /// at one.
+    /// Finds the transfers of photos without a key, and stores the keys of these transfers in the photos. The digests must also
+    /// match, because a new ledger numbers its transfers from 1 again.
     static func identifyEarlier(in database: Database) throws {
         var earlier = try Row.fetchAll(database, sql: "SELECT * \(unidentified) ORDER BY id").map { row in
             (photo: try PhotoRecord(row: row), number: row["transfer"] as Int64? ?? 0)
@@ -49,7 +50,8 @@ extension PhotoRecord {
                 return false
             }
         }
-        // The ledger does not contain the transfers of the remaining photos any more. A queued photo is queued again.
+        // The ledger does not contain the transfers of the remaining photos any more. Photos with the state `queued` are queued
+        // again later.
         for (photo, _) in earlier where photo.state != .queued {
             try photo.setSubmission("forgotten:\(photo.id ?? 0)", in: database)
         }

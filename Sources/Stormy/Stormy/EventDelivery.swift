@@ -2,8 +2,8 @@ import BackgroundTransfer
 import Foundation
 import Synchronization
 
-/// A delegate that receives the events of a background session that occurred while the app was not running. The launch does not end
-/// before all events are delivered.
+/// A delegate that receives the events of a background session that occurred while the app was not running. The launch ends only
+/// after all events are delivered.
 package protocol EventDelivery: URLSessionTaskDelegate {
     var lastEvent: LastEvent { get }
     /// The first error of the delivery. Events are acknowledged as delivered only if no error occurred.
@@ -25,7 +25,7 @@ package final class FirstError: Sendable {
     }
 }
 
-/// An event that occurs once. A caller that waits after the event returns at once. At most one caller may wait.
+/// An event that occurs once. If the event has occurred already, a waiting caller returns at once. At most one caller may wait.
 package final class LastEvent: Sendable {
     private enum State {
         case ahead
@@ -58,9 +58,9 @@ package final class LastEvent: Sendable {
 }
 
 extension EventDelivery {
-    /// Returns when every waiting event is delivered.
+    /// Returns when every waiting event of the session is delivered.
     ///
-    /// - Throws: the first error of the delivery. The events are then delivered again later.
+    /// - Throws: The first error of the delivery. After an error, the events are delivered again later.
     func finish(_ configuration: URLSessionConfiguration) async throws {
         let made = Mutex<URLSession?>(nil)
         await lastEvent.wait {

@@ -5,23 +5,27 @@ import Foundation
 import StormyWeather
 import TransferMachines
 
-/// Official warnings of MeteoAlarm and of the feeds in the configuration, for all places. A request that is incomplete at the end
-/// of the launch's time does not continue in the agent. The next check repeats the request, and until then the problem is reported.
+/// Official warnings of MeteoAlarm and of the feeds in the configuration, for all places. If the launch's time is up before a
+/// request is complete, the request does not continue in the agent. The next check repeats the request. Until the next check, the
+/// problem is reported.
 struct FeedWarnings: Sendable {
     /// The maximum number of bytes of one feed's documents in one check. After this number of bytes, no further document is
     /// requested.
     private static let mostBytes = 16 << 20
-    /// The maximum number of corners of all polygons of one feed. The documents at the end of the list are left out.
+    /// The maximum number of corners of all polygons of one feed. If a feed has more corners, the documents at the end of its
+    /// list are not used.
     static let mostCorners = 250_000
     /// The maximum number of parts of all warnings of one feed. A warning has one part for each language, hazard or time.
     private static let mostInfos = 10_000
     /// The number of documents that are requested at the same time.
     private static let lanes = 4
-    /// The maximum number of seconds without a byte, and for a complete response.
+    /// The maximum number of seconds without a byte, and the maximum number of seconds for a complete response.
     private static let (patience, longestAnswer) = (10.0, 20.0)
-    /// Seconds after which no further document is requested, even if the caller has more time, because the user may wait.
+    /// The number of seconds after which a check requests no further document. This limit also applies if the caller has more
+    /// time, because a user may be waiting.
     private static let longestRefresh: Duration = .seconds(40)
-    /// The number of seconds after which no stored document is requested again. The remaining documents are due at the next check.
+    /// The number of seconds after which a check no longer requests stored documents again. The remaining stored documents are
+    /// requested at the next check.
     private static let longestRecheck: Duration = .seconds(10)
 
     let store: StormyStore
@@ -31,7 +35,7 @@ struct FeedWarnings: Sendable {
     /// places without a national service. Call ``refreshSubstitutes(for:within:)`` afterwards for the other places.
     ///
     /// - Parameter limit: the time for all feeds. When the time is up, the next check requests the missing documents.
-    /// - Returns: The number of new documents that were not requested, because a feed has too many for one check.
+    /// - Returns: The number of new documents that were not requested, because a feed has too many documents for one check.
     /// - Throws: an error of the store. Errors of feeds are stored for each place.
     @discardableResult
     func refresh(within limit: Duration) async throws -> Int {
@@ -50,7 +54,7 @@ struct FeedWarnings: Sendable {
         for place in places { try store.endUncounted(at: place, rule: settings.rule, now: BGTaskScheduler.now) }
     }
 
-    /// Returns whether there is a feed to request.
+    /// Returns whether at least one feed has to be requested.
     func areNeeded(for places: [Place]) -> Bool {
         guard settings.rule.alertSeverity != .off else { return false }
         return !settings.warningFeeds.isEmpty || places.contains(where: isMeteoAlarmFirst)
@@ -60,8 +64,8 @@ struct FeedWarnings: Sendable {
         do {
             // The requests stop at half of the time, and the second half is for requests that are still running.
             let found = try await within(limit) { try await messages(of: feed, within: limit / 2) }
-            // New warnings of the feed itself are left out if their areas cannot be placed. Messages that change or end another warning are
-            // used.
+            // A new warning is not used if the feed itself contains the warning and its area has only unknown codes. A message
+            // that changes or ends another warning is used.
             let placed = found.messages.filter { !$0.isCodedOnly || $0.kind != .alert || $0.link != nil }
             try store.storeUnknownCodes(Set(found.messages.flatMap(\.unknownCodes)))
             let isPartial = !placed.isEmpty || found.messages.isEmpty && found.missing + found.notRequested + found.unusable == 0
@@ -81,7 +85,7 @@ struct FeedWarnings: Sendable {
         }
     }
 
-    /// Returns sentences about the limits of the warnings for a place: parts that are not read, or that are not used as the service
+    /// Returns sentences about parts of the warnings for a place that are not read, or that are not used exactly as the service
     /// wrote them.
     func limits(of messages: [AlertMessage], at place: Place) -> [String] {
         let now = BGTaskScheduler.now
@@ -112,7 +116,7 @@ struct FeedWarnings: Sendable {
 
     /// Returns the reason why a feed could not be read.
     ///
-    /// - Throws: the error, if the error is not about the request or the response.
+    /// - Throws: The parameter `error`, if it is not about the request or the response.
     static func reason(_ error: any Error) throws -> String {
         switch error {
         case let error as WeatherError: return error.message
@@ -124,11 +128,12 @@ struct FeedWarnings: Sendable {
 
     struct Found {
         var messages: [AlertMessage]
-        /// The number of new documents that were requested, and could not be read.
+        /// The number of new documents that were requested but could not be read.
         var missing: Int
         /// The number of new documents that were not requested, because the time or the bytes of a check were used up.
         var notRequested: Int
-        /// The number of documents that are not used, because there are too many, or because they have too many corners.
+        /// The number of documents that are not used, because the feed has too many documents, or because their areas have too
+        /// many corners.
         var leftOut: Int
         /// The number of entries of a feed that have no readable warning and no usable link.
         var unusable = 0
@@ -164,13 +169,13 @@ struct FeedWarnings: Sendable {
         return found
     }
 
-    /// Requests a feed. The request is conditional if the stored list contains the parts of all places.
+    /// Requests a feed. The request is conditional if the stored list contains a part for each place.
     ///
     /// - Parameters:
-    ///   - places: the places whose parts are needed.
-    ///   - read: reads the parts of the places, and the feed's own time. The second parameter is the address of the response. A redirect
-    ///     changes that address, and relative links are relative to the new address.
-    /// - Returns: the stored list if the server has nothing newer.
+    ///   - places: The places whose parts of the feed are needed.
+    ///   - read: A closure that reads the parts of the places, and the time that the feed states. The second parameter is the
+    ///     address of the response. A redirect changes this address, and relative links are relative to the new address.
+    /// - Returns: The list that the server sent, or the stored list if the server has no newer list.
     func list(
         _ request: WeatherRequest, service: String, for places: [Coordinates?], mostBytes: Int = ServiceResponse.maximumBytes,
         _ read: @Sendable (Data, _ address: String) throws -> (parts: [WarningFeed.Part], dataTime: Date?)
@@ -194,7 +199,8 @@ struct FeedWarnings: Sendable {
 
     /// Reads the messages and the linked documents of a feed for one place.
     ///
-    /// - Parameter deadline: The elapsed time until which documents are requested. By default, ``longestRefresh`` from now.
+    /// - Parameter deadline: The elapsed time after which no further document is requested. The default is ``longestRefresh``
+    ///   from now.
     func messages(
         of feed: WarningFeed, at place: Coordinates?,
         until deadline: Duration = AppRuntime.ofWork.elapsed + Self.longestRefresh
@@ -214,7 +220,7 @@ struct FeedWarnings: Sendable {
         let (fetched, requested) = try await documents(unknown + known.due, known.addresses, until: deadline, now: now)
         var (left, infosLeft, leftOut) = (Self.mostCorners, Self.mostInfos, part?.leftOut ?? 0)
         var emptyLinks: Set<String> = []
-        /// Returns whether the limits have room for a message.
+        /// Subtracts a message from the limits, and returns whether the message is within the limits.
         func isWithinLimit(_ message: AlertMessage) -> Bool {
             left -= message.cornerCount
             infosLeft -= message.infos.count
@@ -222,7 +228,7 @@ struct FeedWarnings: Sendable {
             return left >= 0 && infosLeft >= 0
         }
         messages = messages.filter(isWithinLimit)
-        // The documents are read in the order of the feed's list, so that the limits leave out the last documents.
+        // The documents are read in the order of the feed's list, so that the last documents are not used if a limit is reached.
         for address in links.map(\.address) where listed.remove(address) != nil {
             if left < 0 || infosLeft < 0 {
                 leftOut += 1
@@ -241,10 +247,10 @@ struct FeedWarnings: Sendable {
             messages: messages, missing: missing, notRequested: lacking.count - missing, leftOut: leftOut, emptyLinks: emptyLinks)
     }
 
-    /// Requests documents while there is time, and while they are small. A document that cannot be read is requested again by the next
-    /// check.
+    /// Requests documents until the time is up, or until the total size reaches the limit. A document that cannot be read is
+    /// requested again by the next check.
     ///
-    /// - Parameter known: addresses of documents that are requested on condition that they have changed.
+    /// - Parameter known: The addresses of stored documents. The server sends such a document only if the document has changed.
     private func documents(
         _ links: [FeedLink], _ known: Set<String>, until deadline: Duration, now: Date
     ) async throws -> (found: [String: WarningDocument], requested: Set<String>) {
@@ -274,7 +280,7 @@ struct FeedWarnings: Sendable {
         return (found, requested)
     }
 
-    /// Requests a document. Returns the stored document if it has not changed, or if it cannot be read now.
+    /// Requests a document. Returns the stored document if the document has not changed, or if the new version cannot be read.
     private func document(
         _ link: FeedLink, _ stored: WarningDocument?, now: Date
     ) async throws -> (WarningDocument?, byteCount: Int) {
@@ -284,7 +290,7 @@ struct FeedWarnings: Sendable {
         if let answer {
             do {
                 let message = try CAPDocument.parse(answer.data)
-                // A cache of the server may send an older version than the stored document.
+                // A cache of the server may send a version that is older than the stored document.
                 if let message, let known = stored?.message, message.isOlderVersion(of: known, now: now) {
                     throw WeatherError.notModified
                 }
@@ -302,7 +308,8 @@ struct FeedWarnings: Sendable {
 
     /// Sends a conditional request.
     ///
-    /// - Parameter validator: the version that is stored. The server sends a body only if it has another version.
+    /// - Parameter validator: The validator of the stored version. The server sends a body only if the server has another
+    ///   version.
     /// - Returns: `nil` if the stored version is current.
     private func fetch(
         _ request: WeatherRequest, unless validator: Validator?, mostBytes: Int = ServiceResponse.maximumBytes
@@ -319,7 +326,7 @@ struct FeedWarnings: Sendable {
             let validator = http.flatMap { Validator.toRevalidate(ResponseHead($0), receivedAt: BGTaskScheduler.now) }
             return (data, validator, response.url?.absoluteString ?? request.url)
         case 304 where validator != nil: return nil
-        // The request had no condition, so the response confirms nothing.
+        // The request was not conditional, so status 304 does not confirm a stored version.
         case 304: throw WeatherError.notModified
         case let status: throw WeatherError.service(status: status, reason: "")
         }

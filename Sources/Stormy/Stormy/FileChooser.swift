@@ -13,14 +13,14 @@ enum FileChooser {
         case tooLate
         /// No chooser is installed, or no chooser could be opened.
         case unavailable
-        /// The output can also be read as other files, because a path contains a line feed.
+        /// The chosen files are unknown, because a path may contain the line feed that also separates the paths in the output.
         case ambiguous
     }
 
     private struct Chooser {
         let path: String
         let arguments: [String]
-        /// The character that ends each path.
+        /// The character that ends each path in the output.
         var separator: Character = "\n"
     }
 
@@ -33,7 +33,7 @@ enum FileChooser {
             found.append(Chooser(path: path, arguments: [title], separator: "\0"))
         }
         if let path = CompanionProgram.findInPath("zenity") {
-            // zenity accepts no separator that a path cannot contain.
+            // Every separator that zenity accepts can also occur in a path.
             let arguments = ["--file-selection", "--multiple", "--separator=\n", "--title=\(title)"]
             found.append(Chooser(path: path, arguments: arguments))
         }
@@ -44,8 +44,8 @@ enum FileChooser {
         return found
     }
 
-    /// The number of seconds after which a chooser without a choice is closed. The limit is less than the ten minutes of the launch
-    /// that waits for a choice.
+    /// The number of seconds after which a chooser is closed if the user has not chosen a file. The limit is less than the ten
+    /// minutes of the launch that waits for a choice.
     private static let patience = 9.0 * 60
 
     /// - Parameter onOpen: called with the process of each chooser that is opened.
@@ -77,8 +77,8 @@ enum FileChooser {
         }
     }
 
-    /// Returns whether consecutive lines are the path of an existing file. The lines alone can be the paths of files that the user did not
-    /// choose.
+    /// Returns whether several consecutive lines together are the path of an existing file. In this case, each single line may be
+    /// the path of a file that the user did not choose.
     static func containsPathOfSeveralLines(_ lines: [String]) -> Bool {
         lines.indices.contains { first in
             var path = lines[first]
@@ -90,11 +90,11 @@ enum FileChooser {
         }
     }
 
-    /// A chooser that is open on the screen. Cancelling the awaiting task closes it.
-    private final class OpenChooser: @unchecked Sendable {  // because the lock guards what changes
+    /// A chooser that is open on the screen. The chooser is closed if the awaiting task is cancelled.
+    private final class OpenChooser: @unchecked Sendable {  // because the lock guards all values that change
         enum End {
             case exited(Int32, output: String, errors: String)
-            /// The chooser could not be started, or a signal that this process did not send ended it.
+            /// The chooser could not be started, or another process ended the chooser with a signal.
             case failed
             case cancelled
             case tooLate
@@ -103,7 +103,7 @@ enum FileChooser {
         private let path: String
         private let arguments: [String]
         private let onOpen: @Sendable (ProcessIdentity) -> Void
-        /// The process while the chooser is open, and the reason why this process closed it.
+        /// The process id while the chooser is open. If this process closed the chooser, the tuple also contains the reason.
         private let state = Mutex<(pid: Int32?, closedAs: End?)>((nil, nil))
 
         init(_ path: String, _ arguments: [String], _ onOpen: @escaping @Sendable (ProcessIdentity) -> Void) {

@@ -4,13 +4,14 @@ import StormyWeather
 
 /// Decides whether responses of weather services contain a storm, and stores the responses.
 struct ForecastJudge {
-    /// An error of a response that has no usable hours, for example a forecast of another day. Such a response never counts as calm, and
-    /// does not replace the stored forecast.
+    /// The error if a response has no usable hours, for example a forecast of another day. Such a response never counts as calm,
+    /// and does not replace the stored forecast.
     struct Unusable: Error {
         let why: String
     }
 
-    /// An assessment, and the forecast that was judged. Hours that the service does not know are filled from other services.
+    /// An assessment, and the forecast that was judged. Hours without values of the service are filled with the values of other
+    /// services.
     struct AssessedForecast {
         var assessment: Assessment
         var forecast: Forecast
@@ -21,8 +22,8 @@ struct ForecastJudge {
 
     /// Judges and stores a forecast.
     ///
-    /// - Parameter next: requests the next service that covers the place. The closure is called while thunder is unconfirmed, or while
-    ///   hours just ahead are unknown. The closure returns `nil` if no service is left.
+    /// - Parameter next: A closure that requests the next service that covers the place. The closure is called again as long as
+    ///   thunder is unconfirmed, or the next hours have no values. The closure returns `nil` if no service is left.
     /// - Throws: ``Unusable``, or an error of the store.
     func judge(
         _ fetched: FetchedForecast, of place: Place, next: () async throws -> Forecast?
@@ -40,7 +41,7 @@ struct ForecastJudge {
         return AssessedForecast(assessment: try judge(fetched, beside: second, of: place), forecast: fetched.content)
     }
 
-    /// Judges and stores a forecast, with the forecast of a second service if there is one.
+    /// Judges and stores a forecast, with the forecast of a second service if a second service was requested.
     ///
     /// - Throws: ``Unusable``, or an error of the store.
     func judge(_ fetched: FetchedForecast, beside second: Forecast?, of place: Place) throws -> Assessment {

@@ -110,8 +110,8 @@ final class HandedOverWeather: URLSessionDownloadDelegate, EventDelivery {
         }
     }
 
-    /// Judges a response. The last forecast of another service is used together with the response if both belong to the same check.
-    /// That forecast can confirm thunder, and fills unknown hours.
+    /// Judges a response. The last forecast of another service is also used, if this forecast and the response belong to the same
+    /// check. The other forecast can confirm thunder, and its values fill missing hours.
     private func judge(_ fetched: FetchedForecast, of place: Place, now: Date) throws -> Assessment {
         let rule = question.settings.rule
         guard let last = try question.store.lastForecast(of: place), last.provider != fetched.provider,
@@ -132,8 +132,8 @@ final class HandedOverWeather: URLSessionDownloadDelegate, EventDelivery {
     /// Seconds within which the responses of two services belong to the same check.
     private static let sameQuestion: Double = 3600
 
-    /// - Parameter source: the source whose response could not be used. `nil` if there is none, or if this version sends a different
-    ///   request for the place.
+    /// - Parameter source: The source whose response could not be used. `nil` if the source is unknown, for example because this
+    ///   version sends a different request for the place.
     private func askAgain(_ source: WeatherSource?, of task: URLSessionTask, _ session: URLSession) throws {
         guard let source = try source ?? sourceByLabel(by: task) else { return }
         try question.askAgain(source, in: session)
@@ -141,14 +141,14 @@ final class HandedOverWeather: URLSessionDownloadDelegate, EventDelivery {
 
     private func sourceByLabel(by task: URLSessionTask) throws -> WeatherSource? {
         guard try sources(of: task).isEmpty, let label = task.taskDescription else { return nil }
-        // The label begins with the place's name. The name identifies the place for every service.
+        // The label begins with the place's name. The name identifies the place, and the service is not known.
         let name = label.prefix { $0 != "\t" }
         return try question.store.places().first { $0.name == name }.flatMap { question.settings.sources(for: $0).first }
     }
 
-    /// Returns the sources whose request the task has made, compared by address. Two places at one point have equal requests. A request
-    /// that follows from a response is identified by its label. The result is empty if the place was removed, or if this version sends a
-    /// different request.
+    /// Returns the sources whose request the task sent. The addresses of the requests are compared. Two places with the same
+    /// coordinates have the same address. If a request was made because of an earlier response, the label identifies the source.
+    /// The result is empty if the place was removed, or if this version sends a different request.
     private func sources(of task: URLSessionTask) throws -> [WeatherSource] {
         guard let url = task.originalRequest?.url else { return [] }
         let all = try question.store.places().flatMap { question.settings.sources(for: $0) }

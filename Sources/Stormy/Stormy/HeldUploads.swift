@@ -4,8 +4,8 @@ import Foundation
 import Synchronization
 
 /// Uploads that wait for external power and an unmetered network. The uploads are queued as suspended, and a processing task
-/// resumes them, as in Zashi's sync. The request of this task requires external power and a network. The task itself checks whether
-/// the network is metered.
+/// resumes the uploads. The app Zashi syncs in the same way. The request of this task requires external power and a network. The
+/// task itself checks whether the network is metered.
 package struct HeldUploads: Sendable {
     package static let identifier = "StormyUploads"
 
@@ -25,13 +25,13 @@ package struct HeldUploads: Sendable {
         try BGTaskScheduler.shared.submit(request)
     }
 
-    /// Runs the processing task: releases the held uploads and awaits them. When the task expires, unfinished uploads are held again and
-    /// another task is requested. The server keeps the bytes that it has received.
+    /// Runs the processing task: resumes the held uploads and awaits them. When the task expires, unfinished uploads are
+    /// suspended again and another task is requested. The server keeps the bytes that it has received.
     func run() async throws {
         let delivery = ReleasedUploads(store)
         let session = URLSession(configuration: PhotoUploads.configuration(), delegate: delivery, delegateQueue: nil)
         defer { session.finishTasksAndInvalidate() }
-        // Uploads that the user paused are neither released nor awaited.
+        // Uploads that the user paused are not resumed and not awaited.
         let held = await session.allTasks.filter { $0.state == .suspended && !$0.isPausedByPerson }
         guard !held.isEmpty else { return }
         guard NetworkPath.current?.isMetered != true else { return again(after: Self.meteredDelay) }
@@ -60,8 +60,8 @@ package struct HeldUploads: Sendable {
     }
 }
 
-/// Records photos whose upload ended, and has the list of resumed uploads that are not complete yet.
-private final class ReleasedUploads: PhotoDelivery, @unchecked Sendable {  // because the lock guards what it adds
+/// Records photos whose upload ended, and keeps a list of the resumed uploads that are not complete yet.
+private final class ReleasedUploads: PhotoDelivery, @unchecked Sendable {  // because locks guard all added values
     private let onTheirWay = Mutex<[Int: URLSessionTask]>([:])
     /// Tasks whose end is received and not stored yet.
     private let unrecorded = Mutex<[URLSessionTask]>([])
@@ -93,7 +93,7 @@ private final class ReleasedUploads: PhotoDelivery, @unchecked Sendable {  // be
         for task in tasks { hasEnded(task) }
     }
 
-    /// Ends of uploads that were not released here are ignored, because the session also has other uploads.
+    /// Records the end of a resumed upload. Other uploads of the session are ignored.
     private func hasEnded(_ task: URLSessionTask) {
         let isLast = onTheirWay.withLock { $0.removeValue(forKey: task.taskIdentifier) != nil && $0.isEmpty }
         if isLast { end.came() }

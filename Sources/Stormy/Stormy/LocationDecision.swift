@@ -1,4 +1,4 @@
-/// The decision whether photos are sent with their location, and the setting that it came from.
+/// The decision whether photos are sent with their location, and the setting that made the decision.
 ///
 /// The first of these settings that is set decides: an option of the command, the destination's `location`, `keep_location`. If no
 /// setting is set, the location is removed.
@@ -17,7 +17,7 @@ package struct LocationDecision: Sendable, Equatable {
     private let destination: String
 
     /// - Parameters:
-    ///   - option: The choice of `--keep-location` or `--remove-location`. `nil` if the command has neither option.
+    ///   - option: `true` for `--keep-location`, and `false` for `--remove-location`. `nil` if the command has neither option.
     ///   - destination: The destination, with its setting `location`.
     ///   - configuration: The value of `keep_location`. `nil` if the configuration has no such line.
     package init(option: Bool?, destination: PhotoDestination, configuration: Bool?) {
@@ -30,10 +30,10 @@ package struct LocationDecision: Sendable, Equatable {
         }
     }
 
-    /// The choice of the command's option. `nil` if another setting decides.
+    /// `true` if the command's option keeps the location, and `false` if the option removes it. `nil` if another setting decides.
     package var option: Bool? { source == .option ? keeps : nil }
 
-    /// A sentence for the user.
+    /// A sentence that explains the decision to the user.
     package var sentence: String {
         let reason =
             switch source {

@@ -1,6 +1,6 @@
 import Foundation
 
-/// A memory-mapped file of any size. Released ranges are not counted as memory of this process any more.
+/// A memory-mapped file of any size. After a range is released, the range does not count as memory of this process.
 final class MappedFile {
     private let base: UnsafeMutableRawPointer?
     let count: Int
@@ -25,7 +25,7 @@ final class MappedFile {
 
     func release(range: Range<Int>) {
         guard let base else { return }
-        // The kernel releases complete pages. A window begins at a page boundary.
+        // The kernel releases only complete pages. The beginning of each range is a page boundary.
         madvise(base + range.lowerBound, range.count, MADV_DONTNEED)
     }
 }

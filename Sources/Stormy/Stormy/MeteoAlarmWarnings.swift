@@ -3,10 +3,11 @@ import BackgroundTransfer
 import Foundation
 import StormyWeather
 
-// MeteoAlarm's feeds, one for each country of the places. The entries are compared with a place before a document is fetched.
+// This extension requests MeteoAlarm's feeds, one feed for each country that has a place. The areas in a feed's entries are
+// compared with a place before a document is fetched.
 extension FeedWarnings {
-    /// The countries whose feeds a place needs. `nil` if another service warns for the place, or MeteoAlarm does not serve the
-    /// place.
+    /// The countries whose feeds a place needs. `nil` if another service has the warnings for the place, or if MeteoAlarm does
+    /// not cover the place.
     func meteoAlarmCountries(of place: Place) throws -> [MeteoAlarmCountry]? {
         let coverage = settings.warningCoverage(of: place, failing: try store.failingServices(at: place))
         guard let coordinates = place.coordinates, coverage?.sources.contains(where: { $0.service == .meteoAlarm }) == true
@@ -14,13 +15,13 @@ extension FeedWarnings {
         return RegionCoverage(of: coordinates).countries
     }
 
-    /// Returns whether MeteoAlarm serves a place without a national service.
+    /// Returns whether MeteoAlarm is the first source for a place, because the place has no national service.
     func isMeteoAlarmFirst(at place: Place) -> Bool {
         settings.warningCoverage(of: place)?.sources.contains { $0.service == .meteoAlarm } ?? false
     }
 
-    /// Requests MeteoAlarm for places whose national service gave no usable response, or does not cover the place. Call this method
-    /// after the national services were requested.
+    /// Requests MeteoAlarm for places if the national service sent no usable response, or does not cover the place. Call this
+    /// method after the national services were requested.
     ///
     /// - Returns: the places for which MeteoAlarm was requested.
     @discardableResult
@@ -30,14 +31,14 @@ extension FeedWarnings {
         return left
     }
 
-    /// Reads the feeds of places. Stores the reason of a failure for each place that needs the feed.
+    /// Reads the feeds of places. If a feed cannot be read, the reason is stored for each place that needs the feed.
     ///
     /// - Returns: The number of new documents that were not requested.
     @discardableResult
     func refreshMeteoAlarm(_ places: [Place], within limit: Duration) async throws -> Int {
         if places.isEmpty { return 0 }
         let asked = Set(places.map(\.id))
-        // A feed is stored with the parts of all places that need it.
+        // A feed is stored with the parts for all places that need the feed.
         var all: [(place: Place, countries: [MeteoAlarmCountry])] = []
         for place in try store.places() {
             if let countries = try meteoAlarmCountries(of: place) { all.append((place, countries)) }
@@ -64,7 +65,7 @@ extension FeedWarnings {
         return notRequested
     }
 
-    /// Returns a sentence about region codes that the table lacks, for the user. Each code is reported only once.
+    /// Returns a sentence for the user about region codes that are missing in the region table. Each code is reported only once.
     func unknownRegions() throws -> String? {
         let codes = try store.claimUnreportedCodes()
         return codes.isEmpty ? nil : "official warnings for unknown areas: " + codes.joined(separator: ", ")
@@ -72,7 +73,7 @@ extension FeedWarnings {
 
     private enum CountryResponse: Sendable {
         case feed(WarningFeed)
-        /// A mirror of the forecasts has no feed.
+        /// The server has no feed, because the server is a mirror that contains only forecasts.
         case none
         case failed(String)
     }
@@ -96,7 +97,7 @@ extension FeedWarnings {
         }
     }
 
-    /// Reads the parts of a feed that concern places.
+    /// Reads the parts of a feed that are about the places.
     private func read(
         _ data: Data, at places: Set<Coordinates>
     ) throws -> (parts: [WarningFeed.Part], dataTime: Date?) {
@@ -111,7 +112,7 @@ extension FeedWarnings {
         return (parts, feed.updated)
     }
 
-    /// Stores a country's response for a place. Only that country's warnings are compared with the response.
+    /// Stores a country's response for a place. The response is compared only with the stored warnings of the same country.
     ///
     /// - Returns: The number of new documents that were not requested.
     private func store(_ answer: CountryResponse, of country: MeteoAlarmCountry, at place: Place) async throws -> Int {

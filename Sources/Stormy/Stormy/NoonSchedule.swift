@@ -19,8 +19,9 @@ package struct NoonSchedule: Sendable {
 
     package var isEnabled: Bool { get throws { try check.isOn } }
 
-    /// The pending check: its time, the time at which this installation begins it, and the delay between both in seconds. `nil` if
-    /// no check is pending. The retry of a manual launch has no scheduled time, so the time of a retry is now.
+    /// The pending check: its scheduled time, the time at which this installation begins the check, and the delay between the two
+    /// times in seconds. `nil` if no check is pending. The retry of a manual launch has no scheduled time, so the time of a retry
+    /// is now.
     package var pending: (next: Date?, wakeAt: Date?, spread: Double)? {
         get throws {
             try BGTaskScheduler.shared.pendingTaskRequest(withIdentifier: Self.identifier)
@@ -28,13 +29,14 @@ package struct NoonSchedule: Sendable {
         }
     }
 
-    /// Turns the daily check on. Print messages about the schedule after this call, so that they show the accepted request.
+    /// Turns the daily check on. Print messages about the schedule after this call, so that the messages show the accepted
+    /// request.
     ///
     /// - Parameter wakesSystem: `true` if a sleeping machine is woken for the check. `nil` to keep the last setting.
     package func turnOn(at chosen: WallClockTime?, exact: Bool, wakesSystem: Bool? = nil) throws {
-        // The row is written before the request, because a check that begins now schedules the next check according to the row. A
-        // check that ends because the row was off removes the request, and then reads the row again. If this process dies between
-        // the row and the request, the request is restored later.
+        // The row is written before the request is submitted, because a check that begins at this moment reads the row to
+        // schedule the next check. If the row is still off, such a check removes the request and then reads the row again. If
+        // this process is killed before the request is submitted, `restoreIfLost()` submits the request later.
         let change = try store.changeDailyCheck { check in
             check.isOn = true
             check.isExact = exact || (chosen == nil && check.isExact)
@@ -113,7 +115,7 @@ struct NoonCheck {
     func run() async throws {
         let schedule = NoonSchedule(store: store, settings: settings)
         do {
-            // The agent has a request for the check, but the store has no row: the store was lost or moved away.
+            // If the store has no row although the agent launched the check, the store was lost or moved away.
             guard let check = try store.dailyCheck() else {
                 StormyTrouble.show(
                     "store", "Stormy's places are gone",
@@ -128,7 +130,7 @@ struct NoonCheck {
             // Tomorrow's check is scheduled first, so that no failure below prevents it.
             try schedule.submitNext()
         } catch {
-            // The recurrence rule of the request also schedules tomorrow's check.
+            // The launch continues, because the recurrence rule of the request also schedules tomorrow's check.
             logError("tomorrow's check could not be scheduled: \(error.localizedDescription)")
         }
         if let outcome = logged("the photos", { try PhotoReconciliation(store: store, settings: settings).run() }) {
@@ -156,7 +158,8 @@ struct NoonCheck {
                 }
             }
             group.addTask {
-                // A country's feed is requested once, for all places whose own service failed.
+                // The loop waits until the official services of all places were requested. After the loop, each country's feed is
+                // requested once for all places without a response.
                 var left = places.count
                 for await _ in askedPlaces {
                     left -= 1
@@ -174,7 +177,7 @@ struct NoonCheck {
                 await Lanes().forEach(of: places) { place in
                     do {
                         let seen = try await question.assessment(at: place) { asked.yield() }
-                        // If the forecast is calm or missing, storms of warnings are still announced or cancelled.
+                        // Even if the forecast is calm or missing, storms that come from warnings are announced or called off.
                         try StormNotifier(store: store).show(place, seen == nil ? .warnedOf : .all)
                     } catch let error as WeatherUnknown {
                         unknown.record(error)
@@ -198,7 +201,7 @@ struct NoonCheck {
         } catch let error as WeatherUnknown {
             return BGTaskScheduler.shared.abandonCurrentLaunch("\(error.place.name): \(error.reason)")
         }
-        // Documents that were read are stored, so the next launch, which follows soon, requests only the remaining documents.
+        // The documents that were read are stored. The launch is repeated soon, and then requests only the remaining documents.
         if notRequested > 0 {
             BGTaskScheduler.shared.abandonCurrentLaunch("\(notRequested) documents of warnings were not requested yet")
         }

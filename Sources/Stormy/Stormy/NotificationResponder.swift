@@ -33,13 +33,13 @@ final class NotificationResponder: UNUserNotificationCenterDelegate, Sendable {
             await add(files, .init(to: destination, location: location, storm: storm, tells: true), notification, store)
         } catch {
             let reason = StormyStoreError.words(for: error)
-            // A fault often passes within seconds.
+            // The user is notified only at the second repetition, because a fault often ends within seconds.
             if repetitions == 2 { await show("The photo cannot be added now", reason) }
             BGTaskScheduler.shared.abandonCurrentLaunch(reason)
         }
     }
 
-    /// Returns the destination of a choice. Shows what is missing if the result is `nil`.
+    /// Returns the destination of a choice. If there is no destination, a notification shows the reason, and the result is `nil`.
     private func destination(of choice: RememberedChoice?, _ settings: StormySettings) async -> PhotoDestination? {
         let chosen = choice?.destination.map { settings.destination(for: $0) }
         if let destination = chosen ?? settings.destination { return destination }
@@ -53,12 +53,13 @@ final class NotificationResponder: UNUserNotificationCenterDelegate, Sendable {
         if repetitions == 0 {
             await show(settings.destinationTrouble == nil ? "No upload destination" : "The photo cannot be added now", text)
         }
-        // The response is delivered again later.
+        // The agent launches the app again later, and delivers the user's response again.
         if settings.destinationTrouble != nil || choice != nil { BGTaskScheduler.shared.abandonCurrentLaunch(text) }
         return nil
     }
 
-    /// Queues the chosen files. If a fault can pass, the files are added again until the time of the launch ends, and in later launches.
+    /// Queues the chosen files. If a fault may be temporary, the files are added again until the launch's time is up, and in
+    /// later launches.
     private func add(
         _ chosen: [URL], _ order: PhotoUploads.BatchOptions, _ notification: String, _ store: StormyStore
     ) async {
@@ -69,7 +70,7 @@ final class NotificationResponder: UNUserNotificationCenterDelegate, Sendable {
             for (index, file) in files.enumerated() {
                 add(file, order, uploads, &report)
                 let rest = Array(files[(index + 1)...])
-                // Without the current list, the next launch tries more files again.
+                // If the current list cannot be stored, the next launch only adds more files again.
                 try? store.rememberChoice(
                     report.failed + report.waiting.map(\.file) + rest, to: order.destination, for: notification)
                 if Task.isCancelled, !rest.isEmpty { return await showWaiting(report) }
@@ -86,14 +87,14 @@ final class NotificationResponder: UNUserNotificationCenterDelegate, Sendable {
         try? store.rememberChoice([], to: order.destination, for: notification)
     }
 
-    /// Shows the files that wait for another launch, once for each choice.
+    /// Shows a notification about the files that wait for another launch. The notification is shown once for each choice.
     private func showWaiting(_ report: ChoiceReport) async {
         guard repetitions == 0, !report.waiting.isEmpty else { return }
         let (title, sentences) = report.waitingNotification
         await logging(title) { try await ActionNotification.show(title, sentences: sentences) }
     }
 
-    /// The number of repeated launches after which photos that still wait are reported as not queued.
+    /// The number of repeated launches after which the waiting photos are reported as not queued.
     private static let lastRepetition = 11
 
     private var repetitions: Int { LaunchContext.current?.repetitions ?? Self.lastRepetition }
@@ -102,7 +103,7 @@ final class NotificationResponder: UNUserNotificationCenterDelegate, Sendable {
     private struct ChoiceReport {
         /// The files that cannot be queued at all.
         var failed: [URL] = []
-        /// The files that are added again, and the reasons.
+        /// The files that are added again later, with the reasons.
         var waiting: [(file: URL, reason: String)] = []
         private var sentences: [Kind: [String]] = [:]
 
@@ -137,7 +138,7 @@ final class NotificationResponder: UNUserNotificationCenterDelegate, Sendable {
             return (title, waiting.map { "\($0.file.lastPathComponent) is not queued yet: \($0.reason)" })
         }
 
-        /// One notification for each kind of result: its title and its sentences.
+        /// The notifications, one for each kind of result. A notification has a title and sentences.
         var notifications: [(title: String, sentences: [String])] {
             Kind.allCases.compactMap { kind in sentences[kind].map { (kind.title($0.count), $0) } }
         }
@@ -147,13 +148,14 @@ final class NotificationResponder: UNUserNotificationCenterDelegate, Sendable {
     private func choose(
         for notification: String, _ destination: PhotoDestination, _ store: StormyStore
     ) async throws -> [URL]? {
-        // A choice in the window of a process that was killed would be lost.
+        // The chooser of an earlier launch is closed. If that launch was killed, a choice in the chooser's window would be lost.
         if let chooser = try store.openChooser(for: notification), chooser.isAlive { kill(chooser.pid, SIGTERM) }
         defer { try? store.setOpenChooser(nil, for: notification) }
         do {
             let paths = try await PhotoChoice.choosePhotos { try? store.setOpenChooser($0, for: notification) }
             guard let files = paths?.map({ URL(fileURLWithPath: $0) }) else { return nil }
-            // Another process may be writing. Without the list, the next launch has to ask the user again.
+            // Storing the list is retried, because another process may be writing to the store. If the list is not stored, the
+            // user has to choose again in the next launch.
             while !Task.isCancelled {
                 do {
                     try store.rememberChoice(files, to: destination, for: notification)
@@ -188,7 +190,8 @@ final class NotificationResponder: UNUserNotificationCenterDelegate, Sendable {
         }
     }
 
-    /// Returns whether the fault stays. A file can be unreadable for a moment, and another process can be writing.
+    /// Returns whether an error is permanent. An unreadable file and a store that another process is writing are temporary
+    /// errors.
     private static func isFinal(_ error: any Error, _ file: URL) -> Bool {
         switch PathStatus.at(file.path) {
         case .absent: return true
@@ -234,14 +237,14 @@ final class NotificationResponder: UNUserNotificationCenterDelegate, Sendable {
         await logging(request.content.title) { try await UNUserNotificationCenter.current().add(request) }
     }
 
-    /// Logs an error on standard error. The agent copies standard error to its log.
+    /// Logs an error on standard error. The agent copies the app's standard error to the agent's log.
     private func logging(_ title: String, _ body: () async throws -> Void) async {
         do { try await body() } catch { logError("the notification \"\(title)\" cannot be shown: \(error)") }
     }
 }
 
 extension StormyStore {
-    /// Returns what the user chose at a notification and what is not queued yet.
+    /// Returns the files that the user chose for a notification and that are not queued yet, and their destination.
     fileprivate func rememberedChoice(for notification: String) throws -> RememberedChoice? {
         guard let data = try setting("chosen \(notification)").map({ Data($0.utf8) }) else { return nil }
         let decoder = JSONDecoder()
@@ -250,7 +253,8 @@ extension StormyStore {
         return (try? decoder.decode([URL].self, from: data)).map { RememberedChoice(files: $0, destination: nil) }
     }
 
-    /// The chooser that a launch for this notification opened, if the launch did not see its end.
+    /// Returns the process of the chooser that a launch for this notification opened. `nil` if the launch has recorded that the
+    /// chooser was closed.
     fileprivate func openChooser(for notification: String) throws -> ProcessIdentity? {
         let numbers = try setting("chooser \(notification)")?.split(separator: " ").compactMap { Int64($0) } ?? []
         return numbers.count == 2 ? ProcessIdentity(pid: Int32(truncatingIfNeeded: numbers[0]), start: numbers[1]) : nil

@@ -3,16 +3,16 @@ import Foundation
 import ProcessSupport
 
 /// The folders of this app's configuration, passwords, database and copies, which contain no photos of the user. The comparison
-/// opens no file, because closing the file of a database would release this process's locks on it.
+/// opens no file, because closing the file of a database would release this process's locks on the database.
 package struct OwnFiles: Sendable {
     private let folders: [PathName]
-    /// The identities of the files in the folders. With the identities, other names of the same file are detected: hard links, and
-    /// folders that are mounted twice.
+    /// The identities of the files in the folders. An identity stays the same if a file has several names, for example because of
+    /// a hard link or a folder that is mounted twice.
     private let files: Set<Identity>
     /// The reason why the list of files may be incomplete.
     private let trouble: String?
 
-    /// The error if a file system did not respond, so that it is unknown whether a file belongs to the app.
+    /// The error if a file system did not respond. In this case it is unknown whether a file belongs to the app.
     package struct Unknown: Error {
         package let reason: String
     }
@@ -24,7 +24,7 @@ package struct OwnFiles: Sendable {
         init(_ information: stat) { (device, inode) = (information.st_dev, information.st_ino) }
     }
 
-    /// Lists the files. This needs one `stat` call for each file in three folders.
+    /// Lists the files. The list requires one `stat` call for each file in three folders.
     ///
     /// - Parameter secrets: paths of passwords and keys in other folders.
     package init(
@@ -44,7 +44,7 @@ package struct OwnFiles: Sendable {
             switch PathStatus.at(path) {
             case .found(let information) where information.st_mode & S_IFMT == S_IFREG: files.insert(Identity(information))
             case .found, .absent: break
-            // A file that this user cannot reach, or a loop of links, is not a file that could be uploaded.
+            // Unreachable files and loops of links are skipped, because they cannot be uploaded.
             case .unreadable(let number) where FileFault(number) != .unavailable: break
             case .unreadable(let number): trouble = "\(path): \(String(cString: strerror(number)))"
             }
@@ -52,22 +52,22 @@ package struct OwnFiles: Sendable {
         (self.files, self.trouble) = (files, trouble)
     }
 
-    /// Returns whether a path leads to one of the files, also through links. This needs one `stat` call for each folder of the
-    /// path.
+    /// Returns whether a path leads to one of the app's files, directly or through links. The check requires one `stat` call for
+    /// each folder of the path.
     ///
     /// - Throws: ``Unknown``.
     package func contain(_ path: String) throws(Unknown) -> Bool {
         switch PathStatus.at(path) {
         case .absent: return false
-        // A path that no file can have is not one of the files.
+        // A path that is not possible for any file is not the path of an app's file.
         case .unreadable(let number) where FileFault(number) == .impossible: return false
         case .unreadable(let number): throw Unknown(reason: String(cString: strerror(number)))
         case .found(let information): return try has(information, at: PathName.resolved(path))
         }
     }
 
-    /// Returns whether an open file is one of the files. The check uses the open file, because the path with which it was opened
-    /// may lead to another file by now.
+    /// Returns whether an open file is one of the app's files. The check uses the open file, because the path with which it was
+    /// opened may lead to another file by now.
     ///
     /// - Throws: ``Unknown``.
     func contain(descriptor: Int32) throws(Unknown) -> Bool {
@@ -84,7 +84,7 @@ package struct OwnFiles: Sendable {
         return false
     }
 
-    /// Returns the path of an open file, without links. This needs one system call.
+    /// Returns the path of an open file, without links. The method makes one system call.
     private static func path(of descriptor: Int32) -> PathName? {
         var path = [CChar](repeating: 0, count: Int(PATH_MAX))
         let count = readlink("/proc/self/fd/\(descriptor)", &path, path.count - 1)

@@ -3,18 +3,18 @@ import Foundation
 import GRDB
 import UserNotifications
 
-/// The photos that a user added without waiting for their uploads. A notification shows the number of photos. A second notification
-/// with the result replaces it.
+/// The photos that a user added without waiting for their uploads. A notification shows the progress of the batch. Later, a
+/// notification with the result replaces the first notification.
 package struct PhotoBatch: Codable, Equatable {
     var uploaded: [String] = []
-    /// Identifiers of the uploaded photos. Each identifier has the photo's number, and the time when the user added the photo.
+    /// Identifiers of the uploaded photos. Each identifier contains the photo's number, and the time when the user added or retried the photo.
     /// `nil` if an earlier version stored the batch.
     var uploadedGivings: [String]?
     var failures: [Failure] = []
     /// The address that the server reported for the photo that was uploaded last.
     var url: String?
-    /// The identifier of the photo that ended first. This identifier distinguishes batches with equal texts, and prevents a second
-    /// notification of the same batch after a crash.
+    /// The identifier of the photo that ended first. This identifier distinguishes batches with equal texts. The identifier also
+    /// prevents a second notification about the same batch after a crash.
     var mark: String?
 
     struct Failure: Codable, Equatable {
@@ -30,7 +30,7 @@ package struct PhotoBatch: Codable, Equatable {
 
     private static let plainNotification = "photos"
 
-    /// Adds the end of a photo. If a photo ends again, only the last end counts.
+    /// Adds a photo whose upload ended. If the upload of the photo ends again later, only the last result counts.
     mutating func add(_ photo: PhotoRecord) {
         let giving = "\(photo.id ?? 0) \(photo.changedAt.timeIntervalSince1970)"
         if photo.id != nil, uploadedGivings?.contains(giving) == true { return }
@@ -66,7 +66,7 @@ package struct PhotoBatch: Codable, Equatable {
             case (let done, let failed): "\(PhotoRecord.count(done)) uploaded, \(failed) not"
             }
         let names = uploaded.prefix(3).joined(separator: ", ") + (uploaded.count > 3 ? " and \(uploaded.count - 3) more" : "")
-        // The link of a single photo, or the link of the last photo of a batch.
+        // The link is the link of a single photo, or of the last photo of a batch.
         let link = url.map { "\n\($0)" } ?? ""
         return (title, names + (uploaded.isEmpty ? String(failureLine.dropFirst()) : failureLine + link))
     }
@@ -76,7 +76,8 @@ package struct PhotoBatch: Codable, Equatable {
         return failures.first.map { "\n\($0.name): \($0.reason)\(others)" } ?? ""
     }
 
-    /// Joins a batch whose notification was not shown yet with the photos that ended since, for one notification about both.
+    /// Returns a batch with the photos of this batch and the photos that ended later. One notification then reports all photos,
+    /// because the notification of this batch was not shown yet.
     func joined(by later: PhotoBatch) -> PhotoBatch {
         var all = self
         all.uploaded += later.uploaded
@@ -103,8 +104,8 @@ package struct PhotoBatch: Codable, Equatable {
             return failed.allSatisfy { id in photos[Int64(id)].map { $0 != .failed } ?? false }
         }.map(\.identifier)
         if over.isEmpty { return }
-        // If the removed notification also reported uploaded photos, and was not seen yet, these photos are reported again without
-        // the failures.
+        // If the removed notification also reported uploaded photos and the user did not see the notification, the uploaded
+        // photos are reported again without the failures.
         if let said = try store.closedPhotoBatch(), over.contains(said.notification), !said.uploaded.isEmpty,
             await center.pendingNotificationRequests().contains(where: { said.isReportedBy($0) })
         {
@@ -132,8 +133,8 @@ package struct PhotoBatch: Codable, Equatable {
         } while !isBatchClosed
     }
 
-    /// Reopens the last batch if its notification is still held back by quiet hours or by the notification server. Otherwise the next batch
-    /// would replace the notification.
+    /// Reopens the last batch if its notification is still waiting because of quiet hours or the notification server. If the
+    /// batch were not reopened, the notification of the next batch would replace the unseen notification.
     private static func joinUnseen(_ store: StormyStore) async throws {
         guard let said = try store.closedPhotoBatch() else { return }
         let pending = await UNUserNotificationCenter.current().pendingNotificationRequests()
@@ -155,7 +156,7 @@ package struct PhotoBatch: Codable, Equatable {
         try await center.add(
             UNNotificationRequest(
                 identifier: batch.notification, content: content, trigger: nil, alertsOncePerContent: true))
-        // A batch with a failure has another notification, so the earlier notification with the progress is removed.
+        // A batch with a failure has a separate notification, so the earlier notification with the progress is removed.
         if batch.notification != plainNotification, !batch.uploaded.isEmpty {
             center.removePendingNotificationRequests(withIdentifiers: [plainNotification])
             center.removeDeliveredNotifications(withIdentifiers: [plainNotification])
@@ -189,7 +190,7 @@ extension PhotoBatch {
         try database.execute(sql: "DELETE FROM setting WHERE name = ?", arguments: [setting.rawValue])
     }
 
-    /// Adds a photo that ended, in the transaction that stores the end.
+    /// Adds a photo whose upload ended, in the same transaction that stores the end.
     static func add(_ photo: PhotoRecord, in database: Database) throws {
         var batch = try PhotoBatch(.open, in: database) ?? PhotoBatch()
         batch.add(photo)
@@ -198,9 +199,9 @@ extension PhotoBatch {
 }
 
 extension StormyStore {
-    /// Returns the photos of the batch that ended, and the number of photos whose upload is not complete.
+    /// Returns the photos of the batch whose uploads ended, and the number of photos whose uploads are not complete.
     ///
-    /// - Parameter paused: The submission keys of photos that do not count as remaining.
+    /// - Parameter paused: The submission keys of paused photos, which do not count as remaining.
     func photoBatch(without paused: Set<String> = []) throws -> (batch: PhotoBatch, left: Int) {
         try queue.read { database in
             let coming = try String.fetchAll(
@@ -209,12 +210,12 @@ extension StormyStore {
         }
     }
 
-    /// Adds the end of a photo whose end is stored, but not reported yet.
+    /// Adds a photo whose end is stored, but was not reported yet.
     func addToPhotoBatch(_ photo: PhotoRecord) throws { try queue.write { try PhotoBatch.add(photo, in: $0) } }
 
     /// Closes a batch after its last notification was accepted. The next photo begins another batch.
     ///
-    /// - Returns: `false` if the batch has changed since.
+    /// - Returns: `false` if the batch has changed since the notification.
     func closePhotoBatch(_ batch: PhotoBatch) throws -> Bool {
         try queue.write { database in
             guard try PhotoBatch(.open, in: database) ?? PhotoBatch() == batch else { return false }
@@ -224,14 +225,14 @@ extension StormyStore {
         }
     }
 
-    /// The batch that was closed last.
+    /// Returns the batch that was closed last.
     func closedPhotoBatch() throws -> PhotoBatch? { try queue.read { try PhotoBatch(.said, in: $0) } }
 
-    /// Joins a reported batch with the photos that ended since, if there are any, and opens it again.
+    /// Opens a reported batch again, and adds the photos whose uploads ended after the report.
     ///
     /// - Parameters:
-    ///   - isOpened: `true` to open the batch even if no photo ended since.
-    ///   - change: removes outdated parts of the batch.
+    ///   - isOpened: `true` to open the batch even if no other upload ended.
+    ///   - change: A closure that removes outdated parts of the batch.
     func reopenPhotoBatch(_ said: PhotoBatch, isOpened: Bool = false, _ change: (inout PhotoBatch) -> Void = { _ in }) throws {
         try queue.write { database in
             let open = try PhotoBatch(.open, in: database)

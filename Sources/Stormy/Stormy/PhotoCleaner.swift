@@ -8,7 +8,7 @@ import Synchronization
 /// folder, which contains only the photo.
 final class PhotoCleaner: Sendable {
     enum Verdict: Sendable, Equatable {
-        /// The file is proved to be without a location. The value contains the names of the overwritten blocks.
+        /// The program proved that the file has no location. The value contains the names of the overwritten blocks.
         case clean([String])
         /// The file cannot be opened, or its format is unknown. The file is unchanged.
         case unreadable(String)
@@ -18,7 +18,7 @@ final class PhotoCleaner: Sendable {
         case interrupted
     }
 
-    /// The programs that wait for a photo.
+    /// The running programs that wait for a photo.
     private let idle = Mutex<[Helper]>([])
     private let program: String?
     private let send: Sending
@@ -34,7 +34,8 @@ final class PhotoCleaner: Sendable {
         (self.program, self.send) = (program, send)
     }
 
-    /// Cleans the file in place. The call blocks until the program has responded. Each calling thread has a separate program.
+    /// Cleans the file in place. The call blocks until the program has responded. Each calling thread uses a separate process of
+    /// the program.
     ///
     /// - Throws: ``PhotoUploadError/cannotRead(path:reason:)`` if the system failed, for example the disk. The file can be cleaned later.
     func clean(_ file: URL) throws(PhotoUploadError) -> Verdict {
@@ -42,8 +43,8 @@ final class PhotoCleaner: Sendable {
         var helper = if let known = idle.withLock({ $0.popLast() }) { known } else { try start(program, beside: file) }
         var response = try helper.clean(file)
         if case .requestFailed = response {
-            // The program may have been killed while it was idle. In this case the file is unchanged, and another program cleans
-            // it.
+            // The program may have been killed while it was idle. In this case the file is unchanged, and a new process of the
+            // program cleans it.
             helper.kill()
             helper = try start(program, beside: file)
             response = try helper.clean(file)
@@ -53,7 +54,7 @@ final class PhotoCleaner: Sendable {
             idle.withLock { $0.append(helper) }
             return verdict
         case .ended:
-            // The program is ended after any failure, and the next photo gets a new program.
+            // The process is ended after any failure, and the next photo gets a new process of the program.
             helper.kill()
             if Self.hasRoom(for: file) { return .interrupted }
             throw Self.noRoom(for: file)
@@ -80,7 +81,7 @@ final class PhotoCleaner: Sendable {
 
     static let installed = try? CompanionProgram.find("photo-cleaner").get()
 
-    /// The response of the program about one file.
+    /// The result of a request to clean one file.
     private enum Response {
         case verdict(Verdict)
         /// The program ended, or was ended, before it gave a valid response. The file is unchanged, or cleaned in part.
@@ -89,8 +90,8 @@ final class PhotoCleaner: Sendable {
         case requestFailed(Int32)
     }
 
-    /// The running program.
-    private final class Helper: @unchecked Sendable {  // because who takes it from the idle ones has it alone
+    /// A running process of `photo-cleaner`.
+    private final class Helper: @unchecked Sendable {  // because only one thread uses an instance after taking it from `idle`
         private let pid: Int32
         /// A socket for both directions. Writing to a pipe of a program that died would raise SIGPIPE.
         private let socket: Int32
@@ -103,8 +104,8 @@ final class PhotoCleaner: Sendable {
             return Mutex([])
         }()
 
-        /// - Parameter file: The helper's folder is made in the folder of the file, because a hard link must be on the same file system.
-        ///   The spool may be on another file system than its parent folder.
+        /// - Parameter file: The file to clean. The helper's folder is created in the folder of this file, because a hard link
+        ///   must be on the same file system. The spool may be on another file system than its parent folder.
         init?(_ program: String, beside file: URL, send: @escaping Sending) {
             let place = file.deletingLastPathComponent()
             HeldFolder.removeAbandoned(prefix: HeldFolder.cleaning, in: place)
@@ -150,7 +151,8 @@ final class PhotoCleaner: Sendable {
             // A compromised program may have replaced the file, for example with a link to another user's file.
             var information = stat()
             guard lstat(name.path, &information) == 0, information.st_mode & S_IFMT == S_IFREG else { return .ended }
-            // The program wrote the file in place, or replaced it. In both cases the file at the program's path replaces the copy.
+            // The program changed the file in place, or replaced the file. In each case, the file at the program's path replaces
+            // the copy.
             guard rename(name.path, file.path) == 0 else {
                 let number = errno
                 throw .cannotRead(path: file.path, reason: String(cString: strerror(number)))
@@ -181,7 +183,7 @@ final class PhotoCleaner: Sendable {
             }
         }
 
-        /// The error if this process cannot receive the program's response. The reason is not the photo.
+        /// Returns the error if this process cannot receive the program's response. The photo is not the cause of this error.
         private static func noAnswer(about file: URL) -> PhotoUploadError {
             .cannotRead(path: file.path, reason: "no response from photo-cleaner: \(String(cString: strerror(errno)))")
         }

@@ -4,20 +4,21 @@ import Foundation
 import GRDB
 import ProcessSupport
 
-// Photos that the user adds again after their upload failed.
+// This extension handles photos that the user adds again after their upload failed.
 extension PhotoUploads {
     /// Continues the failed transfers of photos that the user adds again.
     ///
-    /// The server may have the photo or a part of the photo, and only the failed transfer has the address on the server. A second
-    /// transfer would send a second copy. If two commands run at the same time, the ledger lets one command continue the transfer,
-    /// and the other command finds the running transfer.
+    /// The server may have the photo or a part of the photo. Only the failed transfer contains the address on the server, so a
+    /// new transfer would send a second copy. If two commands run at the same time, the ledger lets one command continue the
+    /// transfer, and the other command finds the running transfer.
     ///
-    /// - Returns: The keys of the transfers that continue. The store is updated for them, and for transfers that had completed.
+    /// - Returns: The keys of the transfers that continue. The store is updated for these transfers, and for transfers that had
+    ///   completed.
     func continueFailed(_ photos: [Prepared], _ order: BatchOptions) throws -> Set<String> {
-        // These photos get new transfers: photos that are sent again or wait, and photos for one address. A presigned address may
-        // have expired.
+        // These photos get new transfers: photos that the user sends again, photos that wait, and photos for a presigned address.
+        // A presigned address may have expired.
         guard !order.isAgain, !order.isHeld, !order.destination.isForOneFile else { return [] }
-        // The server may have refused the name, so a file with another name is another upload.
+        // A file with another name is a new upload, because the server may have refused the first name.
         let names = Dictionary(grouping: photos, by: \.digest).mapValues { Set($0.map { Self.name(of: $0.path) }) }
         let failed = try store.failedPhotos(photos.map(\.digest), to: order.destination.identity).filter { photo in
             guard let digest = photo.digest, let path = photo.path else { return false }
@@ -47,7 +48,7 @@ extension PhotoUploads {
 }
 
 extension StormyStore {
-    /// Photos whose latest upload to a destination failed.
+    /// Returns the photos whose latest upload to a destination failed.
     func failedPhotos(_ digests: [String], to destination: String) throws -> [PhotoRecord] {
         try queue.read { database in
             let statement = try database.cachedStatement(
@@ -60,7 +61,7 @@ extension StormyStore {
         }
     }
 
-    /// Stores the present identity of this destination in the records of its photos. Earlier versions stored the identity without
+    /// Stores the current identity of this destination in the records of its photos. Earlier versions stored the identity without
     /// kind and account, or under another name of the table.
     func renameDestination(to destination: PhotoDestination) throws {
         let names = Set(StormySettings.current.destinations.map(\.name)).union([destination.name])

@@ -25,9 +25,9 @@ package class PhotoDelivery: EventDelivery, DeliveredEndsRecorder, @unchecked Se
     }
 
     private enum Phase {
-        /// The ends are collected for one notification.
+        /// The ended uploads are collected for one notification.
         case collecting
-        /// Each end is reported at once, because no later call reports it.
+        /// Each ended upload is reported at once, because no later call reports it.
         case reporting
     }
 
@@ -69,7 +69,7 @@ package class PhotoDelivery: EventDelivery, DeliveredEndsRecorder, @unchecked Se
         }
     }
 
-    /// `true` if ends are reported to the user by other means than a notification.
+    /// `true` if ended uploads are reported to the user without a notification.
     var reportsEnds: Bool { false }
 
     /// Reports the ends of photos after the store has recorded them.
@@ -82,7 +82,7 @@ package class PhotoDelivery: EventDelivery, DeliveredEndsRecorder, @unchecked Se
         return (error as? URLError)?.code == .cancelled ? .cancelled : .failed
     }
 
-    /// Shows one notification for all photos of the batch that are not reported by other means.
+    /// Shows one notification about all photos of the batch that were not reported in another way.
     func show() async throws {
         recordDeliveredEnds()
         phase.withLock { $0 = .reporting }
@@ -109,7 +109,8 @@ package class PhotoDelivery: EventDelivery, DeliveredEndsRecorder, @unchecked Se
         return parts.isEmpty ? nil : parts.joined(separator: "; ")
     }
 
-    /// Blocks until the notification is accepted. Before this, the process must not exit, and the end does not count as reported.
+    /// Blocks until the notification is accepted. Until then, the process must not exit, and the end of the upload does not count
+    /// as reported.
     fileprivate func reportBatch() {
         let isTold = DispatchSemaphore(value: 0)
         Task.detached { [self] in
@@ -120,18 +121,18 @@ package class PhotoDelivery: EventDelivery, DeliveredEndsRecorder, @unchecked Se
     }
 }
 
-/// A delivery for a command that waits in a terminal and prints each end. If an end cannot be printed, because the terminal was
-/// closed, a notification shows it.
-package final class FollowedPhotos: PhotoDelivery, @unchecked Sendable {  // because what it adds does not change
+/// A delivery for a command that waits in a terminal and prints the end of each upload. If the terminal was closed, a
+/// notification shows the end instead.
+package final class FollowedPhotos: PhotoDelivery, @unchecked Sendable {  // because all added properties are constants
     private let notifies: Bool
-    /// Transfers whose end is reported by a notification.
+    /// The transfers whose ends are reported by a notification.
     private let notifiedTransfers = Mutex<Set<Int64>>([])
     private let onEnd: @Sendable (PhotoRecord, Int64) -> Bool
 
     /// - Parameters:
     ///   - notifies: `true` if notifications can be shown.
-    ///   - onEnd: called with each end and the number of its transfer, before the end is recorded as reported. Returns `false` if
-    ///     the end could not be printed.
+    ///   - onEnd: A closure that receives each ended photo and the number of its transfer, before the end is recorded as
+    ///     reported. The closure returns `false` if the end could not be printed.
     package init(_ store: StormyStore, notifies: Bool, onEnd: @escaping @Sendable (PhotoRecord, Int64) -> Bool) {
         (self.notifies, self.onEnd) = (notifies, onEnd)
         super.init(store)
@@ -160,9 +161,9 @@ package final class FollowedPhotos: PhotoDelivery, @unchecked Sendable {  // bec
         try await PhotoBatch.showProgress(store)
     }
 
-    /// Completes the delivery after the terminal has printed the ends.
+    /// Completes the delivery after the terminal has printed the ends of the uploads.
     ///
-    /// - Throws: the first error of recording an end.
+    /// - Throws: The first error that occurred while an end was recorded.
     package func finish() async throws {
         recordDeliveredEnds()
         try trouble.check()

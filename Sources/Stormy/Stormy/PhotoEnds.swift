@@ -35,8 +35,8 @@ extension StormyStore {
         }
     }
 
-    /// Stores new states of photos in one transaction. A record is not changed if it has another transfer now, or is not in the
-    /// state `state` any more.
+    /// Stores new states of photos in one transaction. A record is not changed if the record has another transfer now, or does
+    /// not have the state `state` any more.
     func change(_ photos: [PhotoRecord], from state: PhotoRecord.State) throws {
         guard !photos.isEmpty else { return }
         try queue.write { database in

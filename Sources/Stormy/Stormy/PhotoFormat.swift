@@ -18,7 +18,7 @@ package enum PhotoFormat: String, Sendable, CaseIterable {
         } else if has("RIFF", at: 0), has("WEBP", at: 8) {
             self = .webp
         } else if has("ftyp", at: 4) {
-            // The brands of ISO base media files: the major brand, and the compatible brands.
+            // Reads the brands of ISO base media files: the major brand, and the compatible brands.
             let brands = stride(from: 8, to: min(bytes.count, 56), by: 4).filter { $0 != 12 }.map {
                 String(decoding: bytes.dropFirst($0).prefix(4), as: UTF8.self)
             }
@@ -35,7 +35,7 @@ package enum PhotoFormat: String, Sendable, CaseIterable {
             // A JPEG XL file is a codestream without boxes, or a list of boxes (ISO 18181-2).
             self = .jxl
         } else if bytes.starts(with: [0x49, 0x49, 0x2A, 0x00]) || bytes.starts(with: [0x4D, 0x4D, 0x00, 0x2A]) {
-            // Raw files of most cameras are TIFF files. Canon's raw files have a mark after the header.
+            // Raw files of most cameras are TIFF files. Canon's raw files have the letters CR after the header.
             self = has("CR", at: 8) ? .raw : .tiff
         } else if has("FUJIFILMCCD-RAW", at: 0) || has("IIRO", at: 0) || has("IIRS", at: 0) || has("MMOR", at: 0)
             || bytes.starts(with: [0x49, 0x49, 0x55, 0x00]) || has("FOVb", at: 0)
@@ -78,7 +78,7 @@ package enum PhotoFormat: String, Sendable, CaseIterable {
         return PhotoFormat(firstBytes: Data(bytes.prefix(filled))).map(DetectedKind.photo) ?? .other
     }
 
-    /// Detects the format of a file. Returns `nil` if the file is not a picture, or cannot be read.
+    /// Detects the format of a file. The result is `nil` if the file is not a picture, or cannot be read.
     package init?(of file: URL) {
         guard case .photo(let format) = Self.detect(at: file) else { return nil }
         self = format

@@ -2,27 +2,28 @@ import Foundation
 
 /// Detects whether a photo contains a location. The type has no side effects.
 ///
-/// Checks every TIFF structure in the file, in any container (JPEG's APP1, PNG's eXIf, WebP's EXIF, HEIC's items, TIFF and raw
-/// files). Also searches for XMP's GPS properties. If a file cannot be read with certainty, the result is `true`.
+/// The search checks every TIFF structure in the file, in any container (JPEG's APP1, PNG's eXIf, WebP's EXIF, HEIC's items, TIFF
+/// and raw files). The search also finds XMP's GPS properties. If a file cannot be read with certainty, the result is `true`.
 package enum PhotoLocation {
     /// The number of bytes that are searched for every pattern before the next bytes are searched.
     static let window = 16 << 20
     /// The number of bytes by which two windows overlap. The overlap is larger than each pattern, because a pattern may begin in
     /// one window and end in the next window.
     private static let overlap = 64
-    /// The maximum numbers of TIFF marks and of directory entries that are followed. These limits also limit the time for a crafted
-    /// file. A file that exceeds a limit counts as a file with a location.
+    /// The maximum number of TIFF marks, and the maximum number of directory entries that are followed. Because of these limits,
+    /// a crafted file cannot take much time. A file that exceeds a limit counts as a file with a location.
     private static let (maximumMarks, maximumEntries) = (10_000, 2_000_000)
 
-    /// - Parameter leave: called with each range that was searched. Only a few numbers in such a range are read again.
+    /// - Parameter leave: A closure that receives each range that was searched. Later, only a few numbers in such a range are
+    ///   read again.
     package static func isPresent(in data: Data, leave: (Range<Int>) -> Void = { _ in }) -> Bool {
         var (film, seen, captions) = (false, Set<Int>(), 0)
         var (marks, entries) = (0, 0)
         for start in stride(from: 0, to: data.count, by: window) {
             let range = start..<min(start + window + overlap, data.count)
             if words.contains(where: { isAny(of: $0.value, in: data, range) }) { return true }
-            // The file may contain a film with a location. The location's mark of four bytes may occur by chance, so the mark
-            // counts only after the beginning of a film.
+            // The file may contain a film with a location. The mark of a location has four bytes and may occur by chance, so the
+            // mark counts only after the beginning of a film.
             let behind = film ? start : findFilm(in: data, range)
             film = behind != nil
             if let behind, places.contains(where: { find($0, in: data, behind..<range.upperBound) != nil }) { return true }
@@ -48,8 +49,8 @@ package enum PhotoLocation {
         return false
     }
 
-    /// Returns the position of the first box of a film (ISO 14496-12 §4.3). By chance, the mark alone occurs in one of two files of 2 GiB.
-    /// The four bytes before the mark are the size of the box, which is small.
+    /// Returns the position of the first box of a film (ISO 14496-12 §4.3). The mark alone is not sufficient, because it occurs
+    /// by chance in one of two files of 2 GiB. The four bytes before the mark must be the size of a small box.
     private static func findFilm(in data: Data, _ range: Range<Int>) -> Int? {
         var from = range.lowerBound
         while let mark = find(filmMark, in: data, from..<range.upperBound) {
@@ -59,10 +60,10 @@ package enum PhotoLocation {
         return nil
     }
 
-    /// Blocks that are not read and that may contain a position: a phone's trailer (SEFT), and a camera's telemetry (GPMF). Four bytes may
-    /// occur by chance, but not two such marks in one file.
+    /// Blocks that are not read and that may contain a position: a phone's trailer (SEFT), and a camera's telemetry (GPMF). One
+    /// mark of four bytes may occur by chance. Two such marks in one file are not a coincidence.
     private static let unreadBlocks = [["SEFH", "SEFT"], ["GPMF", "DEVC"]].map { $0.map { Array($0.utf8) } }
-    /// IPTC in a Photoshop resource. The cleaner cleans only the first IPTC block.
+    /// The mark of an IPTC block in a Photoshop resource. The cleaner cleans only the first IPTC block of a file.
     private static let iptcMark = Array("8BIM".utf8) + [4, 4]
 
     private static func count(_ mark: [UInt8], in data: Data, _ range: Range<Int>) -> Int {
@@ -77,7 +78,8 @@ package enum PhotoLocation {
         ([0x49, 0x49, 0x2A, 0x00], true), ([0x4D, 0x4D, 0x00, 0x2A], false),
     ]
 
-    /// Searches for the first byte with libc's `memchr`. Foundation's search would take most of the time of queueing a photo.
+    /// Searches for the pattern's first byte with libc's `memchr`, because `memchr` is fast. Foundation's search would take most
+    /// of the time of queueing a photo.
     private static func find(_ pattern: [UInt8], in data: Data, _ range: Range<Int>) -> Int? {
         find([pattern], in: data, range)
     }
@@ -102,8 +104,9 @@ package enum PhotoLocation {
         }
     }
 
-    /// XMP's properties (drones write one with a spelling error), other text properties, and boxes of JPEG XL with compressed metadata. XMP
-    /// may be UTF-16 (ISO 16684-1 §7.3): in both byte orders, the letters of a word are separated by zeros.
+    /// The names of XMP properties with a location (drones write one name with a spelling error), of other text properties, and
+    /// of JPEG XL boxes with compressed metadata. XMP may be UTF-16 (ISO 16684-1 §7.3). In UTF-16, the letters of a name are
+    /// separated by zeros in both byte orders.
     private static let words: [UInt8: [[UInt8]]] = {
         let texts = [
             "GPSLatitude", "GPSLongitude", "GPSDest", "GpsLatitude", "GpsLongitude", "GpsLongtitude", ":Latitude", ":Longitude",
@@ -116,8 +119,8 @@ package enum PhotoLocation {
         return Dictionary(grouping: texts + wide + others) { $0[0] }
     }()
 
-    /// Follows the first directories of a TIFF structure, and those that they lead to, to a GPS directory (tag 0x8825) with a latitude (tag
-    /// 2) or longitude (4).
+    /// Returns whether a TIFF structure has a GPS directory (tag 0x8825) with a latitude (tag 2) or a longitude (tag 4). The
+    /// search follows the first directories and all directories that they point to.
     ///
     /// - Parameter count: the number of entries that were followed.
     private static func hasPosition(in data: Data, at base: Int, isLittleEndian: Bool, _ count: inout Int) -> Bool {
@@ -134,7 +137,7 @@ package enum PhotoLocation {
                     let tags = reader.entries(at: entry.value)?.map(\.tag) ?? []
                     count += tags.count
                     if tags.contains(2) || tags.contains(4) { return true }
-                // The directories of Exif and of other pictures in the file.
+                // These tags point to the directory of Exif, and to the directories of other pictures in the file.
                 case 0x8769, 0x014A: waiting += reader.offsets(of: entry)
                 default: break
                 }

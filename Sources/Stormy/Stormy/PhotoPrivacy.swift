@@ -3,17 +3,17 @@ import Foundation
 /// The decision whether a photo may be sent, after the cleaner tried to remove its location. The decision has no side effects.
 ///
 /// A photo or film is sent if the cleaner proved that it has no location. A file of an unknown format is sent if it contains
-/// nothing that looks like a location, with a note that this is not certain. All other files are not sent.
+/// nothing that looks like a location, with a note that this result is not certain. All other files are not sent.
 enum PhotoPrivacy: Equatable {
     /// - Parameter note: A text for the user.
     case send(removed: [String], note: String?)
     case hold(String)
 
-    /// The file is sent as it is.
+    /// The decision to send the file unchanged.
     static let unchanged = PhotoPrivacy.send(removed: [], note: nil)
 
     /// - Parameters:
-    ///   - format: `nil` if the file is not a picture of a known kind.
+    ///   - format: The format of the picture. `nil` if the file is not a picture of a known format.
     ///   - looksLocated: `true` if something in the file looks like a location. This value is not used if the file is proved to be
     ///     clean.
     init(format: PhotoFormat?, verdict: PhotoCleaner.Verdict, looksLocated: Bool) {

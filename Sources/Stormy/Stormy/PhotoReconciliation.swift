@@ -64,8 +64,8 @@ package struct PhotoReconciliation {
         private func them(_ number: Int) -> String { number == 1 ? "it" : "them" }
     }
 
-    /// Reconciles photos and transfers. If nothing has to be changed, this method reads only two rows of the ledger and the state
-    /// of each queued photo.
+    /// Reconciles photos and transfers. If no change is necessary, this method reads only two rows of the ledger and the state of
+    /// each queued photo.
     @discardableResult
     package func run() throws -> Outcome {
         var outcome = Outcome()
@@ -91,7 +91,7 @@ package struct PhotoReconciliation {
     // MARK: Ends that the store lacks
 
     /// Stores the ends of transfers that this store did not record, because the store could not be written at that time, or was
-    /// restored from a backup. The user may add these photos again.
+    /// restored from a backup. After this, the user may add these photos again.
     ///
     /// - Returns: the photos, with their ends.
     @discardableResult
@@ -103,15 +103,16 @@ package struct PhotoReconciliation {
 
     // MARK: Photos that the ledger lacks
 
-    /// Queues photos again under their keys. The ledger was lost or restored from a backup, or a process ended before it queued its photo.
+    /// Queues photos again with the same keys. Their transfers are missing, because the ledger was lost or restored from a
+    /// backup, or because a process ended before it queued its photo.
     private func queueAgain(
         _ queued: [PhotoRecord], _ states: [String: BackgroundTransferStatus.State], _ outcome: inout Outcome
     ) throws {
         func unknown(_ states: [String: BackgroundTransferStatus.State]) -> [PhotoRecord] {
             queued.filter { photo in photo.submission.flatMap { states[$0] } == nil }
         }
-        // If another process is queueing photos now, the next run checks again, because no photo must be reported as lost too
-        // early.
+        // If another process is queueing photos now, the photos are checked in the next run. Otherwise a photo could be reported
+        // as lost too early.
         guard !unknown(states).isEmpty, let left = try? BackgroundTransfers.leftCopies() else { return }
         var copies: [String: BackgroundTransfers.LeftCopy] = [:]
         for copy in left { if let digest = try? copy.sha256() { copies[digest] = copy } }
@@ -145,7 +146,7 @@ package struct PhotoReconciliation {
     /// Seconds after which a file that cannot be read counts as lost.
     private static let patience = 30.0 * 86_400
 
-    /// The file at the path of a photo.
+    /// The state of the file at the path of a photo.
     private enum Original {
         case readable
         /// The file's drive may not be connected, or the system cannot read the file now.
@@ -154,7 +155,7 @@ package struct PhotoReconciliation {
 
         private static func seconds(_ time: timespec) -> Double { Double(time.tv_sec) + Double(time.tv_nsec) / 1e9 }
 
-        /// - Parameter named: the time when the user gave the photo.
+        /// - Parameter named: The time when the user added the photo.
         init(_ path: String, named: Date) {
             if access(path, R_OK) == 0 {
                 self = .readable
@@ -198,7 +199,8 @@ package struct PhotoReconciliation {
         if case .hold(let reason) = prepared.privacy {
             prepared.task.discardSnapshot()
             try change(photo, to: .held, reason)
-            // The queued copy is removed only if the original can be read. Otherwise it may be the only copy of the photo.
+            // The queued copy is removed only if the original can be read. If the original is unreadable, the queued copy may be
+            // the only copy of the photo.
             if original == .readable { copy?.remove() }
             return .waits
         }
@@ -208,7 +210,7 @@ package struct PhotoReconciliation {
             try change(photo, to: .failed, "another file has its path now")
             return .replaced
         }
-        // The request for the processing task was lost together with the ledger.
+        // The request for the processing task is submitted again, because it was lost together with the ledger.
         if order.isHeld { try HeldUploads.submit() }
         let queued = logged(path) { try uploads.queue([prepared], order) }
         guard case .success(let result)? = queued?.first else { return .waits }
@@ -232,9 +234,9 @@ package struct PhotoReconciliation {
 
     // MARK: Photos that this store lacks
 
-    /// Adds transfers that this store does not know, so that their photos are not sent again.
+    /// Adds photos for transfers that are missing in this store, so that these photos are not sent again.
     ///
-    /// If all transfers are known, this method reads only two rows of the ledger and two rows of the store.
+    /// If no transfer is missing, this method reads only two rows of the ledger and two rows of the store.
     private func adoptUnknown(_ outcome: inout Outcome) throws {
         let session = PhotoUploads.sessionIdentifier
         let newest = try BackgroundTransfers.newest(session: session).map { try BackgroundTransfers.statuses(of: [$0]) } ?? []
@@ -245,7 +247,7 @@ package struct PhotoReconciliation {
         outcome.adopted = try adoptAll().count { !$0.state.hasEnded }
     }
 
-    /// - Returns: the transfers that this store did not know.
+    /// - Returns: The transfers that were missing in this store.
     @discardableResult
     func adoptAll() throws -> [BackgroundTransferStatus] {
         let unknown = try BackgroundTransfers.all().filter { try $0.session == PhotoUploads.sessionIdentifier && isUnknown($0) }
@@ -261,7 +263,7 @@ package struct PhotoReconciliation {
         try transfer.submission.map { try store.photo(submittedAs: $0) == nil } ?? false
     }
 
-    /// Returns the photo of a transfer that the agent has and this store does not know.
+    /// Returns a photo for a transfer that is in the ledger but not in this store.
     static func photo(of transfer: BackgroundTransferStatus, _ settings: StormySettings = .current) -> PhotoRecord {
         // Two destinations may have the same address and different users. The transfer contains neither a password nor a signature.
         let destination = settings.destinations.first { destination in
@@ -269,7 +271,8 @@ package struct PhotoReconciliation {
                 && transfer.serverName.map { $0 == destination.name } ?? true
         }
         let now = BGTaskScheduler.now
-        // The lost record contained whether the command had a desktop, so the value is unknown here.
+        // The lost record contained the information whether the command had a desktop. The current value replaces this
+        // information.
         return PhotoRecord(
             state: .queued, path: transfer.file ?? "photo", submission: transfer.submission, digest: transfer.copySHA256,
             createdAt: now, changedAt: now, destination: destination?.identity, tells: ActionNotification.hasDesktop)
@@ -295,7 +298,7 @@ package struct PhotoReconciliation {
 }
 
 extension PhotoRecord {
-    /// Returns the photo with the end of its transfer. `nil` if the transfer has not ended.
+    /// Returns the photo with the final state of its transfer. `nil` if the transfer has not ended.
     fileprivate func ended(by transfer: BackgroundTransferStatus) -> PhotoRecord? {
         var photo = self
         switch transfer.state {

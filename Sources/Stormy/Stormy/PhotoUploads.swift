@@ -58,7 +58,7 @@ package struct PhotoUploads: Sendable {
     let store: StormyStore
     private let cleaner = PhotoCleaner()
     private let ownFiles = OwnFiles()
-    /// The sessions. Each destination has a separate session, because the speed limits of the destinations differ.
+    /// The sessions of the uploads. Each destination has a separate session, because the speed limits of the destinations differ.
     private let sessions = Sessions()
 
     private final class Sessions: Sendable {
@@ -98,13 +98,13 @@ package struct PhotoUploads: Sendable {
         }
     }
 
-    /// A photo that was copied and cleaned, and is not queued yet.
+    /// A photo that was copied and cleaned, but is not queued yet.
     package struct Prepared: Sendable {
         let path: String
         let task: URLSessionUploadTask
         let digest: String
         let privacy: PhotoPrivacy
-        /// Only a photo fulfils the request of a storm.
+        /// `true` if the file is a photo. Other files do not fulfil the photo request of a storm.
         let isPhoto: Bool
 
         func queued(as photo: Int64, _ transfer: Int64, _ remark: String?, isContinued: Bool = false) -> Result {
@@ -116,10 +116,10 @@ package struct PhotoUploads: Sendable {
         }
     }
 
-    /// Queues a photo for a photo request: the request of the storm, or the oldest request.
+    /// Queues a photo. The photo fulfils the photo request of the given storm, or the oldest photo request.
     ///
-    /// The photo is stored on the disk when this method returns. The method copies the file (with shared blocks if the file system
-    /// supports this), computes its hash, and makes a few commits.
+    /// When this method returns, the photo is stored on the disk. The method copies the file (with shared blocks if the file
+    /// system supports this), computes its hash, and makes a few commits.
     /// - Throws: ``PhotoUploadError``, or an error of the snapshot if the file is unreadable, empty or changing.
     package func add(_ file: URL, _ order: BatchOptions) throws -> Result {
         try queue([try prepare(PhotoFile(path: file.path, isKnownPhotoOnly: false), order)], order)[0].get()
@@ -127,7 +127,8 @@ package struct PhotoUploads: Sendable {
 
     /// Copies a photo and removes the location from the copy. The agent sends exactly this checked copy.
     ///
-    /// - Throws: ``PhotoUploadError/isOwnFile(path:)`` for files of the app, for example a password file, also through links.
+    /// - Throws: ``PhotoUploadError/isOwnFile(path:)`` if the path leads to a file of the app, for example a password file,
+    ///   directly or through links.
     package func prepare(_ photo: PhotoFile, _ order: BatchOptions) throws -> Prepared {
         let (file, path) = (URL(exactPath: photo.path), photo.path)
         try refuseOwnFile(path) { () throws(OwnFiles.Unknown) in try ownFiles.contain(path) }
@@ -184,9 +185,7 @@ package struct PhotoUploads: Sendable {
         return Prepared(path: path, task: task, digest: snapshot.sha256, privacy: privacy, isPhoto: isPhoto)
     }
 
-    /// Prepares several photos in parallel, because copying waits for the disk, and cleaning waits for another program.
-    ///
-    /// - Returns: the results in the order of the files.
+    /// Throws an error if a file belongs to the app.
     private func refuseOwnFile(_ path: String, _ isOwn: () throws(OwnFiles.Unknown) -> Bool) throws {
         let isOurs: Bool
         do throws(OwnFiles.Unknown) { isOurs = try isOwn() } catch {
@@ -194,6 +193,9 @@ package struct PhotoUploads: Sendable {
         }
         if isOurs { throw PhotoUploadError.isOwnFile(path: path) }
     }
+/// Prepares several photos in parallel, because copying waits for the disk, and cleaning waits for another program.
+///
+/// - Returns: the results in the order of the files.
 
     package func prepare(_ files: [PhotoFile], _ order: BatchOptions) -> [Swift.Result<Prepared, any Error>] {
         let results = Mutex<[Int: Swift.Result<Prepared, any Error>]>([:])
@@ -244,9 +246,9 @@ package struct PhotoUploads: Sendable {
         case submit(StormyStore.BegunPhoto, note: String?)
     }
 
-    /// Stores the records before the uploads begin, because an upload may end before this process can write again.
+    /// Stores the records before the uploads begin, because an upload may end before this process can write to the store again.
     ///
-    /// - Returns: the beginning of each photo, in the order of the photos.
+    /// - Returns: The result of this step for each photo, in the order of the photos.
     private func begin(_ photos: [Prepared], _ order: BatchOptions) throws -> [(index: Int, Beginning)] {
         var beginnings: [Int: Beginning] = [:]
         for (index, photo) in photos.enumerated() {
@@ -258,8 +260,8 @@ package struct PhotoUploads: Sendable {
             let records = try store.beginPhotos(left.map { newPhoto(photos[$0], order) })
             let known = records.compactMap { $0?.isKnown == true ? $0?.photo : nil }
             let transfers = try Self.transfers(of: known)
-            // The store may lack the end of an upload. A photo that was not uploaded is queued again. Another command may be
-            // retrying the photo now, and may have changed the store but not yet the ledger.
+            // The end of an upload may be missing in the store. A photo that was not uploaded is queued again. Another command
+            // may be retrying the photo now: that command changes the store first, and the ledger later.
             try PhotoReconciliation(store: store).end(known.filter { $0.state == .queued }, transfers)
             for (index, begun) in zip(left, records) {
                 guard let begun else {
@@ -273,8 +275,8 @@ package struct PhotoUploads: Sendable {
         return photos.indices.map { ($0, beginnings[$0]!) }
     }
 
-    /// - Parameter transfer: The transfer of a photo that is known. `nil` if the ledger does not have this transfer.
-    /// - Returns: `nil` if the transfer has ended and the photo begins again.
+    /// - Parameter transfer: The transfer of a photo that was added before. `nil` if the ledger does not contain this transfer.
+    /// - Returns: `nil` if the transfer has ended, so that the photo must be queued again.
     private func beginning(
         of prepared: Prepared, _ begun: StormyStore.BegunPhoto, _ transfer: BackgroundTransferStatus?, _ continued: Set<String>
     ) throws -> Beginning? {
@@ -320,7 +322,8 @@ package struct PhotoUploads: Sendable {
     private func outcome(
         of prepared: Prepared, _ begun: StormyStore.BegunPhoto, _ note: String?
     ) throws -> Swift.Result<Result, any Error> {
-        // The upload has a number, but it may already have failed. Such a failure is reported like every other end.
+        // The upload has a number, but it may already have failed. Such a failure is reported later, like the end of every
+        // upload.
         guard let number = prepared.task.transferNumber else {
             try store.revert(begun)
             let reason = prepared.task.error?.localizedDescription ?? "not queued"

@@ -35,7 +35,7 @@ package struct PhotoRecord: Codable, Sendable, Equatable, Identifiable {
     package var destination: String?
     /// The address of the photo on the server.
     package var remoteURL: String?
-    /// `true` if a notification reports the end of the upload, unless a command in a terminal reports it.
+    /// `true` if a notification reports the end of the upload, unless a command in a terminal reports the end.
     package var tells = false
     /// `true` if the photo waited for external power and an unmetered network (``HeldUploads``). The state of the photo's transfer
     /// shows whether the photo still waits.
@@ -103,13 +103,14 @@ extension StormyStore {
     /// or a new record. The request is the request of the photo's storm, or the oldest request. All changes are in one transaction,
     /// so that two uploads never fulfil the same request.
     ///
-    /// The same photo for the same storm has the same record, because an action of a notification is delivered again if the app died.
+    /// If the user adds the same photo for the same storm again, the record is used again. An action of a notification is
+    /// delivered again if the app was killed.
     func beginPhoto(_ photo: NewPhoto, as state: PhotoRecord.State = .queued, message: String? = nil) throws -> BegunPhoto {
         try queue.write { try Self.begin(photo, as: state, message: message, in: $0) }
     }
 
-    /// Begins photos that are queued, in one transaction. Because of the transaction, two commands that run at the same time never
-    /// use the same presigned address.
+    /// Creates the records of photos that are about to be queued, in one transaction. Because of the transaction, two commands
+    /// that run at the same time never use the same presigned address.
     ///
     /// - Returns: `nil` for a photo whose address accepts only one file, if another photo was sent to this address.
     func beginPhotos(_ photos: [NewPhoto]) throws -> [BegunPhoto?] {
@@ -153,8 +154,8 @@ extension StormyStore {
         _ new: NewPhoto, as state: PhotoRecord.State, message: String?, in database: Database
     ) throws -> BegunPhoto {
         let (path, digest, storm, destination) = (new.path, new.digest, new.storm, new.destination)
-        // A photo that is queued again, or that was uploaded before, keeps its upload. The photo also fulfils the request of
-        // another storm.
+        // If the photo is queued or was uploaded before, its record and its upload are kept. The photo also fulfils the request
+        // of another storm.
         let again = try PhotoRecord.fetchOne(
             database.cachedStatement(
                 sql: """
@@ -163,14 +164,15 @@ extension StormyStore {
                     ORDER BY state, id LIMIT 1
                     """), arguments: [digest, storm, destination])
         if var again {
-            // A photo that was queued or sent with its location does not also get a held record.
+            // If the photo was queued or sent with its location, no held record is added.
             guard state == .queued else { return BegunPhoto(photo: again, before: again) }
             try closeHeld(path, destination, in: database)
             let stored = again
-            // The new call may not wait for external power, or may come from a session with a desktop.
+            // In contrast to the earlier call, the new call may not wait for external power, or may come from a session with a
+            // desktop.
             again.isForLater = again.isForLater && new.isForLater
             again.tells = again.tells || new.tells
-            // A photo without a key gets a new key. Its key may be missing because the ledger was lost before an upgrade.
+            // A photo without a key gets a new key. The key may be missing because the ledger was lost before an upgrade.
             again.submission = again.submission ?? newSubmission()
             if again != stored { try again.update(database) }
             if let storm, again.storm != storm, new.isPhoto { try closeJob(of: storm, in: database) }
@@ -184,7 +186,7 @@ extension StormyStore {
             database.cachedStatement(
                 sql: "SELECT * FROM photo WHERE state = 'awaitingPhoto' AND (storm = ?1 OR ?1 IS NULL) ORDER BY id LIMIT 1"),
             arguments: [storm])
-        // The record may be a held photo that the user cancelled.
+        // The user may have cancelled a held record of the same photo. Such a record is used again.
         let abandoned = try PhotoRecord.fetchOne(
             database.cachedStatement(
                 sql: """
@@ -206,7 +208,7 @@ extension StormyStore {
 
     private static func newSubmission() -> String { BackgroundTransfers.stored(submissionKey: UUID().uuidString) }
 
-    /// Closes the held record of a file that was sent, because nothing is left to do.
+    /// Closes the held record of a file that was sent, because the user does not have to decide about the file any more.
     static func closeHeld(_ path: String, _ destination: String?, in database: Database) throws {
         try database.execute(
             sql: """
@@ -225,7 +227,8 @@ extension StormyStore {
                 """, arguments: [storm])
     }
 
-    /// Undoes the beginning of a photo that could not be queued. A photo that was known before belongs to another command.
+    /// Undoes the beginning of a photo that could not be queued. A photo that was recorded before this call is kept, because it
+    /// belongs to another command.
     func revert(_ begun: BegunPhoto) throws {
         if begun.isKnown { return }
         try queue.write { database in
@@ -235,7 +238,7 @@ extension StormyStore {
 
     func removePhoto(_ id: Int64) throws { _ = try queue.write { try PhotoRecord.deleteOne($0, key: id) } }
 
-    /// Adds photos that the agent has and this store does not know, because the store was made again or comes from a backup.
+    /// Adds photos that are in the ledger but not in this store, because the store was created again or restored from a backup.
     func adoptPhotos(_ photos: [PhotoRecord]) throws {
         try queue.write { database in
             for var photo in photos where try Self.photo(submittedAs: photo.submission, in: database) == nil {
@@ -261,7 +264,7 @@ extension StormyStore {
     ///
     /// - Parameters:
     ///   - submission: The stored submission key of the transfer.
-    ///   - isForOneFile: returns whether the destination with this identity accepts only one file.
+    ///   - isForOneFile: A closure that returns whether the destination with this identity accepts only one file.
     /// - Returns: the reason why the transfer must not be retried (the photo would be sent twice, or would replace another photo),
     ///   or `nil`.
     package func retryPhoto(_ submission: String?, isForOneFile: (String?) -> Bool = { _ in false }) throws -> RetryObstacle? {
@@ -284,8 +287,8 @@ extension StormyStore {
         }
     }
 
-    /// Marks a photo as lost, because the server does not have it any more. The user may add the photo again. If an end of its
-    /// transfer is delivered later, the end is ignored.
+    /// Marks a photo as lost, because the server does not have it any more. The user may add the photo again. If the end of the
+    /// photo's transfer is delivered later, this end is ignored.
     package func photoWasLost(_ submission: String?, message: String) throws {
         try queue.write { database in
             guard var photo = try Self.photo(submittedAs: submission, in: database) else { return }
@@ -294,7 +297,7 @@ extension StormyStore {
         }
     }
 
-    /// Marks earlier uploads of a photo as not sent.
+    /// Marks earlier uploads of a photo as lost, because the photo is sent again.
     private static func forgetArrivals(of new: NewPhoto, in database: Database) throws {
         try database.cachedStatement(
             sql: """

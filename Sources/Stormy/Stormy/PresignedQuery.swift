@@ -3,8 +3,8 @@ import Foundation
 /// The query of a presigned address. Some parameters identify the file. The other parameters are the signature, and change each
 /// day.
 enum PresignedQuery {
-    /// The names, and beginnings of names, of parameters that belong to a signature, in lower case. Sources: AWS Signature 2 and 4,
-    /// Google Cloud Storage V2 and V4, Azure's service SAS (2024-11-04), CloudFront.
+    /// The names of parameters that belong to a signature, in lower case. Sources: AWS Signature 2 and 4, Google Cloud Storage V2
+    /// and V4, Azure's service SAS (2024-11-04), CloudFront.
     private static let signatures: Set<String> = [
         "awsaccesskeyid", "signature", "expires", "googleaccessid", "policy", "key-pair-id", "sig", "se", "st", "sp", "spr", "sr",
         "sv",

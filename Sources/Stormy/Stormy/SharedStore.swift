@@ -11,7 +11,7 @@ package final class SharedStore: Sendable {
         let file: FileNumber
     }
 
-    /// Identifies the file, because another file with the same name is another store.
+    /// The identity of the file. The identity is compared, because another file with the same name is another store.
     private struct FileNumber: Equatable {
         let device: dev_t
         let inode: ino_t
@@ -32,7 +32,8 @@ package final class SharedStore: Sendable {
         return try opened.withLock { opened in
             if let known = opened, FileNumber(path) == known.file { return known.store }
             let store = try StormyStore(folder: folder)
-            // An exclusive connection is not shared. It blocks other connections, so it is closed as soon as possible.
+            // An exclusive connection is not shared. An exclusive connection blocks other connections, so the connection is
+            // closed as soon as possible.
             opened = store.isExclusive ? nil : FileNumber(path).map { Opened(store: store, file: $0) }
             return store
         }

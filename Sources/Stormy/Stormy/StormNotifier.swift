@@ -13,7 +13,7 @@ package struct StormNotifier: Sendable {
 
     package init(store: StormyStore) { self.store = store }
 
-    /// Buttons of a storm's notification.
+    /// Registers the buttons of a storm's notification.
     static func registerCategory() {
         UNUserNotificationCenter.current().setNotificationCategories([
             UNNotificationCategory(
@@ -35,9 +35,9 @@ package struct StormNotifier: Sendable {
         case none
     }
 
-    /// Shows the storms of a place with the current data.
+    /// Shows or updates the notifications of a place's storms with the current data.
     package func show(_ place: Place, _ alerting: Alerting = .all) throws {
-        // The response that showed the storm also named the place's time zone.
+        // The place is read again, because the response that contained the storm may also have set the place's time zone.
         guard let place = try store.places().first(where: { $0.id == place.id }) else { return }
         let now = BGTaskScheduler.now
         for storm in try store.recentStorms(of: place.id, now: now) {
@@ -63,8 +63,8 @@ package struct StormNotifier: Sendable {
         remove(storms.map(identifier).flatMap { [$0, $0 + snoozed, $0 + calledOff] })
     }
 
-    /// The notification is shown before the store is changed. The notification contains the life of the storm, so after a crash
-    /// between both steps no notification is shown twice.
+    /// The notification is shown before the store is changed. The notification contains the state of the storm. If the process
+    /// crashes between the two steps, the notification is not shown twice.
     private func carryOut(_ storm: StormRecord, _ place: Place, mayAlert: Bool, _ now: Date) throws {
         let answer = try self.answer(to: storm)
         var new = storm
@@ -96,7 +96,8 @@ package struct StormNotifier: Sendable {
                 let content = calledOffContent(storm, place)
                 switch state {
                 case .visible, .waiting: try center.updateNotification(withIdentifier: identifier) { _ in content }
-                // The server removed the notification, so a change would not be shown. The notification is added again.
+                // The notification server removed the notification, so a change of its text would not be shown. The notification
+                // is added again.
                 case .left: try Self.add(identifier, content)
                 case .dismissed, .ended, .unseen, .withdrawn: break
                 }
@@ -142,9 +143,9 @@ package struct StormNotifier: Sendable {
     /// The identifier of a storm's notification.
     package static func identifier(ofStorm id: String) -> String { "storm-\(id)" }
 
-    /// The end of the identifier of a snoozed notification.
+    /// The suffix of the identifier of a snoozed notification.
     static let snoozed = "-snoozed"
-    /// The end of an identifier of earlier versions.
+    /// The suffix of an identifier that earlier versions used for storms that were called off.
     private static let calledOff = "-called-off"
 
     private func add(_ storm: StormRecord, _ place: Place, isSilent: Bool) throws {
@@ -161,7 +162,7 @@ package struct StormNotifier: Sendable {
         if let error = failure.error { throw error }
     }
 
-    /// Changes the text on the screen, or the text of a notification that waits, if it differs.
+    /// Changes the text of a visible or waiting notification, if the text differs.
     private func change(_ storm: StormRecord, _ place: Place) throws {
         for identifier in Self.bothIdentifiers(of: storm) {
             var picture: StormPicture?
@@ -187,7 +188,7 @@ package struct StormNotifier: Sendable {
         (content.userInfo["life"] as? String).flatMap { try? JSONDecoder().decode(StormLife.Memory.self, from: Data($0.utf8)) }
     }
 
-    /// The maximum number of seconds by which the beginning of one storm moves.
+    /// The maximum number of seconds between the beginnings in a notification and in a record of the same storm.
     private static let longestMove: Double = 43_200
 
     /// Returns whether a notification is about this storm. A store that was lost or restored from a backup reuses numbers, so the

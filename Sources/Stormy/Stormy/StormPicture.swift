@@ -4,7 +4,7 @@ import Foundation
 import StormyWeather
 import UserNotifications
 
-/// The picture in the notification of a storm. The file of the picture is removed when this object is released.
+/// The picture in the notification of a storm. When this object is released, the file of the picture is removed.
 final class StormPicture {
     let attachment: UNNotificationAttachment
     private let file: URL

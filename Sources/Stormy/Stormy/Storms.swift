@@ -4,7 +4,7 @@ import StormyWeather
 
 /// The row of a storm in the store. Only ``StormLife`` changes its content.
 package struct StormRecord: Codable, Sendable, Equatable, Identifiable {
-    /// The part of a life that has no column.
+    /// The parts of a storm's life that are not stored in separate columns.
     struct Parts: Codable, Sendable, Equatable {
         var outlook: StormLife.Outlook
         var memory: StormLife.Memory
@@ -15,7 +15,7 @@ package struct StormRecord: Codable, Sendable, Equatable, Identifiable {
     package private(set) var begins: Date
     package private(set) var ends: Date
     package private(set) var reasons: [StormReason]
-    /// The remaining part of the storm's life, which is stored as JSON.
+    /// The remaining parts of the storm's life, which are stored as JSON.
     private var parts: Parts
 
     init(place: Int64, _ life: StormLife) {
@@ -47,7 +47,7 @@ extension StormRecord: StoreRecord {
         case parts = "life"
     }
 
-    /// Selects storms that are still expected. Damaged rows are left out.
+    /// The SQL condition for storms that are still expected. Damaged rows are left out.
     static let isOpen = """
         CASE WHEN json_valid(life) THEN json_type(life, '$.memory.phase.over') IS NULL
             AND json_extract(life, '$.outlook') IN ('expected', 'weaker') END
@@ -89,7 +89,7 @@ extension StormyStore {
         try queue.read { try Self.recentStorms(of: place, now: now, $0) }
     }
 
-    /// Storms that ended recently are included, because a storm that returns within the gap is the same storm.
+    /// Storms that ended recently are included, because a storm that begins again after a short gap is the same storm.
     private static func recentStorms(of place: Int64?, now: Date, _ database: Database) throws -> [StormRecord] {
         let request = StormRecord.filter(
             sql: "(ends > ? OR CASE WHEN json_valid(life) THEN json_type(life, '$.memory.phase.over') IS NULL END)",
@@ -116,7 +116,7 @@ extension StormyStore {
         }
     }
 
-    /// Stores that a storm was shown. Newer data of the storm that another process has stored since is kept.
+    /// Stores that a storm was shown. If another process has stored newer data of the storm, the newer data is kept.
     func save(_ memory: StormLife.Memory, of storm: StormRecord) throws {
         try queue.write { database in
             guard var stored = try StormRecord.fetchOne(database, key: storm.id) else { return }
@@ -126,7 +126,7 @@ extension StormyStore {
         }
     }
 
-    /// `true` if a photo was given for a storm.
+    /// Returns whether the user added a photo for a storm.
     func hasPhoto(of storm: StormRecord) throws -> Bool {
         try queue.read {
             try PhotoRecord.filter(Column("storm") == storm.id && !["awaitingPhoto", "cancelled"].contains(Column("state")))
@@ -134,7 +134,7 @@ extension StormyStore {
         }
     }
 
-    /// Opens the photo request of a storm, unless the storm has one.
+    /// Opens a photo request for a storm, unless the storm already has a photo request.
     func openPhotoRequest(of storm: StormRecord, now: Date) throws {
         try queue.write { database in
             let open = try PhotoRecord.filter(Column("storm") == storm.id && Column("state") != "cancelled").fetchCount(database)
@@ -144,7 +144,7 @@ extension StormyStore {
         }
     }
 
-    /// Closes the photo request of a storm, if no photo was added for it.
+    /// Closes the photo request of a storm, if the user added no photo for the storm.
     func closePhotoRequest(of storm: StormRecord, _ message: String) throws {
         try queue.write {
             try $0.execute(

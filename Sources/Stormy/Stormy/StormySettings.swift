@@ -51,7 +51,8 @@ package struct StormySettings: Sendable, Equatable {
         destination = nil
     }
 
-    /// The settings of one process. A test host runs the code of several processes in one process.
+    /// The settings of one process. The settings are separate for each simulated process, because a test host runs the code of
+    /// several processes in one process.
     private final class Chosen: Sendable {
         let settings = Mutex<StormySettings?>(nil)
     }
@@ -94,8 +95,8 @@ package struct PhotoDestination: Sendable, Equatable {
     /// The account on the server: a user, or a short hash of an API key. `nil` if the account does not decide where a photo is stored.
     package var account: String?
 
-    /// A text that identifies the destination permanently. The text contains neither a password nor the parameters of a signature.
-    /// Other parameters are included as a digest, because they may be secret.
+    /// A text that identifies the destination permanently. The text contains neither a password nor the parameters of a
+    /// signature. The other parameters of the address are included as a digest, because they may be secret.
     package var identity: String {
         named(place(query: isForOneFile ? PresignedQuery.digest(url).map { "?" + $0 } ?? "" : ""))
     }
@@ -114,7 +115,7 @@ package struct PhotoDestination: Sendable, Equatable {
     /// been renamed.
     ///
     /// - Parameter names: The names of all destinations. A photo of another destination in this list does not belong to this
-    ///   destination, also if both have the same address.
+    ///   destination, even if the two destinations have the same address.
     package func isMeant(by identity: String, among names: Set<String>) -> Bool {
         // Earlier versions stored the identity without the query.
         let own = [self.identity, place, named(place)]
@@ -131,7 +132,8 @@ package struct PhotoDestination: Sendable, Equatable {
         return (String(identity[..<space]), identity[identity.index(after: space)...])
     }
 
-    /// `true` for a presigned address, because a second photo would replace the first photo.
+    /// `true` if the address is presigned. A presigned address accepts only one photo, because a second photo would replace the
+    /// first photo.
     package var isForOneFile: Bool { way.kind == .put && url.query != nil }
 
     /// Returns an identity without the user and the password in its address.
@@ -142,7 +144,7 @@ package struct PhotoDestination: Sendable, Equatable {
         return String(identity[..<scheme.upperBound] + identity[identity.index(after: mark)...])
     }
 
-    /// `nil` if the server needs no header, or if each request is signed.
+    /// The header that authorizes requests. `nil` if the server needs no header, or if each request is signed.
     package var credential: Credential?
     /// The maximum number of bytes per second. `nil` for no limit.
     package var bytesPerSecond: Int64?

@@ -12,7 +12,7 @@ package enum StormyStoreError: Error, CustomStringConvertible {
     case cannotOpen(path: String, reason: String)
     /// The file is not a valid store.
     case damaged(path: String)
-    /// Another process is writing to the store, and did not end within the time limit.
+    /// Another process is writing to the store, and did not finish within the time limit.
     case busy(path: String)
     case newerVersion(path: String)
     case placeExists(String)
@@ -56,7 +56,7 @@ extension StormyStoreError {
             }
     }
 
-    /// Returns the message of any error for the user, and explains errors of SQLite.
+    /// Returns the message about any error for the user. Errors of SQLite are explained.
     static func words(for error: any Error) -> String { Self(explaining: error).map { "\($0)" } ?? "\(error)" }
 
     /// Creates the error for an SQLite error that occurred while the store was read or written. Returns `nil` for other errors.
@@ -101,7 +101,7 @@ package final class StormyStore: Sendable {
         let folder = StormySettings.current.dataFolder
         AppRuntime.shared.copyUnwritableLedger()
         let path = folder.appendingPathComponent(fileName).path
-        // If only the store contains the daily check, opening the store also adds the check to the ledger.
+        // The store is opened, because opening also adds the daily check to the ledger if only the store contains the check.
         var information = stat()
         if lstat(path, &information) == 0 || FileFault(errno) != .missing {
             do { return try open() } catch let error as StormyStoreError {
@@ -120,7 +120,7 @@ package final class StormyStore: Sendable {
         (self.queue, self.isCopy, isExclusive) = (StoreQueue(queue), isCopy, false)
     }
 
-    /// Opens the store, and creates it if it is missing.
+    /// Opens the store, and creates the store if it is missing.
     package init(folder: URL) throws {
         isCopy = false
         let path = folder.appendingPathComponent(Self.fileName).path
@@ -129,7 +129,8 @@ package final class StormyStore: Sendable {
             isExclusive = false
         } catch let error as StormyStoreError {
             guard case .cannotOpen = error else { throw error }
-            // On a full disk the store is first opened exclusively, which needs no space. The reserved space is used only if that fails.
+            // If the disk is full, the store is first opened exclusively, because this requires no disk space. The reserved space
+            // is used only if the exclusive opening fails.
             if let alone = try? Self.file(path).openAlone(label: "store") {
                 (queue, isExclusive) = (StoreQueue(alone), true)
             } else if AppRuntime.shared.releaseDiskReserve() {
@@ -146,8 +147,10 @@ package final class StormyStore: Sendable {
         do {
             try FileManager.default.createDirectory(
                 at: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
-            // An existing folder may have wider permissions. If this user cannot change them, SQLite reports the error.
-            // Each change of attributes in this folder is a change of the app for the agent.
+            // An existing folder may have wider permissions. If this user cannot change the permissions, SQLite reports the
+            // error.
+            // Permissions that are already correct are not set again, because for the agent, each change of attributes in this
+            // folder is a change of the app.
             if let mode = PathStatus.at(folder.path).information?.st_mode, mode & 0o777 != 0o700 { chmod(folder.path, 0o700) }
             let file = file(path)
             do { try file.makeIfMissing() } catch {
@@ -264,7 +267,8 @@ package final class StormyStore: Sendable {
             }
             try database.alter(table: "storm") { $0.add(column: "isCancelled", .boolean).notNull().defaults(to: false) }
         }
-        // Stored warnings have the kinds of an earlier version and no texts. The next response of each service contains them again.
+        // The stored warnings have the kinds of an earlier version and no texts. They are deleted, because the next response of
+        // each service contains the warnings again.
         migrator.registerMigration("8: kinds and texts of warnings") { database in
             try database.execute(sql: "DELETE FROM warning")
             try database.execute(sql: "DELETE FROM warningDocument")
@@ -333,8 +337,8 @@ package final class StormyStore: Sendable {
 }
 
 extension QueryInterfaceRequest where RowDecoder: StoreRecord {
-    /// Fetches the rows without those that are damaged or of a later version. Such a row does not prevent the other rows from being read,
-    /// and the next response replaces it.
+    /// Fetches all readable rows. A damaged row, or a row of a later version, does not prevent the other rows from being read.
+    /// The next response replaces such a row.
     func fetchReadable(_ database: Database) throws -> [RowDecoder] {
         try Row.fetchAll(database, asRequest(of: Row.self)).compactMap { row in
             do { return try RowDecoder(row: row) } catch {

@@ -6,7 +6,7 @@ package enum StormyTrouble {
     /// Shows a notification, unless it was already shown with the same text.
     ///
     /// - Parameters:
-    ///   - kind: a part of the notification's identifier.
+    ///   - kind: A part of the notification's identifier.
     ///   - body: the cause. If the text changes, the notification is shown again.
     package static func show(_ kind: String, _ title: String, _ body: String) {
         let content = UNMutableNotificationContent()
@@ -18,7 +18,7 @@ package enum StormyTrouble {
         }
     }
 
-    /// Removes the notification, because the problem has ended. If the problem occurs again, the notification is shown again.
+    /// Removes the notification after the problem has ended. If the problem occurs again, the notification is shown again.
     package static func isOver(_ kind: String) {
         let center = UNUserNotificationCenter.current()
         center.removePendingNotificationRequests(withIdentifiers: ["trouble-\(kind)"])

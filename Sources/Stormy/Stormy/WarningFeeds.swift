@@ -19,7 +19,7 @@ struct WarningFeed: StoreRecord {
     var receivedAt: Date
     /// The time when the list changed last.
     var changedAt: Date
-    /// The time when the feed last had another list under the same validator.
+    /// The time when the feed last contained another list although the validator was the same.
     var distrustedAt: Date?
 
     /// The list of a feed, or its part that concerns one place.
@@ -27,17 +27,18 @@ struct WarningFeed: StoreRecord {
         /// `nil` if the feed is not divided by place.
         var place: Coordinates?
         var entries: [AlertFeed.Entry]
-        /// The number of documents that are not among the entries.
+        /// The number of documents that are not in ``entries``.
         var leftOut: Int
         /// The number of entries without a readable warning and without a usable link (``AlertFeed/Content/unusable``). `nil` if
         /// there are no such entries.
         var unusable: Int?
     }
 
-    /// The number of seconds after which the complete feed is received again. A server or a cache may send status 304 by mistake,
-    /// and a later version of Stormy may have other regions.
+    /// The number of seconds after which the complete feed is requested again. A server or a cache may send status 304 by
+    /// mistake, and a later version of Stormy may have other regions.
     private static let longestTrust: Double = 3 * 86_400
-    /// The number of seconds for which a feed's validators are not used after the list changed and the validators did not.
+    /// The number of seconds for which a feed's validators are not used. The period begins when the list changed although the
+    /// validators did not change.
     private static let distrust: Double = 30 * 86_400
 
     /// Returns the validator that makes the next request conditional. Returns `nil` if the complete feed is needed: a place has no
@@ -55,7 +56,8 @@ struct WarningFeed: StoreRecord {
 
     func part(of place: Coordinates?) -> Part? { parts.first { $0.place == place } }
 
-    /// Takes over the dates of an earlier response. A place that was added is not a change of the list.
+    /// Copies the dates of an earlier response if the list did not change since. If only a place was added, the list did not
+    /// change.
     mutating func follow(_ earlier: WarningFeed) {
         let isChanged =
             earlier.parts.isEmpty || earlier.parts.contains { old in part(of: old.place).map { $0 != old } ?? false }
@@ -89,7 +91,8 @@ struct WarningDocument: StoreRecord {
 /// The downloaded documents of a feed that have not changed according to the feed.
 struct KnownDocuments {
     var addresses: Set<String> = []
-    /// Documents that are requested again, in the order of their last requests. A document can change without a change in its feed.
+    /// The documents that are requested again, in the order of their last requests. A document can change without a change in its
+    /// feed.
     var due: [FeedLink] = []
 }
 
@@ -119,7 +122,8 @@ extension StormyStore {
 
     /// Returns the known documents of a feed, and deletes old documents of other feeds.
     ///
-    /// - Parameter changedAt: when the list of the feed changed last. Since then, documents without a time may have changed.
+    /// - Parameter changedAt: The time when the list of the feed changed last. Documents without a time may have changed since
+    ///   this time.
     func knownDocuments(_ links: [FeedLink], changedAt: Date, now: Date) throws -> KnownDocuments {
         try queue.write { database in
             var known = KnownDocuments()
@@ -156,12 +160,12 @@ extension StormyStore {
 
     // MARK: Unknown codes
 
-    /// The maximum number of stored codes, so that a damaged feed cannot fill the disk.
+    /// The maximum number of stored codes, The limit exists so that a damaged feed cannot fill the disk.
     private static let mostUnknownCodes = 1000
     /// The maximum number of codes that are reported at the same time.
     private static let mostReportedCodes = 50
 
-    /// Stores codes that the region table lacks, to be reported once.
+    /// Stores codes that are missing in the region table. Each code is reported once.
     func storeUnknownCodes(_ codes: Set<RegionCode>) throws {
         if codes.isEmpty { return }
         try queue.write { database in

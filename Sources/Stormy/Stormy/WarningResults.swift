@@ -70,8 +70,9 @@ extension StormyStore {
         return Set(records.filter(\.needsSubstitute).compactMap { AlertService(rawValue: $0.service) })
     }
 
-    /// Returns the stored records of each source at a place, and whether the source counts. Removed sources do not count: a feed that is no
-    /// longer in `cap_feeds`, a service without the contact that it requires, and MeteoAlarm after the country's own service has responded.
+    /// Returns the stored records of each source at a place, and whether the source counts. These sources do not count: a feed
+    /// that is no longer in `cap_feeds`, a service that requires a missing contact, and MeteoAlarm if the country's own service
+    /// has responded.
     static func records(of place: Place, _ database: Database) throws -> [(record: WarningRecord, counts: Bool)] {
         let records = try WarningRecord.filter(Column("place") == place.id).fetchReadable(database)
         guard !records.isEmpty, StormySettings.areSet else { return records.map { ($0, true) } }
@@ -84,7 +85,7 @@ extension StormyStore {
         }
     }
 
-    /// Deletes the records of sources that were removed. The storms of these sources were called off in the same transaction.
+    /// Deletes the records of sources that were removed. The same transaction has called off the storms of these sources.
     static func removeUncounted(at place: Place, _ database: Database) throws {
         for (record, counts) in try records(of: place, database) where !counts {
             try database.execute(
@@ -92,7 +93,7 @@ extension StormyStore {
         }
     }
 
-    /// Records the response of a service that the place is outside its area. Earlier warnings stay until their end.
+    /// Records that a service responded that the place is outside its area. Earlier warnings stay valid until their end.
     func recordOutsideArea(by service: String, of place: Place, now: Date) throws {
         try updateWarnings(by: service, of: place) { record in
             (record.askedAt, record.trouble, record.isPartial, record.isOutside) = (now, nil, false, true)

@@ -34,8 +34,8 @@ struct WarningSource: Sendable {
     ) throws {
         let status = (response as? HTTPURLResponse)?.statusCode ?? 200
         let answer = Result { () throws(WeatherError) in try service.read(data, status: status, now: now) }
-        // Bright Sky responds with 404 outside Germany, and a mirror may have only forecasts. Such a response does not end a
-        // warning.
+        // Bright Sky responds with 404 outside Germany, and a mirror may have only forecasts. A response without warnings for
+        // this reason does not end a warning.
         if case .failure(.notCovered) = answer, service == .brightSky || settings.weatherBaseURL != nil {
             return try store.recordOutsideArea(by: service.rawValue, of: place, now: now)
         }
@@ -49,9 +49,10 @@ struct WarningSource: Sendable {
         if !taken.unused.isEmpty { throw WeatherError.unusedReferences(taken.unused) }
     }
 
-    /// Requests the time of the service's data if a response without that time no longer lists a warning that is not over.
+    /// Requests the time of the service's data. The request is sent only if a response without this time no longer lists a
+    /// warning that has not ended.
     ///
-    /// - Parameter ask: sends one request.
+    /// - Parameter ask: A closure that sends one request.
     /// - Returns: `nil` if the time is not needed, or cannot be received.
     func separateDataTime(
         _ data: Data, _ response: URLResponse?, in store: StormyStore, now: Date,
@@ -70,8 +71,8 @@ struct WarningSource: Sendable {
 extension WarningSource {
     /// Returns the sources that warn at a place and that can be requested.
     ///
-    /// - Parameter askedAt: the time of the last response of each service. A service is not requested more often than its minimum interval
-    ///   allows.
+    /// - Parameter askedAt: The time of the last response of each service. A service is not requested again before its minimum
+    ///   interval has passed.
     static func all(for place: Place, _ settings: StormySettings, askedAt: [String: Date] = [:]) -> [WarningSource] {
         let now = BGTaskScheduler.now
         return (settings.warningCoverage(of: place)?.sources ?? []).compactMap { source in

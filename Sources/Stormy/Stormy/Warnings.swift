@@ -13,8 +13,7 @@ struct WarningRecord: StoreRecord {
     var messages: [AlertMessage]
     /// The time of the last response.
     var askedAt: Date
-    /// The reason why the service could not be requested since, or why a part of its last response is not used. `nil` if there is no
-    /// problem.
+    /// The reason why a later request failed, or why a part of the last response is not used. `nil` if there is no problem.
     var trouble: String?
     /// `true` if ``trouble`` is about a part of the last response. The other parts were used.
     var isPartial = false
@@ -22,7 +21,8 @@ struct WarningRecord: StoreRecord {
     var dataTime: Date?
     /// `true` if the service responded that the place is outside its area.
     var isOutside = false
-    /// `true` if the last response may lack warnings, because a part is unreadable or its data is not newer than before.
+    /// `true` if the last response may lack warnings, because a part is unreadable, or because the data is not newer than the
+    /// data before.
     var isLacking = false
 
     /// `true` if MeteoAlarm is requested in place of the service.
@@ -38,7 +38,7 @@ struct WarningRecord: StoreRecord {
 }
 
 extension WarningRecord {
-    /// Migration: one row of MeteoAlarm for each place becomes one for each country of the place.
+    /// Replaces the MeteoAlarm row of each place with one row for each country of the place. This method is a migration.
     static func divide(_ database: Database) throws {
         let (decoder, encoder) = (databaseJSONDecoder(for: "messages"), databaseJSONEncoder(for: "messages"))
         for place in try Place.all().fetchReadable(database) {
@@ -48,8 +48,8 @@ extension WarningRecord {
             let messages = (try? decoder.decode([AlertMessage].self, from: Data(text.utf8))) ?? []
             for country in countries {
                 let own = messages.filter { Self.country(of: $0, in: messages, countries) == country }
-                // The stored time is the oldest of several feeds. If this time is removed, the next response must be newer than the
-                // last request.
+                // If the place has several countries, the stored time is the oldest time of several feeds, and is removed.
+                // Without this time, the next response must be newer than the last request.
                 try database.execute(
                     sql: """
                         INSERT INTO warning
@@ -80,12 +80,13 @@ extension WarningRecord {
 struct StoredWarnings {
     /// Parts of the messages that are not used as the service wrote them, one sentence each.
     var unused: [String] = []
-    /// The number of warnings that are not listed any more, and are kept because the data is not newer than before.
+    /// The number of warnings that are not listed any more, but are kept because the data is not newer than before.
     var keptCount = 0
 }
 
 extension StormyStore {
-    /// Seconds that messages are kept after their event, so that a late cancellation still finds it.
+    /// The number of seconds for which messages are kept after the end of their event. A late cancellation can then still be
+    /// matched with the event.
     private static let retention: Double = 3 * 86_400
     /// Seconds for which a stored forecast is used to judge a new warning.
     private static let usefulAge: Double = 12 * 3600
@@ -110,7 +111,7 @@ extension StormyStore {
         return AlertEvent.joined(own, substituteEvents: substituteEvents) + others
     }
 
-    /// Returns the time of the last response of each service. A service that could not be requested since is left out.
+    /// Returns the time of the last response of each service. A service whose latest request failed is left out.
     func warningsAskedAt(at place: Place) throws -> [String: Date] {
         let records = try queue.read { try WarningRecord.filter(Column("place") == place.id).fetchReadable($0) }
         return Dictionary(
@@ -133,15 +134,17 @@ extension StormyStore {
     /// The address of a feed may contain a key, so a short name is shown.
     static func shown(_ service: String) -> String { WarningCoverage.name(ofFeed: service) }
 
-    /// Stores the current warnings of a service, and updates the storms that they begin or end. Uses one transaction.
+    /// Stores the current warnings of a service, and updates the storms that the warnings begin or end. The method uses one
+    /// transaction.
     ///
     /// - Parameters:
-    ///   - isFeed: `true` if the warnings are of a feed. Warnings that are not listed are kept, because a feed may list only its newest
-    ///     warnings. Messages without an area count only together with a message of the same event that has one.
+    ///   - isFeed: `true` if the warnings are of a feed. Warnings that are not listed are kept, because a feed may list only its
+    ///     newest warnings. Messages without an area count only together with a message of the same event that has an area.
     ///   - isComplete: `true` if warnings that are not listed have ended.
     ///   - emptyLinks: documents of a feed that contain no warning.
     ///   - dataTime: the time of the data according to the service.
-    ///   - hasOwnTime: `true` if each response contains that time. Otherwise the time is compared with the time of the last request.
+    ///   - hasOwnTime: `true` if each response contains the time of the data. If the value is `false`, the time is compared with
+    ///     the time of the last request.
     @discardableResult
     func storeWarnings(
         _ current: [AlertMessage], isFeed: Bool = false, isComplete: Bool = true, emptyLinks: Set<String> = [],
@@ -165,7 +168,7 @@ extension StormyStore {
             book.prune(before: now - Self.retention)
             if let coordinates = place.coordinates { book.removeDistant(at: coordinates, isAsked: !isFeed) }
             var record = WarningRecord(place: place.id!, service: service, messages: book.messages, askedAt: now)
-            // An incomplete response does not prevent a complete response of the same time from ending warnings.
+            // A complete response may end warnings even if an incomplete response of the same time was stored before.
             record.isLacking = !isComplete || taken.keptCount > 0
             record.dataTime = isComplete ? DataTime.latest(dataTime, known?.dataTime, now: now) : known?.dataTime
             try record.save(database)
@@ -189,7 +192,7 @@ extension StormyStore {
         try Self.storeJudgement(assessment, knowsForecast: useful != nil, of: place, database, now: now)
     }
 
-    /// Calls off the storms of removed sources. No response is needed.
+    /// Calls off the storms of removed sources. This requires no response.
     func endUncounted(at place: Place, rule: StormRule, now: Date) throws {
         let hasUncounted = try queue.read { try Self.records(of: place, $0) }.contains { !$0.counts }
         if !hasUncounted { return }
@@ -199,7 +202,7 @@ extension StormyStore {
         }
     }
 
-    /// Returns whether a response no longer lists a warning that is not over.
+    /// Returns whether a response no longer lists a stored warning that has not ended.
     func hasUnlisted(_ current: [AlertMessage], by service: String, of place: Place, now: Date) throws -> Bool {
         let before = try queue.read { try Self.record(service, place, $0) }?.messages ?? []
         var book = AlertBook(before)

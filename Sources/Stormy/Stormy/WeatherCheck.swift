@@ -14,7 +14,7 @@ package struct WeatherUnavailable: Error, CustomStringConvertible {
 package struct WeatherCheck: Sendable {
     /// Seconds without a byte after which a service counts as unavailable. The limit is short because the user waits.
     private static let patience: Double = 15
-    /// The maximum number of seconds for a complete response, because a user or a script waits for it.
+    /// The maximum number of seconds for a complete response, because a user or a script waits for the response.
     private static let longestAnswer: Double = 60
     static let longestWait: Duration = .seconds(longestAnswer)
     /// Seconds after which a stored copy counts as stale.
@@ -132,7 +132,7 @@ package struct WeatherCheck: Sendable {
         let (now, record, alerts) = (BGTaskScheduler.now, try store.lastForecast(of: place), try store.warnings(of: place))
         // The age of a forecast is unknown if it was fetched while the clock was ahead.
         guard let record, record.fetchedAt <= now else {
-            // Official warnings are also used without a forecast.
+            // Official warnings are used even if there is no forecast.
             let warned = settings.rule.assess(Forecast(hours: []), alerts: alerts, now: now)
             let why = record == nil ? "no forecast is stored yet" : "the stored forecast is dated in the future"
             return CheckOutcome(

@@ -9,7 +9,8 @@ import UserNotifications
 package enum WeatherSession {
     package static let identifier = "isStormy"
 
-    /// Seconds without progress after which a weather transfer fails, because older data would not help tonight.
+    /// The number of seconds without progress after which a weather transfer fails. Older data would not help to recognize a
+    /// storm in time.
     private static let patience: Double = 2 * 3600
 
     static func configuration() -> URLSessionConfiguration {
@@ -27,17 +28,17 @@ struct WeatherUnknown: Error {
     let reason: String
 }
 
-/// Determines whether a storm is expected at a place, like the sample code of WWDC22. The third possible result is that the request
-/// continues in the agent.
+/// Determines whether a storm is expected at a place, like the sample code of Apple's conference WWDC22. A third result is also
+/// possible: the request continues in the agent.
 package struct StormQuery {
     let store: StormyStore
     let settings: StormySettings
 
-    /// Requests the weather services through the background session, one after the other until one has a usable response.
+    /// Requests the weather services through the background session, one after the other until a service sends a usable response.
     ///
     /// When the time of the launch is up, the await is cancelled. The app ends in time, and the download continues in the agent.
     ///
-    /// - Parameter warningsAsked: called once, after the official services of the place were requested.
+    /// - Parameter warningsAsked: A closure that is called once, after the official services of the place were requested.
     /// - Returns: `nil` if the request continues in the agent.
     /// - Throws: ``WeatherUnknown``, or an error of the store if the response cannot be stored. After an error, the place was not
     ///   checked.
@@ -73,15 +74,16 @@ package struct StormQuery {
                 try await dataOrPromotion(of: request, in: session, label: source.label)
             }
             let now = BGTaskScheduler.now
-            // This request does not continue in the agent, because its response is useless without the other response.
+            // This request does not continue in the agent, because the response would be useless without the response with the
+            // warnings.
             let question = URLSession(configuration: .question(patience: Self.timePatience, longest: Self.timePatience))
             let time = try await source.separateDataTime(data, response, in: store, now: now) { try await question.data(for: $0) }
             try source.storeResponse(data, response, into: store, separateTime: time, now: now)
         } catch let error as WeatherError {
             try store.storeWarningTrouble(error, by: source.service.rawValue, of: source.place)
         } catch let error as URLError {
-            // The request continues in the agent, or the user cancelled it. In both cases the problem is reported until there is a
-            // response.
+            // The request continues in the agent, or the user cancelled it. In each case, the problem is reported until a
+            // response arrives.
             let why =
                 error.code == .cancelled ? "no response yet; the request continues in the background" : error.localizedDescription
             try store.storeWarningTrouble(why, by: source.service.rawValue, of: source.place)
@@ -120,7 +122,8 @@ package struct StormQuery {
         case trouble(String)
     }
 
-    /// The time after which a silent service is awaited in the background, if another service can be requested.
+    /// The time after which a request continues in the background if the service does not respond and another service can be
+    /// requested.
     private static let patience: Duration = .seconds(10)
     /// Seconds for the request of the time of a service's data.
     private static let timePatience = 5.0
@@ -167,17 +170,18 @@ package struct StormQuery {
         }
         let waits = "no response within the time limit; the request continues in the background"
         let now = BGTaskScheduler.now
-        // The response to the first request may arrive soon after this moment.
+        // At the first request, the user is not notified, because the response may arrive soon.
         let isFirst = try store.check(of: place) == nil && now.timeIntervalSince(began) < Self.longWait
         if isFirst { try store.storeCheckTrouble(waits, of: place, now: now) } else { _ = try unknown(waits, at: place) }
     }
 
-    /// Seconds after which a service counts as silent: most of the time of a check.
+    /// The number of seconds after which a service counts as not responding. This is most of the time that a check has.
     private static let longWait: Double = 20
 
     /// Judges a response and stores it.
     ///
-    /// - Parameter others: services that are requested if thunder is unconfirmed, or if this service does not know some hours.
+    /// - Parameter others: The services that are requested if thunder is unconfirmed, or if this service has no values for some
+    ///   hours.
     /// - Throws: ``WeatherUnknown``, or an error of the store.
     func handle(
         _ fetched: FetchedForecast, of place: Place, others: ArraySlice<WeatherSource> = []
@@ -213,8 +217,8 @@ package struct StormQuery {
         }
     }
 
-    /// Requests a forecast again later if the response that arrived in the agent was unusable, because no launch is left that could be
-    /// retried. Each address is requested once, for any number of places and ended transfers.
+    /// Requests a forecast again later, because the agent received an unusable response and the launch that sent the request has
+    /// ended. Each address is requested once, even if several places or ended transfers need the same address.
     func askAgain(_ source: WeatherSource, in session: URLSession) throws {
         guard try NoonSchedule(store: store, settings: settings).isEnabled else { return }
         let request = try source.firstRequest(now: BGTaskScheduler.now)
@@ -246,7 +250,8 @@ package struct StormQuery {
 
     private static func trouble(at place: Place) -> String { "weather-\(place.id ?? 0)" }
 
-    /// The number of seconds without a forecast after which the user is notified: a day, and an hour for retries of the check.
+    /// The number of seconds without a forecast after which the user is notified. The value is a day, plus an hour in which the
+    /// check is retried.
     private static let longestSilence: Double = 25 * 3600
 }
 

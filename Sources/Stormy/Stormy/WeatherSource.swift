@@ -3,7 +3,7 @@ import FoundationNetworking
 import StormyWeather
 import TransferMachines
 
-/// A weather service for one place: sends its requests and reads its responses.
+/// A weather service for one place. The type creates the requests and reads the responses.
 struct WeatherSource: Sendable {
     let provider: WeatherProvider
     let place: Place
@@ -23,7 +23,7 @@ struct WeatherSource: Sendable {
     /// The name of the service that must be credited.
     var name: String { service.source }
 
-    /// The label of a transfer that continues in the agent. The label identifies the place.
+    /// The label of a transfer if the transfer continues in the agent. The label identifies the place.
     var label: String { provider == .openMeteo ? place.name : "\(place.name)\t\(provider.rawValue)" }
 
     func isMeant(by label: String?) -> Bool { label == self.label }
@@ -33,7 +33,7 @@ struct WeatherSource: Sendable {
 
     private func urlRequest(_ asked: WeatherRequest) throws -> URLRequest { try URLRequest(asked, userAgent: userAgent) }
 
-    /// The result of a response: a forecast, or the next request.
+    /// The result of reading a response: a forecast, or the next request to send.
     enum Answer {
         case forecast(FetchedForecast)
         case more(URLRequest)
@@ -71,9 +71,9 @@ struct WeatherSource: Sendable {
     /// Sends requests until a response is a forecast.
     ///
     /// - Parameters:
-    ///   - stored: the last response. Until this response expires, it is returned without a request. After that, the request is
-    ///     conditional.
-    ///   - ask: sends one request and returns its response.
+    ///   - stored: The last response. Until this response expires, the method returns it without a request. After the response
+    ///     has expired, the request is conditional.
+    ///   - ask: A closure that sends one request and returns its response.
     /// - Throws: ``WeatherError``, and the errors of `ask`.
     func fetch(
         stored: FetchedForecast?, now: Date, _ ask: (URLRequest) async throws -> (Data, URLResponse)
@@ -83,7 +83,7 @@ struct WeatherSource: Sendable {
             return own
         }
         var request = try firstRequest(now: now)
-        // If the stored forecast is old, the request is unconditional, because a confirmation would not help.
+        // If the stored forecast is old, the request is unconditional, because a confirmation of an old forecast would not help.
         if let own, let date = own.lastModified, !own.content.isOld(for: service, now: now) {
             request.setValue(date, forHTTPHeaderField: "If-Modified-Since")
         }

@@ -8,14 +8,14 @@ struct AuthorityFile {
         case missing
         case notAFile
         case unreadable(reason: String)
-        /// Other users can write to the file. Such a user could add an authority, and read the uploads.
+        /// Other users can write to the file. Such a user could add a certificate authority, and then read the uploads.
         case writableByOthers
         case tooLarge
         case privateKey
         /// The file contains a certificate in the binary form (DER).
         case notText
         case noCertificate
-        /// The certificate at this position, from 1, cannot be decoded.
+        /// The certificate at this position cannot be decoded. The first certificate has position 1.
         case damaged(position: Int)
     }
 
@@ -52,7 +52,7 @@ struct AuthorityFile {
 
     /// Checks the certificates in the bytes of a PEM file (RFC 7468).
     static func judge(_ data: Data) throws(Trouble) {
-        // DER begins with the tag of a sequence.
+        // A DER file begins with the tag of a sequence.
         guard data.first != 0x30 else { throw .notText }
         let lines = String(decoding: data, as: UTF8.self).split(whereSeparator: \.isNewline).map {
             $0.trimmingCharacters(in: .whitespaces)
@@ -74,7 +74,8 @@ struct AuthorityFile {
         guard count > 0 else { throw .noCertificate }
     }
 
-    /// Returns whether the text is base64 of a complete sequence (X.690). OpenSSL appends settings to a trusted certificate.
+    /// Returns whether the text is base64 of a complete sequence (X.690). More bytes may follow, because OpenSSL appends settings
+    /// to a trusted certificate.
     private static func isCertificate(_ base64: String) -> Bool {
         guard let bytes = Data(base64Encoded: base64), bytes.count > 4, bytes[0] == 0x30 else { return false }
         let lengthBytes = bytes[1] < 0x80 ? 0 : Int(bytes[1] & 0x7F)

@@ -3,14 +3,14 @@ import BackgroundCommands
 import Foundation
 import Stormy
 
-/// Notifications of commands that were started from a menu or a file manager, without a terminal.
+/// Shows notifications of commands that were started from a menu or a file manager, without a terminal.
 enum DesktopCommandNotice {
-    /// Runs `body`. If `isWanted`, an error is also shown as a notification.
+    /// Runs `body`. If `isWanted` is `true`, an error is also shown as a notification.
     static func explainingFailures(_ isWanted: Bool, _ body: () async throws -> Void) async throws {
         do {
             try await body()
         } catch let error as ExitCode {
-            // This error only carries an exit code. Its reason was already reported.
+            // An `ExitCode` error only carries an exit code. The reason of the error was already reported.
             throw error
         } catch {
             // If the notification cannot be shown, the error is still printed on standard error.

@@ -14,7 +14,7 @@ struct Destinations {
         AppRuntime.shared.directories.configuration.appendingPathComponent("config.toml").path
     }
 
-    /// Reads the configuration again, because a refused credential may have been corrected.
+    /// Reads the configuration again, because the user may have corrected a refused credential.
     init() throws { self.init(try Configuration.load(path: Self.file)) }
 
     init(_ configuration: Configuration) { self.configuration = configuration }
@@ -53,8 +53,8 @@ struct Destinations {
         return try make(chosen, destination)
     }
 
-    /// Returns the current configuration of the destination for which a photo was queued. `nil` if the destination is no longer configured,
-    /// or if it now has another address.
+    /// Returns the current configuration of the destination for which a photo was queued. `nil` if the destination is no longer
+    /// configured, or if its address has changed.
     ///
     /// The destination's name is compared first, because two destinations may have the same address and different users.
     ///

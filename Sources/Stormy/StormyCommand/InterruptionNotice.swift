@@ -4,10 +4,10 @@ import Dispatch
 import Foundation
 import Glibc
 
-/// Ends a command that follows transfers when the user presses Ctrl-C. Before the end, it prints that the transfers continue
-/// without the command, and how the user can stop the transfers.
+/// Ends a command that follows transfers when the user presses Ctrl-C. Before the command ends, a notice is printed: the
+/// transfers continue without the command, and the user can stop the transfers with another command.
 struct InterruptionNotice {
-    /// `nil` if Ctrl-C was ignored before, or in a test without a process.
+    /// The source of Ctrl-C events. `nil` if Ctrl-C was ignored before, or if a test runs the command without a process.
     private let source: (any DispatchSourceSignal)?
 
     /// The address of `SIG_IGN`.
@@ -37,8 +37,8 @@ struct InterruptionNotice {
         let statuses = try? BackgroundTransfers.statuses(of: transfers)
         let unfinished = statuses?.filter { !$0.state.hasEnded && $0.state != .paused }.map(\.id)
         if let sentence = sentence(unfinished ?? transfers) { Output.note(sentence) }
-        // The command ends itself with SIGINT, because a shell stops its script only if the signal ended the command. The handler's
-        // thread may block the signal.
+        // The command ends itself with SIGINT, because a shell stops its script only if the signal ended the command. The signal
+        // is unblocked, because the thread of the handler may block it.
         signal(SIGINT, SIG_DFL)
         var signals = sigset_t()
         sigemptyset(&signals)

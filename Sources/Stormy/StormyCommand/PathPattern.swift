@@ -8,7 +8,8 @@ struct PathPattern {
     /// The folders that could not be searched, with their error numbers.
     private(set) var unreadable: [PathName: Int32] = [:]
 
-    /// `*` and `?` make a pattern. `[` does not, because many names have it: `photo[1].jpg` is not a pattern for `photo1.jpg`.
+    /// Returns whether a text contains `*` or `?`. The character `[` alone does not make a pattern, because many file names
+    /// contain it: `photo[1].jpg` is usually the name of a file, and not a pattern for `photo1.jpg`.
     static func isPattern(_ word: String) -> Bool { word.utf8.contains { $0 == UInt8(ascii: "*") || $0 == UInt8(ascii: "?") } }
 
     /// `GLOB_TILDE` is not used, because the shell replaces a `~` that is not quoted.
@@ -24,7 +25,7 @@ struct PathPattern {
         paths = (0..<Int(found.gl_pathc)).compactMap { found.gl_pathv[$0].map { String(cString: $0) } }
     }
 
-    /// Escapes each `[`. A backslash before a character makes the character a part of the name, also for `glob`.
+    /// Escapes each `[` with a backslash. After a backslash, `glob` treats the character as a part of the name.
     private static func withoutRanges(_ pattern: String) -> String {
         var (bytes, isEscaped) = ([UInt8](), false)
         for byte in pattern.utf8 {
@@ -35,8 +36,8 @@ struct PathPattern {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// Installs functions that record errors. Without them, `glob` reports a folder that it cannot open, but not a path inside a
-    /// folder without search permission.
+    /// Installs functions that record errors. Without these functions, `glob` reports a folder that cannot be opened, but does
+    /// not report a path in a folder without search permission.
     private static func report(to found: inout glob_t) {
         found.gl_opendir = { path in
             let folder = opendir(path!)
@@ -62,7 +63,8 @@ struct PathPattern {
         }
     }
 
-    /// The results of one call of `glob`. The functions that `glob` calls have no parameter for them.
+    /// The results of one call of `glob`. The functions that `glob` calls have no parameter for the results, so a task-local
+    /// value contains the results.
     private final class Search: @unchecked Sendable {  // because one thread uses it
         @TaskLocal static var current: Search?
 

@@ -25,7 +25,7 @@ struct PhotoFinder {
         (self.isRecursive, self.listFolder) = (isRecursive, listFolder)
     }
 
-    /// A file to send, or the reason why something that was named cannot be sent.
+    /// A file to send, or the reason why an argument or an entry of a list cannot be sent.
     enum Found {
         case file(PhotoFile)
         case problem(CommandFailure)
@@ -34,7 +34,7 @@ struct PhotoFinder {
     /// Returns the files and problems in the order of the arguments. The files of a folder are sorted by name.
     mutating func find(_ words: [String]) -> [Found] { words.flatMap { $0 == "-" ? list() : named($0) } }
 
-    /// Sentences about skipped files for the user.
+    /// Sentences for the user about skipped files.
     var sentences: [String] {
         var sentences: [String] = []
         func first(_ paths: [PathName]) -> String {
@@ -65,12 +65,13 @@ struct PhotoFinder {
 
     private mutating func named(_ word: String) -> [Found] {
         if word.isEmpty { return [.problem(CommandFailure(.badData, "an empty argument is not the name of a file"))] }
-        // An argument that is not UTF-8 arrives with U+FFFD, and could then be the name of another file.
+        // If an argument is not UTF-8, its invalid bytes arrive as U+FFFD. The argument could then be the name of another file.
         let isReplaced = word.unicodeScalars.contains("\u{FFFD}")
         if isReplaced, ThisProcess.unreadableArguments.contains(word) || !FileManager.default.fileExists(atPath: word) {
             return [.problem(Self.notUTF8(word))]
         }
-        // If a file has exactly this name, the argument is not a pattern. A pattern in quotes arrives here unchanged.
+        // If a file has exactly this name, the argument is not a pattern. The shell does not replace a pattern in quotes, so such
+        // a pattern arrives here.
         if PathPattern.isPattern(word), !FileManager.default.fileExists(atPath: word) { return matching(word) }
         return meant(word)
     }
@@ -91,7 +92,7 @@ struct PhotoFinder {
         return [.file(PhotoFile(path: path, isKnownPhotoOnly: false))]
     }
 
-    /// Returns whether the user may have meant a shell pattern such as `photo[1-3].jpg`.
+    /// Returns whether a path contains `[`. In this case the path may be a shell pattern such as `photo[1-3].jpg`.
     private static func looksLikeRange(_ path: String) -> Bool { path.utf8.contains(UInt8(ascii: "[")) }
 
     private mutating func matching(_ pattern: String) -> [Found] {
@@ -123,17 +124,18 @@ struct PhotoFinder {
             return listed(text)
         }
         if let problem { return found + [.problem(problem)] }
-        // In a list with photos, folders are skipped, because a program made the list. A list of folders alone contains folders that the
-        // user wants to send.
+        // If a list contains photos, its folders are skipped, because a program probably created the list. If a list contains
+        // only folders, the user wants to send the photos in these folders.
         if found.isEmpty, skipped.isEmpty, skippedFolders > 0 {
             return [.problem(CommandFailure(.badData, "the list has only folders: use --recursive to upload the photos in them"))]
         }
         return found
     }
 
-    /// Returns the paths of a list: one in each line, or between NUL characters if the list has any. Empty lines are left out.
+    /// Returns the paths of a list. If the list contains NUL characters, these characters separate the paths. Otherwise, each
+    /// line contains one path. Empty lines are left out.
     static func paths(in list: Data) -> [[UInt8]] {
-        // A list that was made on Windows begins with this mark, and its lines end with CR.
+        // A list from Windows begins with a byte order mark, and its lines end with CR.
         let data = list.starts(with: [0xEF, 0xBB, 0xBF]) ? list.dropFirst(3) : list
         let isOfLines = !data.contains(0)
         return data.split(separator: isOfLines ? 0x0A : 0).map { bytes in
@@ -173,9 +175,10 @@ struct PhotoFinder {
         return mayBePhoto(path) ? [.file(file)] : []
     }
 
-    /// Returns whether a file may be a photo. An unreadable file may be one, and the attempt to copy it reports the reason.
+    /// Returns whether a file may be a photo. The result is `true` for an unreadable file, because the later attempt to copy the
+    /// file reports the reason.
     private mutating func mayBePhoto(_ path: String) -> Bool {
-        // The attempt to copy a file that may be one of Stormy's own reports the reason.
+        // If it is unknown whether the file belongs to Stormy, the later attempt to copy the file reports the reason.
         if (try? ownFiles.contain(path)) ?? false == false {
             switch PhotoFormat.detect(at: URL(exactPath: path)) {
             case .photo, .unreadable: return true
@@ -188,7 +191,7 @@ struct PhotoFinder {
 
     private mutating func mayLeadToPhoto(_ link: String) -> Bool {
         var information = stat()
-        // If the link cannot be followed, the attempt to copy the file reports the reason.
+        // If the link cannot be followed, the later attempt to copy the file reports the reason.
         guard stat(link, &information) == 0 else { return true }
         switch information.st_mode & S_IFMT {
         case S_IFREG: return mayBePhoto(link)
@@ -200,7 +203,8 @@ struct PhotoFinder {
 
     // MARK: Walked
 
-    /// Returns whether a hidden file is a photo, or a hidden folder has one. An unreadable file or folder counts.
+    /// Returns whether a hidden file is a photo, or a hidden folder contains a photo. An unreadable file or folder counts as a
+    /// photo.
     private static func hasPhoto(_ path: String) -> Bool {
         var paths = [path]
         while let next = paths.popLast() {
@@ -236,8 +240,8 @@ struct PhotoFinder {
 
     private static let mostRounds = 5
 
-    /// Finds the photos in a folder and its subfolders. Hidden files are left out, because a folder of photos may contain many thumbnails.
-    /// A link to a photo counts as a photo. A link to a folder is not followed, because it may lead in circles.
+    /// Finds the photos in a folder and its subfolders. Hidden files are left out, because a folder of photos may contain many
+    /// thumbnails. A link to a photo counts as a photo. A link to a folder is not followed, because links may form a circle.
     ///
     /// The folders are listed until two lists are equal, because an entry that is renamed while its folder is read may be missing from the
     /// list.
@@ -310,7 +314,7 @@ struct PhotoFinder {
         }
         var information = stat()
         guard lstat(path, &information) == 0 else {
-            // Another error may be, for example, a path of more than 4,096 bytes.
+            // Other errors are reported, for example the error that a path has more than 4,096 bytes.
             return errno == ENOENT ? .vanished : .found(.problem(Self.unreadable(path, errno)))
         }
         let isPhoto: Bool

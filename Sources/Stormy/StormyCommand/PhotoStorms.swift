@@ -5,7 +5,7 @@ extension StormyStore {
     /// Returns the latest storm at a place that waits for a photo. If no storm waits for a photo, returns the latest storm at the
     /// place.
     ///
-    /// - Throws: `CommandFailure` (66) if no place has the name, or no storm is known there.
+    /// - Throws: `CommandFailure` (66) if no place has the name, or if no storm is stored for the place.
     func latestStorm(at name: String) throws -> StormRecord {
         let place = try place(named: name)
         let storms = try storms().filter { $0.place == place.id }.sorted { $0.begins < $1.begins }

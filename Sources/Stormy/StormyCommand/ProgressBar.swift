@@ -2,8 +2,8 @@ import BackgroundCommands
 import Foundation
 import ProcessSupport
 
-/// A line on the terminal that shows bytes, rate and remaining time, and redraws itself. If standard error is not a terminal, only
-/// changes of the reason for waiting are printed.
+/// A line on the terminal that shows the transferred bytes, the rate and the remaining time. The line is redrawn at each update.
+/// If standard error is not a terminal, only changes of the reason for waiting are printed.
 final class ProgressBar: @unchecked Sendable {  // because it is called by one task at a time
     private var lastWaiting: String?
     private let isOn = isDrawn
@@ -19,11 +19,11 @@ final class ProgressBar: @unchecked Sendable {  // because it is called by one t
         if isDrawn { try? FileHandle.standardError.write(contentsOf: Data("\r\u{1B}[K".utf8)) }
     }
 
-    /// The beginning of the rate's time window: the time, and the number of bytes.
+    /// The beginning of the period over which the rate is measured: the time, and the number of bytes at this time.
     private var window: (time: ContinuousClock.Instant, bytes: Int64)?
     private var rate: Double?
 
-    /// Seconds over which a rate is measured.
+    /// The length in seconds of the period over which a rate is measured.
     private static let rateWindow = 2.0
 
     /// - Parameter total: the number of all bytes, or 0 if it is unknown.

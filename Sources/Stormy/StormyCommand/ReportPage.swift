@@ -8,14 +8,14 @@ struct ReportPage {
         let name: String
         /// Sentences about the expected weather.
         let sentences: [String]
-        /// An SVG picture. `nil` without a forecast to draw.
+        /// An SVG picture of the forecast. `nil` if there is no forecast.
         let picture: String?
     }
 
     struct Storm {
         let place: String
         let time: String
-        /// The sources of the storm, and their reasons.
+        /// The reasons for the storm, with their sources.
         let reasons: [String]
         let end: String
     }
@@ -23,7 +23,7 @@ struct ReportPage {
     struct Transfer {
         let name: String
         let state: String
-        /// The location of the file, and how the location was verified.
+        /// The proof that the server has the file, the problem of the transfer, or the address of the transfer.
         let place: String
         let isTrouble: Bool
     }
@@ -34,7 +34,7 @@ struct ReportPage {
     }
 
     let madeAt: String
-    /// The reason why the page is incomplete. `nil` if it is complete.
+    /// The reason why the page is incomplete. `nil` if the page is complete.
     let trouble: String?
     let next: String
     let places: [Place]
@@ -149,7 +149,7 @@ struct ReportPage {
         return "<ol class=\"strip\">\(boxes.joined())</ol>\n"
     }
 
-    /// The details of a day. The newest day is open.
+    /// The details of a day. The details of the newest day are expanded.
     private func day(_ day: Day) -> String {
         let wakes = day.wakes.map { time, wake in
             "<li class=\"\(wake.outcome == .failed ? "bad" : "")\">\(Self.escaped("\(time) \(wake.name): \(wake.words)"))</li>"

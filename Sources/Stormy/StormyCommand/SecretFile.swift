@@ -10,7 +10,7 @@ struct SecretFile {
         case unreadable(reason: String)
         /// Other users can read the file. The configuration file is refused for the same reason.
         case readableByOthers
-        /// The file belongs to another user, who can read the file with any mode.
+        /// The file belongs to another user, who can always make the file readable.
         case ofAnotherUser
         case tooLarge
         case empty
@@ -33,10 +33,10 @@ struct SecretFile {
         }
     }
 
-    /// Returns the secret without the line's end.
+    /// Returns the secret without the end of the line.
     func read() throws(Trouble) -> String {
-        // The checks and the read use the same descriptor, because the file may be replaced in between. With `O_NONBLOCK`, the call
-        // does not wait if the path is a named pipe.
+        // The checks and the read use the same descriptor, because another process may replace the file between the checks and
+        // the read. With `O_NONBLOCK`, the call does not wait if the path is a named pipe.
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else {
             throw errno == ENOENT ? .missing : .unreadable(reason: String(cString: strerror(errno)))

@@ -16,8 +16,8 @@ struct StatusReport: Encodable {
         let spreadSeconds: Double
         let wakesSystem: Bool
 
-        /// The expected time of the next check. After the scheduled time, a check that waits for the delay of this installation is
-        /// still the next check.
+        /// The expected time of the next check. If the scheduled time has passed and the check waits for the delay of this
+        /// installation, this check is still the next check.
         var moment: Date? {
             guard enabled, let next = next.value else { return nil }
             return next > AppRuntime.shared.now ? next : wakeAt.value ?? next
@@ -39,7 +39,7 @@ struct StatusReport: Encodable {
         let fetchedAt: OrNull<Date>
         let trouble: OrNull<String>
         let notAnswered: [String]
-        /// Hours just ahead for which no service had values.
+        /// The next hours for which no service had values.
         let unknownHours: [StormWindow]
     }
 

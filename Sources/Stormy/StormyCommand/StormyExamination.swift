@@ -27,11 +27,11 @@ enum StormyExamination {
             + [chooser]
     }
 
-    /// The file chooser that the photo button opens.
+    /// Returns the finding about the file chooser that the photo button opens.
     private static var chooser: DoctorFinding {
         let name = "file-chooser"
         let row = helper(name, .warning, "the desktop's own file chooser cannot be used", startedWith: nil)
-        // Without a desktop, the button cannot be pressed.
+        // Without a desktop, the user cannot press the photo button.
         guard ActionNotification.isOnDesktop, row.status == .ok, case .success(let path) = CompanionProgram.find(name),
             let trouble = CompanionProgram.trouble(starting: path, ["--check"])
         else { return row }
@@ -46,7 +46,7 @@ enum StormyExamination {
             """)
     }
 
-    /// The configuration belongs to the user, so `doctor` at most suggests to rename it and does not rename it itself.
+    /// The configuration belongs to the user, so `doctor` may suggest to rename the file, but does not rename the file.
     private static func refused(_ error: any Error, _ file: String) -> DoctorFinding {
         let word = ShellWord.quoted(file)
         let message = CommandFailure(ofStormy: error).message
@@ -80,7 +80,7 @@ enum StormyExamination {
     }
 }
 
-/// The configured destinations of photos.
+/// Examines the configured destinations of photos.
 private struct DestinationExamination {
     let configuration: Configuration
     private let check = "destination"
@@ -123,7 +123,7 @@ private struct DestinationExamination {
     }
 }
 
-/// The places, the daily check, and the results of the last checks.
+/// Examines the places, the daily check, and the results of the last checks.
 private struct StoreExamination {
     let context: DoctorCommand.Context
     let folder: URL

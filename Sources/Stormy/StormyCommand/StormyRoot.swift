@@ -35,7 +35,8 @@ package struct StormyRoot: AsyncParsableCommand {
 
     package init() {}
 
-    /// Returns the command that a mistyped word probably means. `nil` if the word is a command or an option, or resembles no command.
+    /// Returns the command that a mistyped word probably means. `nil` if the word is a command or an option, or is not similar to
+    /// a command.
     private static func verb(meantBy word: String) -> String? {
         let verbs = configuration.subcommands.compactMap { $0.configuration.commandName } + ["help"]
         guard !word.hasPrefix("-"), !verbs.contains(word), let nearest = NearestName.find(word, among: verbs), nearest.isLikely

@@ -30,9 +30,11 @@ package enum StormyTool {
         Output.prepare()
         // The user's umask determines who can read new files. Other users can never write to new files.
         umask(umask(0o022) | 0o022)
-        // Writing to a closed pipe must fail with an error, and must not end the process in the middle of its work.
+        // If the process writes to a closed pipe, the write must fail with an error. A signal must not end the process during its
+        // work.
         signal(SIGPIPE, SIG_IGN)
-        // The agent launches the app without arguments. A command that inherits the variable of a launch is not a launch.
+        // The agent launches the app without arguments. A process with arguments is a command, even if it inherits the variable
+        // of a launch.
         if ThisProcess.arguments.count > 1 { unsetenv(LaunchContext.variable) }
         do {
             try AppManifest.use(propertyList: propertyList)

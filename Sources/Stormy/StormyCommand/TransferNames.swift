@@ -15,7 +15,7 @@ struct TransferNames {
         }
     }
 
-    /// Returns the name. Returns `nil` if the file or the address is the best name.
+    /// Returns the name of a transfer. Returns `nil` if the file or the address is the best name.
     func name(of report: TransferReport) -> String? {
         if report.session == WeatherSession.identifier {
             let host = report.url.value.flatMap(URLComponents.init(string:))?.host

@@ -5,7 +5,7 @@ import BackgroundTransfer
 import Foundation
 import Stormy
 
-/// Photo requests and held photos are listed together with the transfers.
+/// This extension lists photo requests and held photos together with the transfers.
 extension TransferReport {
     static func identifier(of photo: PhotoRecord) -> String { "photo-\(photo.id ?? 0)" }
 
@@ -16,16 +16,17 @@ extension TransferReport {
             note: photo.message)
     }
 
-    /// Matches the store and the ledger. The store and the ledger differ if a process died between a photo's record and its
-    /// transfer, or if one of the two files was moved away or restored from a backup.
+    /// Reconciles the store with the ledger. The store and the ledger differ if a process recorded a photo and was killed before
+    /// it created the transfer. They also differ if the file of the store or of the ledger was moved away or restored from a
+    /// backup.
     static func reconcile(_ store: StormyStore) throws {
         for sentence in try PhotoReconciliation(store: store).run().sentences { Output.note("stormy: \(sentence)") }
     }
 
     /// Returns all transfers of the agent, and the photos that are not queued in the agent.
     static func all(_ store: StormyStore) throws -> [TransferReport] {
-        // Commands that only show data must work on a full disk, and while another process writes. The next command or the daily check
-        // reconciles the photos.
+        // An error of the reconciliation does not end the command, because commands that only show data must also work on a full
+        // disk, and while another process writes. The next command or the daily check reconciles the photos.
         let trouble: (any Error)?
         do {
             if !store.isCopy, !AppRuntime.shared.hasLedgerInMemory { try reconcile(store) }

@@ -2,7 +2,7 @@ import BackgroundCommands
 import BackgroundTransfer
 
 extension UploadVerb {
-    /// Prints why servers stored photos in another way than requested. Each reason is printed once, with its photos.
+    /// Prints the reasons why servers stored photos in another way than requested. Each reason is printed once, with its photos.
     func printRemarks(of ended: [BackgroundTransferStatus]) {
         let remarked = ended.filter { $0.receipt?.remark != nil }
         for (remark, uploads) in Dictionary(grouping: remarked, by: { $0.receipt?.remark ?? "" }).sorted(by: { $0.key < $1.key })

@@ -94,8 +94,8 @@ struct UploadVerification {
         try problem.throwIfAny()
     }
 
-    /// Returns the newest transfer of each file. A file that was uploaded to the same address again has the content of the newest
-    /// transfer.
+    /// Returns the newest transfer of each file. If a file was uploaded to the same address again, the server has the content of
+    /// the newest transfer.
     private static func newest(_ uploads: [BackgroundTransferStatus]) -> [BackgroundTransferStatus] {
         func place(_ upload: BackgroundTransferStatus) -> [PathName?] {
             [upload.file.map(PathName.canonical), upload.receipt.map { PathName($0.url) }]

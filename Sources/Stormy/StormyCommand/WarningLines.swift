@@ -32,7 +32,8 @@ struct WarningLines {
         answers = try coverage.map { try store.warningAnswers($0, at: place, now: AppRuntime.shared.now) } ?? []
     }
 
-    /// Sentences about the sources, one for each source. Without a source, a sentence with the reason.
+    /// Sentences about the sources, one for each source. If there are no sources, the array contains one sentence with the
+    /// reason.
     var sentences: [String] { (facts.isEmpty ? [gap] : facts).map { "Official warnings: \($0)." } }
 
     var rows: [Row] {
@@ -58,7 +59,7 @@ struct WarningLines {
         return DoctorFinding("warnings", hasTrouble ? .warning : .ok, "\(place.name): \(text).")
     }
 
-    /// The consequences of a missing contact in the configuration, with the line to add. `nil` if nothing is missing.
+    /// The consequences of a missing contact in the configuration, with the line to add. `nil` if no contact is missing.
     var missingContact: String? {
         let refused = answers.filter { $0.outcome == .refused(.noContact) }
         return refused.isEmpty ? nil : "\(place.name): " + refused.map(fact).joined(separator: "; ") + "."
@@ -100,11 +101,12 @@ struct WarningLines {
         answer.dataTime.map { "; data from \(Output.relative($0, now: now))" } ?? ""
     }
 
-    /// Seconds after which the data of a service is old. A feed without warnings may not change for long.
+    /// Seconds after which the data of a service is old. A feed may be older, because a feed without warnings may not change for
+    /// a long time.
     private static let oldAge: Double = 86_400
 
     private func hasOldData(_ answer: WarningResult) -> Bool {
-        // The time of Bright Sky's data can be old, because it is requested only when a warning disappears.
+        // The time of Bright Sky's data can be old, because this time is requested only when a warning disappears.
         guard let date = answer.dataTime, answer.source.service != .brightSky else { return false }
         return now.timeIntervalSince(date) > Self.oldAge
     }

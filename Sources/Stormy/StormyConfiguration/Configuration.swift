@@ -29,7 +29,7 @@ extension Configuration {
         /// `contact`: an e-mail address or a web address for the User-Agent. Empty if there is no contact. The value never contains
         /// control characters.
         package var contact = ""
-        /// `base_url`: an http or https address whose scheme, host and port replace those of the weather service.
+        /// `base_url`: an http or https address that replaces the scheme, host and port of the weather service.
         package var baseURL: String?
         /// `geocoding_url`: the corresponding address for the service that looks up names.
         package var geocodingURL: String?
@@ -166,8 +166,8 @@ extension Configuration {
 }
 
 extension Configuration {
-    /// A usable configuration file with every key, its default and its meaning. Lines that begin with `#:` are examples. An example
-    /// becomes a valid line if this mark is removed.
+    /// A usable configuration file with every key, its default and its meaning. Lines that begin with `#:` are examples. An
+    /// example becomes a valid line if `#:` is removed.
     package static let template = """
         # Every line is optional: these are the defaults. Times are in seconds.
         # A change takes effect with the next check or command.

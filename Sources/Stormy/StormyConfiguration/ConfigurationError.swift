@@ -18,7 +18,7 @@ package struct ConfigurationError: Error, Equatable, Sendable, CustomStringConve
         case invalidValue(key: String, value: String, advice: String)
         /// A required key is missing.
         case missingKey(String, advice: String)
-        /// The key is a credential, and other users may read the file.
+        /// The key is a credential, and other users can read the file.
         case exposedCredential(key: String)
         /// The key is a credential, and the file belongs to another user.
         case foreignCredential(key: String)
@@ -33,7 +33,7 @@ package struct ConfigurationError: Error, Equatable, Sendable, CustomStringConve
 
     /// The problem.
     package var problem: Problem
-    /// The path of the file, as the caller passed it.
+    /// The path of the file, in the form that the caller passed.
     package var path: String
     /// The line, beginning with 1. `nil` if it is unknown.
     package var line: Int?

@@ -14,7 +14,7 @@ extension Configuration {
     }
 }
 
-/// Reads the tables of a configuration, with one function for each section. Each key and its limits are in one place of the code.
+/// Reads the tables of a configuration, with one function for each section. Each key and its limits are only in one function.
 struct ConfigurationParser {
     private(set) var configuration = Configuration()
     /// The first credential in the file. This error is thrown if other users can read the file.
@@ -47,7 +47,7 @@ struct ConfigurationParser {
 
     init(text: String, path: String) throws(ConfigurationError) {
         if text.utf8.contains(0) {
-            // The library also refuses the text, but its message does not help to find the byte.
+            // The TOML library also refuses the text, but the library's message does not help to find the byte.
             throw ConfigurationError(
                 .unreadable(reason: "the file contains a NUL byte; write the file again as plain text"), path: path)
         }
@@ -162,7 +162,8 @@ struct ConfigurationParser {
         }
         var destination = Configuration.Destination(kind: kind, url: url)
         destination.user = try table.string("user")
-        // The server would read the part after the colon as the beginning of the password (RFC 7617, §2).
+        // In a user name with a colon, the server would read the part after the colon as the beginning of the password (RFC 7617,
+        // §2).
         if destination.user?.contains(":") == true {
             throw table.invalid("user", "a name with a colon", "leave out the colon: HTTP cannot transfer it")
         }
@@ -191,7 +192,7 @@ struct ConfigurationParser {
         _ table: TableReader, _ key: String, isPresigned: Bool = false
     ) throws(ConfigurationError) -> String? {
         guard let text = try table.url(key) else { return nil }
-        // A user name without a password is also a credential, because several services accept a token as the user name.
+        // A user name without a password in the address is also a credential, because several services accept a token as the user name.
         let parts = URLComponents(string: text)
         if isPresigned, parts?.query != nil { record(table.exposed(key)) }
         if parts?.query != nil && !isPresigned || parts?.fragment != nil {
@@ -220,7 +221,7 @@ struct ConfigurationParser {
 extension Configuration {
     /// Loads the configuration file. If the file is missing, the default values are used.
     ///
-    /// As in ssh, a file that another user owns or can change is not accepted. A file with a credential is also not accepted if
+    /// A file that another user owns or can change is not accepted, as in ssh. A file with a credential is also not accepted if
     /// another user can read it. Credentials are a password, a token, or a user in an address.
     package static func load(path: String) throws(ConfigurationError) -> Configuration {
         guard let file = try ConfigurationFile.read(path) else { return Configuration() }
@@ -258,8 +259,8 @@ private struct ConfigurationFile {
     /// The maximum size in bytes, which is more than any real configuration needs.
     private static let maximumBytes = 1024 * 1024
 
-    /// Reads the file. `nil` if the file is missing. The same descriptor is checked and read, because the file may be replaced in
-    /// between. With `O_NONBLOCK`, the call does not wait if the path is a named pipe.
+    /// Reads the file. `nil` if the file is missing. The same descriptor is checked and read, because another process may replace
+    /// the file between the check and the read. With `O_NONBLOCK`, the call does not wait if the path is a named pipe.
     static func read(_ path: String) throws(ConfigurationError) -> ConfigurationFile? {
         func unreadable(_ reason: String) -> ConfigurationError { ConfigurationError(.unreadable(reason: reason), path: path) }
         func failure(_ number: Int32) -> ConfigurationError { ConfigurationError(.init(number), path: path) }

@@ -10,7 +10,7 @@ struct TOMLTable {
 
         static func < (one: Place, other: Place) -> Bool { (one.line, one.column ?? 0) < (other.line, other.column ?? 0) }
 
-        /// `nil` if the library does not know the place.
+        /// Returns `nil` if the library does not report the place.
         fileprivate init?(_ place: ctoml_place) {
             guard place.line > 0 else { return nil }
             self.init(line: Int(place.line), column: place.column > 0 ? Int(place.column) : nil)
@@ -27,7 +27,7 @@ struct TOMLTable {
         case boolean(Bool)
         /// A list of texts. `nil` if another value is in the list.
         case list([String]?)
-        /// Types that no key of the configuration has, but that a file may contain.
+        /// Types that a file may contain, but that no key of the configuration has.
         case date, time, dateTime
     }
 

@@ -5,7 +5,7 @@ extension Configuration {
     package struct Upload: Sendable, Equatable {
         /// `keep_location`: `true` if photos keep their location at destinations without a `location` line. `nil` if the line is missing.
         package var keepLocation: Bool?
-        /// `default`: the destination that is used if no name is given. Always a key of ``destinations``.
+        /// `default`: the destination that is used if the user gives no name. The value is always a key of ``destinations``.
         package var defaultDestination: String?
         /// `destinations`: the destinations. The keys are their names.
         package var destinations: [String: Destination] = [:]

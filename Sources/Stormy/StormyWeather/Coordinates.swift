@@ -11,7 +11,7 @@ package enum CoordinateError: Error, Equatable, Sendable {
     /// The latitude is out of range, but both numbers would be valid in the other order.
     case swapped(latitude: Double, longitude: Double)
 
-    /// A sentence for the user: the error, and the expected form.
+    /// A sentence for the user about the error and the expected form.
     package var message: String {
         switch self {
         case .malformed(let text):
@@ -59,8 +59,8 @@ package struct Coordinates: Sendable, Hashable, Codable {
         self = corner
     }
 
-    /// Parses a text `LAT,LON` of decimal degrees with a decimal point. Blanks around the numbers are allowed. Throws
-    /// ``CoordinateError``.
+    /// Parses a text `LAT,LON` of decimal degrees with a decimal point. Blanks around the numbers are allowed. The initializer
+    /// throws ``CoordinateError`` if the text has another form.
     package init(parsing text: String) throws(CoordinateError) {
         let parts = text.split(separator: ",", omittingEmptySubsequences: false)
         guard parts.count == 2,
@@ -83,8 +83,8 @@ package struct Coordinates: Sendable, Hashable, Codable {
         try self.init(latitude: latitude, longitude: longitude)
     }
 
-    /// Formats degrees with at most four decimals (about 11 m), independently of the locale. Met services refuse more digits. The same
-    /// place must have the same URL, because a transfer is found by its URL.
+    /// Formats degrees with at most four decimals (about 11 m), independently of the locale. Some weather services refuse more
+    /// digits. The same place must have the same URL, because a transfer is found by its URL.
     static func decimal(_ degrees: Double) -> String {
         let units = Int((degrees * 10_000).rounded())
         let whole = abs(units) / 10_000
@@ -96,7 +96,7 @@ package struct Coordinates: Sendable, Hashable, Codable {
 
     private static func degrees(_ part: Substring) -> Double? {
         let text = part.trimmingCharacters(in: .whitespaces).replacingOccurrences(of: "\u{2212}", with: "-")
-        // `Double()` also reads "nan", "inf", "0x1p3" and "1e2", which users do not write for a place.
+        // `Double()` also reads "nan", "inf", "0x1p3" and "1e2", which users do not write for coordinates.
         guard text.contains(where: \.isNumber),
             text.utf8.allSatisfy({ byte in
                 (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)

@@ -26,14 +26,14 @@ package struct ForecastHour: Sendable, Equatable, Codable {
     package var convectiveInhibition: Double?
     /// The lifted index in K. The air is unstable if the value is below zero.
     package var liftedIndex: Double?
-    /// The other service from which this hour was filled. `nil` if all values are from the forecast's service.
+    /// The name of the other service whose values fill this hour. `nil` if all values are from the forecast's service.
     package var source: String?
 
     /// The end of the hour.
     package var end: Date { start.addingTimeInterval(ForecastHour.seconds) }
 
-    /// Precipitation of every kind. The value is the greater of the two values precipitation and showers, because some models send
-    /// only one value.
+    /// Precipitation of every kind. The value is the greater value of precipitation and showers, because some models send only
+    /// one of these values.
     var rainMM: Double? { [precipitationMM, showersMM].compactMap { $0 }.max() }
 
     /// The length of an hour, in seconds.
@@ -87,15 +87,16 @@ package struct Forecast: Sendable, Equatable, Codable {
         self.unreadable = unreadable.isEmpty ? nil : StormValue.allCases.filter(unreadable.contains)
     }
 
-    /// The hours before and after a moment that are used. The limit is necessary because some services respond with years of hours.
+    /// The number of hours before the current time, and the number of hours after the current time, that are used. The limit is
+    /// necessary because some services respond with years of hours.
     private static let keptHours = (before: 48.0, after: 16 * 24.0)
 
     static func keptSpan(around now: Date) -> ClosedRange<Date> {
         now - keptHours.before * ForecastHour.seconds...now + keptHours.after * ForecastHour.seconds
     }
 
-    /// Returns the forecast without hours that are not used. If no hour is near `now`, the nearest day is kept, because the error
-    /// message contains the time of that day.
+    /// Returns the forecast without hours that are not used. If all hours are far from `now`, the nearest day is kept, because
+    /// the error message contains the time of that day.
     package func trimmed(around now: Date) -> Forecast {
         let span = Self.keptSpan(around: now)
         var trimmed = self

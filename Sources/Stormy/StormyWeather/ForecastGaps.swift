@@ -1,7 +1,7 @@
 import Foundation
 
 extension StormRule {
-    /// The number of hours from now in which unknown values are reported.
+    /// The number of hours from now for which missing values are reported.
     package static let reportedHours = 12
 
     /// Returns the next hours for which the forecast has too few values, as ascending windows. Contiguous hours are one window.
@@ -84,8 +84,8 @@ extension Forecast {
         return found
     }
 
-    /// Returns the hour that begins at a moment. If the service's hours begin at other minutes, returns the worse values of the two hours
-    /// around it.
+    /// Returns the hour that begins at `start`. If the service's hours begin at other minutes, the result has the worse values of
+    /// the two hours around `start`.
     private func hour(at start: Date) -> ForecastHour? {
         let end = start.addingTimeInterval(ForecastHour.seconds)
         let found = hours.filter { $0.start < end && start < $0.end }

@@ -12,7 +12,7 @@ package enum StormReasonKind: String, Sendable, Hashable, Codable, CaseIterable 
     case rain
 }
 
-/// The condition because of which a reason counts as a storm.
+/// The condition that makes a reason count as a storm.
 package enum StormKey: Sendable, Hashable, Codable {
     /// The value is at or above its limit, in km/h or mm per hour.
     case limit(Double)
@@ -71,8 +71,8 @@ package struct StormReason: Sendable, Equatable, Codable {
     package var from: Date
     /// The end of the last hour.
     package var until: Date
-    /// The strongest condition because of which the reason counts. `nil` if the reason does not count, or if an earlier version
-    /// assessed it.
+    /// The strongest condition that makes the reason count. `nil` if the reason does not count, or if an earlier version assessed
+    /// it.
     package var key: StormKey?
     /// The source of the reason, for example "Open-Meteo". `nil` if an earlier version assessed the reason.
     package var source: String?
@@ -137,7 +137,7 @@ package struct StormReason: Sendable, Equatable, Codable {
     /// Returns ``detail(in:)`` without the code.
     func phrase(in units: WeatherUnits) -> String {
         switch kind {
-        // The name "Tornado Warning" already contains the word.
+        // A name such as "Tornado Warning" already contains a word for "warning".
         case .alert: event.map { HazardWords.hasWordForWarning($0) ? $0 : "warning: \($0)" } ?? "warning: of a storm"
         case .thunderstorm: WeatherCode.thunderstorm(Int(peak))
         case .gusts: "gusts up to \(units.speed(peak))"
@@ -167,8 +167,8 @@ package struct StormReason: Sendable, Equatable, Codable {
         return sorted(runs)
     }
 
-    /// Joins equal warnings, for example for thirteen municipalities. Warnings are equal if their texts and sources are equal, and
-    /// their times overlap or touch.
+    /// Joins equal warnings, for example the warnings for thirteen municipalities. Warnings are equal if their texts and sources
+    /// are equal, and their times overlap or touch.
     static func warnings(_ reasons: [StormReason]) -> [StormReason] {
         var (merged, known): ([StormReason], [[AnyHashable]: [Int]]) = ([], [:])
         for reason in reasons.sorted(by: { $0.from < $1.from }) {
@@ -186,7 +186,8 @@ package struct StormReason: Sendable, Equatable, Codable {
     /// The maximum number of warnings in one assessment.
     static let mostWarnings = 30
 
-    /// Keeps the most severe warnings. The other warnings become one reason, which keeps the identifiers of their messages.
+    /// Keeps the most severe warnings. The other warnings are joined into one reason, which keeps the identifiers of their
+    /// messages.
     private static func limited(_ warnings: [StormReason]) -> [StormReason] {
         if warnings.count <= mostWarnings { return warnings }
         let ranked = warnings.enumerated().sorted { ($1.element.peak, $0.offset) < ($0.element.peak, $1.offset) }.map(\.element)
@@ -232,12 +233,12 @@ package enum StormVerdict: Sendable, Equatable, Codable {
 package struct Assessment: Sendable, Equatable, Codable {
     /// The verdict: stormy, calm, or unknown.
     package var verdict: StormVerdict
-    /// The reasons, sorted by start and then by ``StormReasonKind``. Empty unless the verdict is stormy.
+    /// The reasons, sorted by start and then by ``StormReasonKind``. The array is empty if the verdict is not `stormy`.
     package var reasons: [StormReason]
     /// The reasons that do not count: unconfirmed thunder, warnings that are not severe enough, and warnings of hazards that are
     /// not storms. `nil` if an earlier version assessed the forecast.
     package var unconfirmed: [StormReason]?
-    /// The other service that was also requested, because the first forecast had unconfirmed thunder.
+    /// The name of the second service. This service was also requested, because the first forecast had unconfirmed thunder.
     package var second: String?
     /// The identifiers of messages of warnings that have ended or do not count any more. Storms with only these warnings are called
     /// off.

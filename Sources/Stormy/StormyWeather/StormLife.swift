@@ -2,12 +2,12 @@ import Foundation
 
 /// The states of one storm at one place: the newest data, and the notifications that the user was shown.
 ///
-/// All rules about this state are in this type. The page StormLife describes the rules. The type has no side effects: the input is
-/// an event, and the output is a list of commands. The store has the state in a row. The commands follow from the difference
-/// between the known data and the shown data. For this reason, if a process is killed before it stored the state, the next process
-/// gets the same commands.
+/// All rules about this state are in this type. The page StormLife describes the rules. The type has no side effects: the input
+/// is an event, and the output is a list of commands. The store contains the state as a row. The commands follow from the
+/// difference between the known data and the shown data. For this reason, if a process is killed before it stores the state, the
+/// next process receives the same commands.
 package struct StormLife: Sendable, Equatable {
-    /// The verdict of the newest data on the storm.
+    /// The result of the newest data for the storm.
     package enum Outlook: String, Sendable, Codable {
         /// A value is at or above its limit, or an official warning is in force.
         case expected
@@ -19,7 +19,7 @@ package struct StormLife: Sendable, Equatable {
         case joined
     }
 
-    /// The notifications of one storm that the user was shown.
+    /// The notifications about one storm that were shown to the user.
     package struct Shown: Sendable, Equatable, Codable {
         /// The facts of the last alert. These facts can change until the notification is shown.
         package var alerted: Facts
@@ -27,7 +27,8 @@ package struct StormLife: Sendable, Equatable {
         package var seen: Facts?
         /// The highest level that was ever on the screen.
         package var highest: StormSeverity?
-        /// The times at which the storm was expected again after it was called off or had ended, and alerted.
+        /// The times at which the storm alerted again. Before each of these times, the storm was called off or had ended, and was
+        /// then expected again.
         package var returns: [Date] = []
 
         /// `true` if the storm was ever on the screen.
@@ -39,10 +40,11 @@ package struct StormLife: Sendable, Equatable {
         /// No notification of the storm was shown.
         case unshown
         case shown(Shown)
-        /// The storm is called off. The user was shown "No longer expected", or had dismissed the storm before.
+        /// The storm is called off. The user was shown "No longer expected", or had dismissed the notification of the storm
+        /// before.
         case calledOff(Shown)
-        /// The storm was withdrawn and closed at this time. If the clock was ahead when the storm was closed, the storm may not
-        /// have ended.
+        /// The notification was withdrawn and the storm was closed at this time. If the clock was ahead when the storm was
+        /// closed, the storm may not have ended.
         case over(Phase, at: Date)
     }
 
@@ -62,11 +64,11 @@ package struct StormLife: Sendable, Equatable {
         case joined
         /// A check read the state of the notification. Only this event contains the current time.
         ///
-        /// `mayAlert`: `false` if the forecast has not arrived yet, or if the command only withdraws storms.
+        /// `mayAlert`: `false` if the forecast has not arrived yet, or if the command only withdraws notifications.
         case checked(StormNotificationState, mayAlert: Bool = true, now: Date)
     }
 
-    /// An effect. A repeated command has no additional effect.
+    /// A command to the caller, for example to show a notification. A repeated command has no additional effect.
     package enum Command: Sendable, Equatable {
         case alert
         /// Shows the storm again without an alert.
@@ -83,9 +85,10 @@ package struct StormLife: Sendable, Equatable {
 
     /// A number of seconds. If the beginning of a storm becomes earlier by at least this time, the storm alerts again.
     package static let earlierStart: Double = 3 * 3600
-    /// The maximum number of returns of a storm that alert within ``returnSpan``. More returns are shown without an alert.
+    /// The maximum number of alerts within ``returnSpan`` for a storm that is expected again. After that, the storm is shown
+    /// without an alert.
     package static let alertingReturns = 3
-    /// The period in which returns are counted, in seconds.
+    /// The period in seconds in which these alerts are counted.
     package static let returnSpan: Double = 86_400
 
     /// The hours of the storm.
@@ -95,14 +98,14 @@ package struct StormLife: Sendable, Equatable {
     package private(set) var outlook: Outlook
     package private(set) var memory: Memory
 
-    /// Creates a state from its stored fields. The default values are for a storm that was just found.
+    /// Creates a state from its stored fields. The default values are for a new storm.
     package init(
         window: StormWindow, reasons: [StormReason], outlook: Outlook = .expected, memory: Memory = Memory()
     ) {
         (self.window, self.reasons, self.outlook, self.memory) = (window, reasons, outlook, memory)
     }
 
-    /// The notifications of the storm that the user was shown. `nil` if no notification was shown.
+    /// The notifications of the storm that were shown to the user. `nil` if no notification was shown.
     package var shown: Shown? { memory.phase.shown }
 
     /// `true` if the storm was shown, and was not called off or closed after that.
@@ -139,7 +142,7 @@ package struct StormLife: Sendable, Equatable {
     private mutating func judge(_ seen: [StormReason], _ look: StormCheckData) {
         followKinds(seen)
         var (left, isDenied, isWeaker, isKept) = (seen, false, false, false)
-        // A storm that returns after it was called off consists only of new reasons.
+        // After a storm was called off, a returning storm consists only of new reasons.
         let known = outlook == .notExpected ? [] : reasons
         for var reason in known where reason.until > look.now && !seen.contains(where: reason.isReplaced) {
             switch look.word(on: reason, in: window) {
@@ -152,10 +155,10 @@ package struct StormLife: Sendable, Equatable {
             left.append(reason)
         }
         if seen.isEmpty {
-            // A storm that was called off returns only with data that show it.
+            // A storm that was called off returns only if the new data contains the storm.
             if outlook == .notExpected { return }
             if left.isEmpty {
-                // If all reasons are in the past, the storm has ended. It is not called off.
+                // If all reasons are in the past, the storm has ended and is not called off.
                 let last = reasons.map(\.until).max() ?? window.until
                 if isDenied { outlook = .notExpected } else { window = StormWindow(from: min(window.from, last), until: last) }
                 return
@@ -171,7 +174,8 @@ package struct StormLife: Sendable, Equatable {
         window = StormWindow(from: from, until: left.map(\.until).max() ?? window.until)
     }
 
-    /// Records the new name of an extreme warning that was shown and that an update renames, because the warning is the same.
+    /// Records the new name of an extreme warning that was shown, if an update renames the warning. The renamed warning is the
+    /// same warning, so it does not alert again.
     private mutating func followKinds(_ seen: [StormReason]) {
         guard var shown, let known = shown.alerted.extremes else { return }
         let updated = reasons.filter { $0.extremeKind.map(known.contains) ?? false }
@@ -264,7 +268,8 @@ package struct StormLife: Sendable, Equatable {
 
     private mutating func show(_ shown: Shown, _ answer: StormNotificationState, _ mayAlert: Bool, _ now: Date) -> [Command] {
         let isUnseen = answer.state == .unseen && (facts.isHigher(than: shown.seen) || facts.isAnotherHazard(than: shown.seen))
-        // The text on the screen can change silently to another hazard. A notification that has left the screen cannot change.
+        // The text of a notification on the screen can change to another hazard without an alert. A notification that has left
+        // the screen cannot change.
         let isOnScreen = answer.state == .visible || answer.state == .ended
         let isMore = facts.isHigher(than: shown.alerted) || !isOnScreen && facts.isAnotherHazard(than: shown.alerted)
         if mayAlert, outlook == .expected, isUnseen || isMore { return alert(answer, after: shown) }
@@ -275,7 +280,7 @@ package struct StormLife: Sendable, Equatable {
         }
         switch answer.state {
         case .visible, .snoozed:
-            // The new text contains the current warnings.
+            // The current warnings count as shown, because the new text contains them.
             var changed = shown
             changed.alerted.add(extremes: facts.extremes)
             if answer.state == .visible { changed.alerted.add(hazards: facts.hazards) }
@@ -287,7 +292,7 @@ package struct StormLife: Sendable, Equatable {
             changed.alerted = facts.joined(with: shown.seen)
             let isSilent = shown.alerted.hasMore(than: shown.seen) && !changed.alerted.hasMore(than: shown.seen)
             memory = Memory(step: memory.step + (isSilent ? 1 : 0), phase: .shown(changed))
-            // The user has already seen these facts.
+            // No alert is necessary if the user has already seen these facts.
             return [isSilent ? .showSilently : .update]
         // The notification left the screen at the storm's earlier end, and the storm now lasts longer.
         case .ended: return comeBack(shown, answer, mayAlert, now)
@@ -306,16 +311,16 @@ package struct StormLife: Sendable, Equatable {
 
     private mutating func comeBack(_ shown: Shown, _ answer: StormNotificationState, _ mayAlert: Bool, _ now: Date) -> [Command] {
         guard mayAlert, outlook == .expected else { return [] }
-        // A return does not count if it happened while the clock was ahead.
+        // A return in the future is not counted, because the clock was ahead at that time.
         let recent = shown.returns.filter { $0 <= now && now.timeIntervalSince($0) < Self.returnSpan }
         var facts = facts
         let isNew =
             facts.level > shown.highest ?? .moderate || facts.isWarned && !shown.alerted.isWarned
             || facts.isAnotherExtreme(than: shown.alerted) || facts.isAnotherHazard(than: shown.alerted)
-        // A warning that alerted before its storm was called off counts as known.
+        // If a warning alerted before its storm was called off, the warning counts as known.
         facts.add(warningsOf: shown.alerted)
         let isSilent = recent.count >= Self.alertingReturns && !isNew
-        // After silent returns, only a level that is higher than all earlier levels alerts.
+        // After a return without an alert, the storm alerts only at a level that is higher than all earlier levels.
         if isSilent {
             facts.level = max(facts.level, shown.highest ?? .moderate)
             facts.isWarned = facts.isWarned || shown.alerted.isWarned

@@ -7,11 +7,11 @@ extension StormLife {
         package var level: StormSeverity
         /// `true` if an official warning was one of the facts.
         package var isWarned: Bool
-        /// The earliest start of the storm in an alert that was shown.
+        /// The earliest start of the storm in the alerts that were shown.
         package var begins: Date
-        /// The kinds of the extreme official warnings, in order. `nil` without such warnings.
+        /// The kinds of the extreme official warnings, in order. `nil` if there are no such warnings.
         var extremes: [String]?
-        /// The highest level of the official warnings for each hazard. `nil` without such warnings.
+        /// The highest level of the official warnings for each hazard. `nil` if there are no such warnings.
         var hazards: [String: StormSeverity]?
 
         /// Returns `true` if these facts cause an alert after the user was shown the other facts, or if the other facts are `nil`.
@@ -21,13 +21,14 @@ extension StormLife {
                 || other.begins.timeIntervalSince(begins) >= StormLife.earlierStart || isAnotherExtreme(than: other)
         }
 
-        /// `true` if all extreme warnings of the other facts are over or cancelled, and extreme warnings of other kinds are in force.
+        /// Returns `true` if no kind of extreme warning is in both facts, and both facts contain extreme warnings.
         func isAnotherExtreme(than other: Facts) -> Bool {
             guard let extremes, let known = other.extremes else { return false }
             return Set(extremes).isDisjoint(with: known)
         }
 
-        /// `true` if an official warning of these facts has a hazard that the other facts do not have, or have at a lower level only.
+        /// `true` if an official warning of these facts has a hazard that the other facts do not have, or have only at a lower
+        /// level.
         ///
         /// Facts that an earlier version stored do not contain the hazards of their warnings.
         func isAnotherHazard(than other: Facts?) -> Bool {

@@ -31,7 +31,7 @@ package struct StormNotificationState: Sendable, Equatable {
     }
 
     package var state: State
-    /// The copy of the storm's state in the notification. `nil` without a notification, or if an earlier version added the
+    /// The copy of the storm's state in the notification. `nil` if there is no notification, or if an earlier version added the
     /// notification.
     package var memory: StormLife.Memory?
     /// `true` if the user added a photo of the storm.
@@ -56,9 +56,10 @@ package struct StormCheckData: Sendable, Equatable {
 
     /// The maximum age in seconds of a downloaded forecast that can call off a storm.
     package static let longestAge: Double = 3 * 3600
-    /// The maximum number of seconds after the service made a forecast in which the forecast can call off a storm.
+    /// The maximum age in seconds of the data in a forecast that can call off a storm. The age is counted from the time when the
+    /// service made the forecast.
     package static let longestIssue: Double = 12 * 3600
-    /// A part of a limit. If a value is below this part of its limit, the storm is not expected.
+    /// A fraction of a limit. If a value is below this fraction of its limit, the storm is not expected.
     package static let denyingPart = 0.8
 
     let assessment: Assessment
@@ -79,7 +80,7 @@ package struct StormCheckData: Sendable, Equatable {
         self.forecast = isFetched && isNew ? forecast : nil
     }
 
-    /// Returns the verdict of the data on a reason that the assessment no longer has.
+    /// Returns the verdict on a reason that is missing in the new assessment.
     ///
     /// - Parameter window: The hours of the reason's storm.
     func word(on reason: StormReason, in window: StormWindow) -> ReasonVerdict {
@@ -133,7 +134,7 @@ package struct StormCheckData: Sendable, Equatable {
 }
 
 extension StormReason {
-    /// `true` if another reason has the newer data of this reason.
+    /// Returns whether another reason contains the newer data of this reason.
     func isReplaced(by other: StormReason) -> Bool {
         guard kind == other.kind else { return false }
         return kind != .alert || !Set(messages ?? []).isDisjoint(with: other.messages ?? []) || messages == nil

@@ -12,11 +12,12 @@ extension StormLife {
     /// Updates the storms of one place after an assessment.
     ///
     /// New and known windows are one storm if they overlap or their distance is at most six hours, directly or through other
-    /// windows. Windows of the same warning are also one storm, at any distance. The storm keeps its record (the shown record, or
-    /// else the oldest record), so that a storm alerts once. A repeated call with the same data changes nothing.
+    /// windows. Windows of the same warning are also one storm, at any distance. If several records form one storm, the storm
+    /// keeps the shown record, or else the oldest record. For this reason, a storm alerts once. A repeated call with the same
+    /// data changes nothing.
     ///
     /// - Parameter known: The storms of the place with their numbers. Also pass storms that ended within the last six hours, so
-    ///   that a storm that returns is the same storm.
+    ///   that a storm that returns keeps its record.
     package static func follow(_ known: [(id: Int64, life: StormLife)], _ look: StormCheckData) -> [Change] {
         var changes: [Change] = []
         func note(_ id: Int64, _ life: StormLife, from before: StormLife) {
@@ -84,7 +85,7 @@ extension StormLife {
         var storms: [Storm] = []
         for part in parts {
             var storm = part
-            // After a join, the storm may overlap further storms.
+            // After it has been joined, the storm may overlap more storms.
             while let index = storms.firstIndex(where: { $0.isOne(with: storm) }) { storm.join(storms.remove(at: index)) }
             storms.append(storm)
         }

@@ -2,13 +2,13 @@ import Foundation
 
 /// The severity of an official warning (CAP). In the configuration, a severity is the minimum severity that counts.
 package enum CAPSeverity: String, Sendable, Hashable, Codable, CaseIterable {
-    /// Minimal threat, or worse.
+    /// Warnings of a minimal threat or a worse threat count.
     case minor
-    /// Possible threat, or worse.
+    /// Warnings of a possible threat or a worse threat count.
     case moderate
-    /// Significant threat, or worse.
+    /// Warnings of a significant threat or a worse threat count.
     case severe
-    /// Extraordinary threat only.
+    /// Only warnings of an extraordinary threat count.
     case extreme
     /// Official warnings do not count.
     case off
@@ -16,8 +16,8 @@ package enum CAPSeverity: String, Sendable, Hashable, Codable, CaseIterable {
 
 /// The conditions under which a storm is expected. One condition in any hour of the horizon is sufficient.
 ///
-/// Gusts and rain at their limits count alone. Thunder in a forecast is often only a measure of how unstable the air is. For this
-/// reason, thunder needs a confirming condition: rain, or gusts of half their limit.
+/// Gusts or rain at their limit count without another condition. Thunder in a forecast is often only a measure of how unstable
+/// the air is. For this reason, thunder needs a confirming condition: rain, or gusts of half their limit.
 package struct StormRule: Sendable, Equatable, Codable {
     /// The number of hours from now that are assessed.
     package var horizonHours: Int
@@ -56,7 +56,7 @@ package struct StormRule: Sendable, Equatable, Codable {
 
     /// Assesses the hours from `now` to the end of the horizon, including the hour of `now`.
     ///
-    /// One storm is sufficient for the verdict stormy, also if other hours are unknown. The verdict is calm only if the forecast
+    /// One storm is sufficient for the verdict stormy, even if other hours are unknown. The verdict is calm only if the forecast
     /// contains the hour of `now` and enough other hours. Missing data never counts as calm.
     ///
     /// - Parameters:
@@ -82,7 +82,7 @@ package struct StormRule: Sendable, Equatable, Codable {
         return assessment
     }
 
-    /// Returns a text for the user about why a reason of ``Assessment/unconfirmed`` does not count.
+    /// Returns a text for the user with the cause why a reason in ``Assessment/unconfirmed`` does not count.
     ///
     /// - Parameter second: the other service that was also requested.
     package func words(notCounting reason: StormReason, second: String?) -> String {
@@ -96,8 +96,8 @@ package struct StormRule: Sendable, Equatable, Codable {
         return "\(severity), but the configured minimum is \(alertSeverity.rawValue)"
     }
 
-    /// Returns the warnings that count alone, the warnings that do not (not severe enough, or not a storm), and the messages of events that
-    /// no longer count (cancelled, weaker, elsewhere, or after the horizon).
+    /// Returns three lists: the warnings that count, the warnings that do not count (not severe enough, or not a storm), and the
+    /// messages of events that no longer count (cancelled, weaker, elsewhere, or after the horizon).
     private func reasons(of alerts: [AlertEvent], now: Date) -> (counting: [StormReason], others: [StormReason], over: [String]) {
         let horizonEnd = now.addingTimeInterval(Double(horizonHours) * ForecastHour.seconds)
         var (counting, others, over): ([StormReason], [StormReason], [String]) = ([], [], [])
@@ -172,7 +172,7 @@ package struct StormRule: Sendable, Equatable, Codable {
         return nil
     }
 
-    /// Returns a warning of thunder at that time, of any severity. An all-clear does not confirm thunder.
+    /// Returns a warning of thunder for the time of the hour, with any severity. An all-clear does not confirm thunder.
     private func confirmation(of hour: ForecastHour, by alerts: [AlertEvent]) -> (issuer: String, messages: [String])? {
         for alert in alerts {
             let info = alert.infos.first {
@@ -183,7 +183,7 @@ package struct StormRule: Sendable, Equatable, Codable {
         return nil
     }
 
-    /// Returns a confirmation if another service forecasts thunder for that hour or an adjacent hour.
+    /// Returns a confirmation if another service forecasts thunder for this hour or for an adjacent hour.
     private func confirmation(of hour: ForecastHour, in forecast: Forecast, by second: Forecast) -> StormKey? {
         let own = source(of: hour, in: forecast)
         let isThere = second.hours.contains { other in
@@ -195,18 +195,18 @@ package struct StormRule: Sendable, Equatable, Codable {
         return isThere ? .service(second.source) : nil
     }
 
-    /// The services that an hour's values come from.
+    /// Returns the names of the services whose values an hour contains.
     private func source(of hour: ForecastHour, in forecast: Forecast) -> String {
         hour.source.map { "\(forecast.source) and \($0)" } ?? forecast.source
     }
 
-    /// Returns whether this hour could have shown a storm. If thunderstorms count, the hour needs a weather code. Gusts may be missing,
-    /// because not every model has them, and the code and the rain are enough.
+    /// Returns whether the values of an hour are sufficient to recognize a storm. If thunderstorms count, the hour needs a
+    /// weather code. Gusts may be missing, because not every model has them, and the code and the rain are enough.
     func isKnown(_ hour: ForecastHour) -> Bool {
         thunderstorm ? hour.weatherCode != nil : hour.precipitationMM != nil || hour.gustsKMH != nil
     }
 
-    /// Returns whether the hour has thunder that cannot be judged, because its rain is unknown.
+    /// Returns whether the hour has thunder that cannot be judged, because the rain of this hour is unknown.
     private func hasThunderAlone(_ hour: ForecastHour) -> Bool {
         thunderstorm && hour.weatherCode.map(WeatherCode.isThunderstorm) == true && hour.rainMM == nil
             && confirmation(in: hour) == nil

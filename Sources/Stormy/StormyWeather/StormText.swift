@@ -14,8 +14,8 @@ package enum StormText {
         return "No longer expected: storm" + (name.isEmpty ? "" : " in \(name)")
     }
 
-    /// Returns the reason why a storm is no longer expected. The warning may have ended, its severity may have been lowered, or the
-    /// user may have removed its source.
+    /// Returns the reason why a storm is no longer expected. A warning may have ended, its severity may have been lowered, or the
+    /// user may have removed the source of the warning.
     package static func calledOffBody(_ reasons: [StormReason]) -> String {
         reasons.allSatisfy(\.hangsOnWarnings)
             ? "No official warning of the chosen severity is known here now." : "The newest forecast no longer shows the storm."
@@ -74,7 +74,7 @@ package enum StormText {
         return headline
     }
 
-    /// Returns a period such as "from 17:00 to 20:00" or "from 17:00, no end given".
+    /// Returns the text of a period, such as "from 17:00 to 20:00" or "from 17:00, no end given".
     package static func span(
         _ window: StormWindow, hasOpenEnd: Bool = false, timeZone: TimeZone, reader: TimeZone = .current, locale: Locale
     ) -> String {
@@ -101,7 +101,7 @@ private struct Hours {
         return " from \(clock(from, style(beginning)))\(zone(beginning)), no end given"
     }
 
-    /// Returns a short period such as "17:00–20:00", "until 20:00" or "until midnight".
+    /// Returns a short text for a period, such as "17:00–20:00", "until 20:00" or "until midnight".
     func short(_ window: StormWindow, _ now: Date?) -> String {
         let style = style(window)
         guard let now, window.from <= now else {

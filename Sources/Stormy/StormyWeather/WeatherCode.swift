@@ -6,12 +6,14 @@ package enum WeatherCode {
     /// Returns the text for a code, or `nil` for a code that Open-Meteo does not send.
     package static func text(_ code: Int) -> String? { descriptions[code] }
 
-    /// Returns whether the code is a current thunderstorm. Open-Meteo sends 95, 96 and 99. The codes 97 and 98 are thunderstorms in
-    /// the full table. The codes 17, 29 and 91...94 (audible thunder, or past thunder) are not current thunderstorms.
+    /// Returns whether the code means a current thunderstorm. Open-Meteo sends 95, 96 and 99. The codes 97 and 98 are
+    /// thunderstorms in the full table. The codes 17, 29 and 91...94 (audible thunder, or past thunder) are not current
+    /// thunderstorms.
     package static func isThunderstorm(_ code: Int) -> Bool { (95...99).contains(code) }
 
-    /// Returns the name of a code's thunderstorm. The name never contains hail. Open-Meteo's server computes 96 from a score of how
-    /// unstable the air is, and calls it "strong", although its public table has "slight hail".
+    /// Returns the name of a code's thunderstorm. The name never contains hail. Open-Meteo's server computes 96 from a score of
+    /// how unstable the air is, and calls the thunderstorm "strong", although the public table of Open-Meteo contains "slight
+    /// hail".
     static func thunderstorm(_ code: Int) -> String {
         switch code {
         case 96: "strong thunderstorm"

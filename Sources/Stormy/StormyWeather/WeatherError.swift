@@ -35,7 +35,7 @@ package enum WeatherError: Error, Equatable, Sendable {
     case rateLimited(reason: String)
     /// The stored response is current (status 304).
     case notModified
-    /// The service has no forecasts for that place.
+    /// The service has no data for the place.
     case notCovered
     /// The response is neither a warning of the Common Alerting Protocol nor a feed of warnings.
     case notCAP

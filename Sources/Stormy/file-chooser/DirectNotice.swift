@@ -1,7 +1,7 @@
 import CLibnotify
 import DesktopBus
 
-/// Shows a notification without the agent, for messages that must be shown also if the agent cannot be reached.
+/// Shows a notification without the agent, for messages that must be shown even if the agent cannot be reached.
 enum DirectNotice {
     static func show(_ title: String, _ body: String) throws(BusTrouble) {
         let name = "org.freedesktop.Notifications"

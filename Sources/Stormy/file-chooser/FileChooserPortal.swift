@@ -16,7 +16,7 @@ final class FileChooserPortal {
 
     private let bus = SessionBus(watching: FileChooserPortal.name)
     private let loop = g_main_loop_new(nil, 0)
-    /// The portal's object for the open request. A response may arrive before the path of the object is known.
+    /// The portal's object for the open request. A response may arrive before this property contains the path of the object.
     private var request: String?
     private var responses: [String: Choice] = [:]
     private var choice: Choice?
@@ -66,7 +66,7 @@ final class FileChooserPortal {
                 FileChooserPortal.from(data).receive(String(cString: path), FileChooserPortal.read(parameters))
             }, Unmanaged.passUnretained(self).toOpaque(), nil)
         defer { g_dbus_connection_signal_unsubscribe(connection, subscription) }
-        // If the portal ends, the request is lost and no response arrives.
+        // If the portal's process ends, the request is lost and no response arrives.
         bus.onServerVanished = { [unowned self] in stopWaiting() }
         bus.onLost = { [unowned self] in stopWaiting() }
         request = try Self.object("org.freedesktop.portal.FileChooser").call(

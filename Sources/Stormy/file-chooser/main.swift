@@ -1,12 +1,14 @@
-// Shows the desktop's file chooser, and prints the paths of the chosen photos. A zero byte ends each path. The program is separate, because
-// an app that only uploads has no other use for a bus. The program does not use Foundation, which is ten times its size.
+// Shows the desktop's file chooser, and prints the paths of the chosen photos. A zero byte ends each path. The program is
+// separate, because an app that only uploads does not need a bus for other purposes. The program does not use Foundation, because
+// Foundation is ten times larger than the program.
 //
 //     file-chooser TITLE
 //     file-chooser --check
 //     file-chooser --tell TITLE TEXT
 //
-// The exit code is 0 after a choice, 1 if the user cancelled, and 2 if there is no file chooser (with the reason). The option --check shows
-// no window, and exits with 0 or 2. The option --tell shows a notification, and exits with 0, or with 2 and the reason.
+// The exit code is 0 after a choice, 1 if the user cancelled, and 2 if there is no file chooser (and the reason is printed). The
+// option --check shows no window, and exits with 0 or 2. The option --tell shows a notification, and exits with 0, or with 2 and
+// the reason.
 @preconcurrency import CLinux  // its stdio has the same variables
 @preconcurrency import Glibc  // stdin, stdout and stderr are variables there
 

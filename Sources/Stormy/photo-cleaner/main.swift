@@ -1,10 +1,12 @@
-// Removes the location from photos, one after the other. A request is a path that ends with a zero byte. A response lists the removed
-// blocks. The program ends when its input ends. A damaged file may end the program earlier, and the caller must handle this.
+// Removes the location from photos, one after the other. A request is a path that ends with a zero byte. A response lists the
+// removed blocks. The program ends when its input ends. A damaged file may crash the program earlier, and the caller must handle
+// this.
 //
 // A response consists of the fields of `PhotoCleaning.response`. A zero byte ends each field, and an empty field ends the response.
 //
-// The only argument is the folder of the photos. If a crafted file compromises the parser, the program has no network and no access to
-// other files of the user. The program does not use Foundation, which is ten times its size.
+// The only argument is the folder of the photos. The program has no network and no access to other files of the user, because a
+// crafted file may compromise the parser. The program does not use Foundation, because Foundation is ten times larger than the
+// program.
 @preconcurrency import CLinux  // its stdio has the same variables
 @preconcurrency import Glibc  // stdin, stdout and stderr are variables there
 import PhotoLocations
@@ -25,7 +27,8 @@ guard let folder = clinux_arguments()[1], clinux_arguments()[2] == nil else {
     fputs("usage: photo-cleaner FOLDER\n", stderr)
     exit(64)
 }
-// If the program cannot be confined, it does not read photos. The reason may be temporary, for example too many open files.
+// If the access of the program cannot be limited, the program does not read photos. The reason may be temporary, for example too
+// many open files.
 let trouble = clinux_confine(folder) == 0 ? nil : "photo-cleaner cannot be confined: \(String(cString: strerror(errno)))"
 
 var line: UnsafeMutablePointer<CChar>?

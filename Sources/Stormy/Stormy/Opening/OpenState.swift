@@ -11,11 +11,11 @@ package enum OpenBehavior: Sendable {
 
 /// The progress of an opening.
 package enum OpenState: Sendable {
-    /// The services are requested next.
+    /// The next step is to request the services.
     case connecting
     /// The store has no place. The opening continues when a process adds a place.
     case waitingForUser
-    /// The number of places whose requests are complete, and the number of all places to request.
+    /// The number of places whose requests are complete, and the total number of places to request.
     case progress(done: Int, total: Int)
     /// The last state of an opening that succeeded.
     case open(OpenedWeather)
@@ -33,11 +33,11 @@ package struct OpenedWeather: Sendable {
     package var unknownRegions: String?
 }
 
-/// Opens the weather, and fails if a service does not respond. If a service does not respond, the responses of other services are
-/// still stored. The type is like Realm's `AsyncOpen`.
+/// Opens the weather, and fails if a service does not respond. The responses of other services are stored even after such a
+/// failure. The type is like Realm's `AsyncOpen`.
 ///
-/// In contrast to Realm's type, this is a sequence and not a property wrapper. The sequence ends with ``OpenState/open(_:)`` or
-/// ``OpenState/error(_:)``.
+/// In contrast to Realm's type, `AsyncOpen` is a sequence of states and not a property wrapper. The last state is
+/// ``OpenState/open(_:)`` or ``OpenState/error(_:)``.
 package struct AsyncOpen: AsyncSequence, Sendable {
     package typealias Element = OpenState
 
@@ -58,8 +58,8 @@ package struct AsyncOpen: AsyncSequence, Sendable {
 /// Opens the weather, and uses the stored forecast if a service does not respond. The result contains the reason and the age of the
 /// stored forecast. The type is like Realm's `AutoOpen`.
 ///
-/// In contrast to Realm's type, this is a sequence and not a property wrapper. The sequence ends with ``OpenState/open(_:)`` or
-/// ``OpenState/error(_:)``.
+/// In contrast to Realm's type, `AutoOpen` is a sequence of states and not a property wrapper. The last state is
+/// ``OpenState/open(_:)`` or ``OpenState/error(_:)``.
 package struct AutoOpen: AsyncSequence, Sendable {
     package typealias Element = OpenState
 
@@ -76,7 +76,7 @@ package struct AutoOpen: AsyncSequence, Sendable {
 }
 
 extension AsyncSequence where Element == OpenState, Failure == Never {
-    /// Waits for the end of an opening.
+    /// Waits for the end of an opening, and returns the weather.
     ///
     /// - Throws: the error of ``OpenState/error(_:)``.
     package func opened() async throws -> OpenedWeather {

@@ -14,7 +14,7 @@ package struct StoreContent: Equatable, Sendable {
 }
 
 extension StormyStore {
-    /// Returns the content of the store now, and again after each commit of any process that changed the content.
+    /// Returns a stream with the content of the store now, and again after each commit of any process that changed the content.
     ///
     /// The stream ends with an error if the store cannot be read. Each commit causes four small queries.
     package func contents() -> AsyncThrowingStream<StoreContent, any Error> {
@@ -27,7 +27,7 @@ extension StormyStore {
             let watch = DatabaseWatch(database: queue.path)
             let others = ExternalWrites(queue.database)
             let token = watch.add { others.check() }
-            // Another process may have written between the first look and the registration for change notifications.
+            // Another process may have written between the first read and the registration for change notifications.
             others.check()
             continuation.onTermination = { _ in
                 observation.cancel()
@@ -60,8 +60,8 @@ private final class ExternalWrites: Sendable {
 
     func end() { isOver.withLock { $0 = true } }
 
-    /// The change notification arrives slightly before the commit can be read. For this reason, GRDB reads in a write transaction,
-    /// which waits for the writing process.
+    /// The change notification arrives slightly before the commit can be read. For this reason, GRDB reads inside a write
+    /// transaction, which waits for the writing process.
     private func readChangesNow() {
         if isOver.withLock({ $0 }) { return }
         do {

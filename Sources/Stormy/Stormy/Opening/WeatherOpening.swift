@@ -4,8 +4,8 @@ import Foundation
 import StormyWeather
 import Synchronization
 
-/// An opening. An opening requests the forecasts that ``OpenBehavior`` requires, for a few places at a time, and reports the
-/// progress.
+/// An opening of the weather of places. The opening requests the forecasts that ``OpenBehavior`` requires, for a few places at a
+/// time, and reports the progress.
 struct WeatherOpening: Sendable {
     /// The number of places that are requested at the same time.
     private static let lanes = 6
@@ -93,7 +93,7 @@ struct WeatherOpening: Sendable {
         return OpenedWeather(outcomes: outcomes, unknownRegions: unknown)
     }
 
-    /// Requests the official services of places, a few at a time.
+    /// Requests the official services of places, for a few places at a time.
     private func requestWarnings(at places: [Place], within limit: Duration) async throws {
         let trouble = FirstError()
         try await within(limit) {
@@ -115,7 +115,7 @@ struct WeatherOpening: Sendable {
         return try check.stored(place, trouble: reason)
     }
 
-    /// - Returns: the results by place, without places that had no response in time.
+    /// - Returns: The results, with the ids of the places as keys. Places without a response in time are left out.
     /// - Throws: an error of the store.
     private func request(
         _ places: [Place], within limit: Duration?, _ tell: @escaping @Sendable (OpenState) -> Void

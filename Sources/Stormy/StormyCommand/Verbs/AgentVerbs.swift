@@ -18,7 +18,7 @@ struct AgentVerb: AsyncParsableCommand, CommandWithEffect {
             try StormyTool.configureIfPossible()
             // Stores the location of this app in the ledger, because the agent launches the app.
             try AppRuntime.shared.introduceApp()
-            // This process becomes the agent, so the check that it schedules must not start another agent.
+            // This process becomes the agent, so scheduling the daily check must not start another agent.
             let variable = AgentStarter(directories: AppRuntime.shared.directories).forbiddingVariable
             let isForbidden = getenv(variable) != nil
             setenv(variable, "1", 0)
@@ -35,7 +35,7 @@ struct AgentVerb: AsyncParsableCommand, CommandWithEffect {
         }
     }
 
-    /// Starts an agent that is missing while work is left, unless the command forbids it.
+    /// Starts an agent if work is left and no agent is running, unless the command forbids this.
     static func startIfWorkIsLeft(after command: any ParsableCommand) {
         if let command = command as? any CommandWithEffect, !command.effect.startsAgent { return }
         restoreLostCheck()
@@ -57,7 +57,7 @@ struct AgentVerb: AsyncParsableCommand, CommandWithEffect {
         }
     }
 
-    /// Starts an agent for commands that show whether an agent runs, or that continue to run.
+    /// Starts an agent for commands that show whether an agent runs, or for commands that continue to run.
     static func startIfWorkIsLeft() {
         AppRuntime.shared.startAgentIfWorkIsLeft()
     }

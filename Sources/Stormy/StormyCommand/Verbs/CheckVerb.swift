@@ -82,11 +82,11 @@ struct CheckVerb: AsyncParsableCommand {
         let stale: Bool
         let trouble: OrNull<String>
         let notAnswered: [String]
-        /// Values of the service that cannot be read.
+        /// The values of the service that cannot be read.
         let unreadable: [StormValue]
-        /// Hours just ahead for which no service has values.
+        /// The next hours for which no service has values.
         let unknownHours: [StormWindow]
-        /// Hours that another service filled.
+        /// The hours whose values come from another service.
         let filledHours: [FilledHours]
         let officialWarnings: [WarningLines.Row]
     }
@@ -130,7 +130,7 @@ struct CheckVerb: AsyncParsableCommand {
         }
     }
 
-    /// The time for which the user waits for services.
+    /// The maximum time for which the user waits for services.
     static let patience: Duration = .seconds(40)
 
     private func open(_ store: StormyStore, _ places: [String]) async throws -> OpenedWeather {
@@ -218,7 +218,7 @@ struct CheckVerb: AsyncParsableCommand {
         return sentences
     }
 
-    /// Returns sentences about hours just ahead that the forecast's service does not know.
+    /// Returns sentences about the next hours for which the forecast's service has no values.
     private static func hourSentences(_ outcome: CheckOutcome) -> [String] {
         func span(_ window: StormWindow) -> String {
             StormText.span(window, timeZone: outcome.place.zone, locale: UserLocale.current)

@@ -69,8 +69,8 @@ struct DownloadVerb: AsyncParsableCommand {
         configuration.maximumBytesPerSecond = limitRate.flatMap(Self.bytes)
         let task = Downloads.task(
             from: address, to: file, replacing: replaces, sha256: sha256, in: URLSession(configuration: configuration))
-        // The end of a followed download is reported only in this process. If this process exits before the end, the app is
-        // launched for the end.
+        // If this process waits for the download, only this process reports the end of the download. If this process exits
+        // earlier, the agent launches the app to report the end.
         let follower = DownloadFollower()
         if wait { task.delegate = follower }
         task.taskDescription = file.path
@@ -133,16 +133,16 @@ struct DownloadVerb: AsyncParsableCommand {
             }
             if !force { replaces = nil }
         }
-        // An unreadable ledger has a separate exit code. If two commands pass this check at the same time, the transaction that
-        // adds the transfer accepts only one of them.
+        // If the ledger is unreadable, the command ends with a separate exit code. If two commands pass this check at the same
+        // time, the transaction that adds the transfer accepts only one of the commands.
         if let other = try BackgroundTransfers.download(to: file) {
             throw CommandFailure(.cannotCreate, "\(file.path): transfer \(other.id) already downloads to this file")
         }
         return (file, replaces)
     }
 
-    /// Returns the last part of the address as a safe file name. The server chooses the address. The name must not lead to another folder,
-    /// be hidden, or contain control characters.
+    /// Returns the last part of the address as a safe file name. The server chooses the address. For this reason, the name must
+    /// not lead to another folder, be hidden, or contain control characters.
     static func fileName(of address: URL) -> String {
         let scalars = address.lastPathComponent.unicodeScalars.map { scalar in
             scalar == "/" || scalar.value < 0x20 || (0x7F..<0xA0).contains(scalar.value) ? "_" : scalar

@@ -23,7 +23,7 @@ struct ExitCodesVerb: AsyncParsableCommand, CommandWithEffect {
 }
 
 extension ExitStatus {
-    /// Every exit code of a command, and what it means.
+    /// The exit codes of all commands, with their meanings.
     static let meanings: [(Int32, String)] =
         [
             (0, "Done"), (1, "doctor: there are warnings. rehearse, demo: something failed"),

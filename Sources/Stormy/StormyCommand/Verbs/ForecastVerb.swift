@@ -33,7 +33,7 @@ struct ForecastVerb: AsyncParsableCommand {
         let source: String
         let fetchedAt: OrNull<Date>
         let stale: Bool
-        /// Values of the service that cannot be read. In ``hours`` they are `null`.
+        /// Values of the service that cannot be read. In ``hours``, these values are `null`.
         let unreadable: [StormValue]
         let hours: [Hour]
     }
@@ -126,7 +126,7 @@ struct ForecastVerb: AsyncParsableCommand {
 // MARK: - The terminal
 
 extension ForecastVerb {
-    /// The number of columns, or 80 if it is unknown.
+    /// The number of columns, or 80 if the number is unknown.
     private static var columns: Int {
         Terminal.columns(of: STDOUT_FILENO) ?? ThisProcess.environment["COLUMNS"].flatMap { Int($0) }.map { max(20, $0) } ?? 80
     }

@@ -19,9 +19,9 @@ struct ReportVerb: AsyncParsableCommand {
         completion: .file())
     var output: String?
 
-    /// The number of days whose wakes and storms are shown.
+    /// The number of days whose launches and storms are shown.
     private static let days = 30.0
-    /// The maximum numbers of listed transfers and of drawn places.
+    /// The maximum number of listed transfers, and the maximum number of drawn places.
     private static let (mostTransfers, mostPictures) = (200, 20)
 
     func run() async throws {

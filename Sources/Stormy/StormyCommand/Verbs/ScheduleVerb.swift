@@ -89,7 +89,8 @@ struct UnscheduleVerb: AsyncParsableCommand {
     func run() async throws {
         try StormyTool.configureIfPossible()
         try NoonSchedule(store: try StormyStore.open()).turnOff()
-        // Unfinished transfers still need the agent after the next login.
+        // The autostart is removed only if all transfers have ended, because unfinished transfers still need the agent after the
+        // next login.
         if try BackgroundTransfers.all().allSatisfy(\.state.hasEnded) {
             AutostartEntry(directories: AppRuntime.shared.directories).remove()
         }

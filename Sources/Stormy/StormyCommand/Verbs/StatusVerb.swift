@@ -18,7 +18,7 @@ struct StatusVerb: AsyncParsableCommand, CommandWithEffect {
     func run() async throws {
         try StormyTool.configure()
         let store = try watch ? StormyStore.open() : StormyStore.toRead()
-        // The check and the agent are restored before their states are shown.
+        // The daily check and the agent are restored before their states are shown.
         AgentVerb.restoreLostCheck()
         AgentVerb.startIfWorkIsLeft()
         guard watch else { return try show(store) }

@@ -45,7 +45,7 @@ struct TransfersVerb: AsyncParsableCommand {
         guard let action else { return try await list() }
         let store = try StormyStore.open()
         let problem = try action.ofTransfers.map { try apply($0, store) }
-        // The progress is shown again, because the notification no longer waits for paused uploads.
+        // After a pause, the progress notification is updated, because paused uploads do not count as remaining uploads.
         if action == .pause { try await PhotoBatch.showProgress(store) }
         if action == .retry {
             try store.listAgain(ids.contains("all") ? nil : ids)
@@ -95,14 +95,15 @@ struct TransfersVerb: AsyncParsableCommand {
         var unknown = Set(ids.filter { $0 != "all" })
         // Transfers of the ledger are cancelled even if the store cannot be written.
         let photosEnded = Result { try action == .cancel ? cancelPhotos(store, &unknown) : 0 }
-        // Continued transfers use the current configuration of their destination.
+        // When a transfer continues, it uses the current configuration of its destination.
         let destinations = action == .resume || action == .retry ? try Destinations() : nil
         let photos = try store.photos()
         let photosBySubmission = photos.bySubmission
         let numbers = unknown.compactMap(BackgroundTransfers.number(of:))
         var selection = ids.contains("all") ? BackgroundTransfers.Selection.all : .ids(Set(numbers))
         if action == .retry {
-            // The store is updated first. A photo that was added again does not prevent a retry if its second upload has ended.
+            // The store is updated first. If the second upload of a photo has ended, the photo does not prevent a retry of the
+            // first upload.
             try TransferReport.reconcile(store)
             selection = try withoutPhotosElsewhere(selection, store, &problem)
             Self.removeResultNotifications(try Self.selected(selection))
@@ -127,8 +128,8 @@ struct TransfersVerb: AsyncParsableCommand {
         return problem
     }
 
-    /// Returns the reason why an action does nothing for an id that is not a transfer's. Returns `nil` if there is nothing to
-    /// report.
+    /// Returns the reason why an action has no effect, for an id that does not belong to a transfer. Returns `nil` if there is
+    /// nothing to report.
     private static func failure(_ action: BackgroundTransfers.Action, _ id: String, _ photo: PhotoRecord?) -> CommandFailure? {
         let transfer = try? PhotoUploads.transfers(of: [photo].compactMap(\.self)).values.first?.id
         return switch photo?.state {

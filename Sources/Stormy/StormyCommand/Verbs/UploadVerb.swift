@@ -85,8 +85,8 @@ struct UploadVerb: AsyncParsableCommand {
             ))
         try TransferReport.reconcile(try StormyStore.open())
         let hasFiles = found.contains { if case .file = $0 { true } else { false } }
-        // The processing task is requested before and after the photos are queued. If this process ends in between, the photos would wait
-        // forever without the first request.
+        // The processing task is requested before and after the photos are queued. Without the first request, the photos would
+        // wait forever if this process were killed between the two steps.
         if batch.order.isHeld, hasFiles { try HeldUploads.submit() }
         try await batch.add(found)
         for sentence in finder.sentences { Output.sentence(sentence) }
@@ -110,7 +110,8 @@ struct UploadVerb: AsyncParsableCommand {
         try batch.problem.throwIfAny()
     }
 
-    /// Resumes the uploads of photos that were added before: paused uploads, and waiting uploads unless this call also waits.
+    /// Resumes paused uploads of photos that were added before. Uploads that wait for external power are also resumed, unless
+    /// this call also waits.
     private func wake(_ batch: inout Batch, _ said: PrintedEnds) throws {
         let transfers = batch.known
         guard !transfers.isEmpty else { return }
@@ -149,15 +150,15 @@ struct UploadVerb: AsyncParsableCommand {
         private(set) var problem = FirstProblem()
         /// The position of each transfer's file among the files that were given.
         private var positions: [Int64: Int] = [:]
-        /// Files that were not queued. The file is `nil` if only the message names it.
+        /// Files that were not queued. The file is `nil` if only the message contains the file's name.
         private(set) var refused: [(file: String?, failure: CommandFailure)] = []
         /// The reasons why photos were not queued, and sentences about photos that were added before. A notification shows these
         /// texts if the command has no terminal.
         private var troubles: [String] = []
         private var knownBefore: [String] = []
 
-        /// The numbers of photos in one durable commit: few at first, so that the agent begins early, then more, because each commit takes
-        /// time.
+        /// The numbers of photos in one durable commit: The first commits contain few photos, so that the agent begins early.
+        /// Later commits contain more photos, because each commit takes time.
         private static let sizes = (first: 100, largest: 400)
 
         init(_ order: PhotoUploads.BatchOptions) { self.order = order }
@@ -214,7 +215,7 @@ struct UploadVerb: AsyncParsableCommand {
             report(named, position, file: file)
         }
 
-        /// Records a transfer that ended while it was followed, without an uploaded photo. The reason was already printed.
+        /// Records a transfer that ended without an uploaded photo while the command waited. The reason was already printed.
         mutating func recordNotUploaded(_ transfer: Int64, _ status: ExitStatus) {
             problem.add(status, at: positions[transfer] ?? .max)
         }
@@ -238,7 +239,8 @@ struct UploadVerb: AsyncParsableCommand {
                 if let transfer {
                     transfers.append(transfer)
                     positions[transfer] = min(position, positions[transfer] ?? position)
-                    // The number of an uploaded photo's transfer may belong to another photo in a new ledger.
+                    // The transfer of an uploaded photo is not resumed, because in a new ledger its number may belong to another
+                    // photo.
                     if url == nil { known.append(transfer) } else { arrived.insert(transfer) }
                 }
                 let sentence = "\(file): \(url.map { "is already uploaded, as \($0)" } ?? "is already queued")"
@@ -257,7 +259,7 @@ struct UploadVerb: AsyncParsableCommand {
         }
     }
 
-    /// Returns the first names of blocks.
+    /// Returns the first four names of blocks, and the number of the other names.
     private static func short(_ names: [String]) -> String {
         names.prefix(4).joined(separator: ", ") + (names.count > 4 ? " and \(names.count - 4) more" : "")
     }
@@ -294,7 +296,7 @@ struct UploadVerb: AsyncParsableCommand {
         }
         printRemarks(of: ended)
         try await follower.finish()
-        // A transfer without a row counts as not complete.
+        // A transfer that is missing in the ledger counts as not complete.
         let missing = Set(transfers).subtracting(ended.filter { $0.state == .completed }.map(\.id))
         guard missing.isEmpty else {
             return missing.reduce(into: [:]) { $0[$1] = paused.contains($1) ? .tryAgain : .unavailable }
@@ -344,11 +346,11 @@ private enum UploadReport: Encodable {
     }
 }
 
-/// The ends that a waiting terminal has printed. Each failure is printed at once, because the terminal may be closed before the
-/// last upload ends.
+/// Prints the ends of uploads while the command waits. Each failure is printed at once, because the terminal may be closed before
+/// the last upload ends.
 private final class PrintedEnds: Sendable {
     private let transfers = Mutex<Set<Int64>>([])
-    /// The output of the command. It is stored here, because task-local values are missing in a delegate's queue.
+    /// The output of the command. The output is stored here, because task-local values are missing in a delegate's queue.
     private let output = CapturedOutput.current
 
     /// - Returns: `false` if the terminal did not accept the line.

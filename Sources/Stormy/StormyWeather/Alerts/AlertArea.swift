@@ -24,8 +24,8 @@ package struct AlertArea: Sendable, Equatable {
         (self.name, self.polygons, self.circles, self.codes) = (name, polygons, circles, codes)
     }
 
-    /// `true` if the area has a polygon or a circle. A circle without a radius is only a mark, for example of an earthquake, so it
-    /// is ignored and the codes are used.
+    /// `true` if the area has a polygon or a circle. A circle without a radius only marks a point, for example of an earthquake.
+    /// Such a circle is ignored, and the codes are used.
     package var isDrawn: Bool { !polygons.isEmpty || circles.contains { $0.kilometres > 0 } }
 
     /// `true` if the area has a polygon or a circle, or if the region table has one of its codes. Other areas cannot be compared
@@ -35,14 +35,15 @@ package struct AlertArea: Sendable, Equatable {
     /// `true` if the area is drawn or the region table has one of its codes. A circle without a radius does not count.
     var isPlaced: Bool { isDrawn || !regions.isEmpty }
 
-    /// `true` if the area may hold at more places than its shapes and codes show: the area is not drawn, and the region table lacks one of
-    /// its codes. Codes of several types are several names of the area, so one type is enough.
+    /// `true` if the area may contain more places than its codes show. This is the case if the area is not drawn, and if each
+    /// type of its codes has a code that is missing in the region table. Codes of several types are several names of the same
+    /// area, so one complete type is enough.
     var isIncomplete: Bool {
         let unknown = Set(unknownCodes.map(\.type))
         return !isDrawn && codes.allSatisfy { unknown.contains($0.type) }
     }
 
-    /// `true` if the area is incomplete and has codes of types that the region table has.
+    /// `true` if the area is incomplete and has at least one code of a type in the region table.
     var hasUnknownPart: Bool { !codes.isEmpty && isIncomplete }
 
     /// The codes that are missing in the region table. Empty if the area has a polygon or a circle, because shapes are used before
@@ -52,8 +53,8 @@ package struct AlertArea: Sendable, Equatable {
     /// The regions of the codes.
     package var regions: Set<WarningRegion> { codes.isEmpty ? [] : Set(codes.compactMap(RegionTable.europe.region)) }
 
-    /// Returns whether the area contains a place. Polygons and circles are used before codes. `nil` if the area cannot be compared
-    /// with a place.
+    /// Returns whether the area contains a place. If the area has polygons or circles, its codes are not used. `nil` if the area
+    /// cannot be compared with a place.
     package func holds(at place: Coordinates) -> Bool? {
         if contains(place) { return true }
         if isDrawn, !hasUnreadableShape || codes.isEmpty { return false }
@@ -67,8 +68,8 @@ package struct AlertArea: Sendable, Equatable {
 
     // MARK: Geometry
 
-    /// Returns the great-circle distance in kilometres, on a sphere. The error of half a percent is less than the precision of drawn
-    /// warnings.
+    /// Returns the great-circle distance in kilometres, on a sphere. The error of half a percent is small compared with the
+    /// inaccuracy of drawn warnings.
     static func distance(_ one: Coordinates, _ other: Coordinates) -> Double {
         let (north, south) = (one.latitude * .pi / 180, other.latitude * .pi / 180)
         let (high, wide) = (north - south, (one.longitude - other.longitude) * .pi / 180)
@@ -76,7 +77,7 @@ package struct AlertArea: Sendable, Equatable {
         return 2 * 6371 * asin(min(1, half.squareRoot()))
     }
 
-    /// The width of a line in degrees, which is 1 cm. Corners that are closer to a line are on the line.
+    /// The width of a line in degrees, which is 1 cm on the ground. A corner that is closer to a line counts as on the line.
     private static let lineWidth = 1e-7
 
     /// Returns `false` if all corners of a ring are on one line, or at one point. Such a ring contains no place. A ring that
@@ -102,21 +103,22 @@ package struct AlertArea: Sendable, Equatable {
             || steps.allSatisfy { abs($0.east * longest.north - $0.north * longest.east) < lineWidth * length }
     }
 
-    /// Returns whether a ring turns around a place (non-zero winding rule). A ring that crosses its own line contains its middle. A
-    /// ring is closed even if the last corner differs from the first corner.
+    /// Returns whether a ring turns around a place (non-zero winding rule). If a ring crosses its own line, the middle of the
+    /// ring is inside. A ring is closed even if the last corner differs from the first corner.
     ///
     /// An edge takes the short way around the Earth, so a ring over the date line does not have to be divided. A ring around the
     /// Earth contains the pole of its side. An ambiguous ring (``isAmbiguous(_:)``) also contains the inside that a flat map shows.
     /// The time is proportional to the number of corners.
     static func contains(_ ring: [Coordinates], _ place: Coordinates) -> Bool {
         guard ring.count >= 3, var last = ring.last else { return false }
-        // Turns of the ring around the place are its eastward crossings of the place's meridian between the place and a pole outside.
+        // The number of turns around the place is the number of times that the ring crosses the place's meridian to the east.
+        // Only crossings between the place and a pole outside of the ring are counted.
         var (north, all) = (0, 0)
         var lastEast = east(last, of: place)
         for corner in ring {
             let here = east(corner, of: place)
             let step = here - lastEast
-            // A longer step crosses the other side of the Earth.
+            // A step of more than 180 degrees crosses the meridian on the other side of the Earth.
             if abs(step) <= 180, (lastEast > 0) != (here > 0) {
                 let direction = step > 0 ? 1 : -1
                 all += direction
@@ -129,12 +131,12 @@ package struct AlertArea: Sendable, Equatable {
         return isInside || isAmbiguous(ring) && isOnFlatMap(ring, place)
     }
 
-    /// The widths, in degrees of longitude, of edges whose direction around the Earth is unclear. The short way of a longer edge is
-    /// at most 120 degrees, over the date line.
+    /// An edge with a width in this range (degrees of longitude) has an unclear direction around the Earth. If an edge is wider,
+    /// the short way over the date line has at most 120 degrees, so the direction is clear.
     private static let unclearWidth = 180.0...240.0
 
-    /// Returns `true` if the ring has an edge that can go in both directions around the Earth, or has an area only if it extends
-    /// from one side of a map to the other. A ring around a pole is not ambiguous.
+    /// Returns `true` if the ring has an edge that can go in both directions around the Earth, or if the ring has an area only if
+    /// it extends from one side of a map to the other side. A ring around a pole is not ambiguous.
     static func isAmbiguous(_ ring: [Coordinates]) -> Bool {
         guard ring.count >= 3, var last = ring.last else { return false }
         if ring.allSatisfy({ abs($0.longitude) == 180 }) { return true }

@@ -18,8 +18,9 @@ package struct AlertEvent: Sendable, Equatable {
 
 /// The known messages about a place, grouped by event.
 ///
-/// Messages that refer to each other are one event, in any order of arrival. An update replaces the messages that it refers to, and
-/// a cancellation ends them. A cancelled warning is not the same as an expired warning.
+/// Messages that refer to each other belong to one event. The order of their arrival has no effect. An update replaces the
+/// messages that it refers to, and a cancellation ends the messages that it refers to. A cancelled warning is not the same as an
+/// expired warning.
 package struct AlertBook: Sendable, Equatable {
     private(set) package var messages: [AlertMessage]
 
@@ -32,11 +33,11 @@ package struct AlertBook: Sendable, Equatable {
     package mutating func add(_ message: AlertMessage) { add([message]) }
 
     /// Adds the messages that are listed now. If a message is sent again with the same identifier, the later time of sending is
-    /// used. All documents that are listed together are used, also if their identifiers are equal. The content of a document
-    /// replaces its earlier content, also if the identifiers differ.
+    /// used. All documents that are listed together are used, even if their identifiers are equal. The new content of a document
+    /// replaces the earlier content, even if the identifiers differ.
     ///
     /// - Parameters:
-    ///   - keepsUnlisted: `false` if the warnings of a document that is not listed have ended.
+    ///   - keepsUnlisted: `true` if a warning stays in force when its document is no longer listed.
     ///   - now: the current time. A stored message with a later time came from a wrong clock, and is not treated as newer.
     package mutating func add(_ listed: [AlertMessage], keepsUnlisted: Bool = true, now: Date = .distantFuture) {
         let listed = Self.joined(listed)
@@ -77,7 +78,7 @@ package struct AlertBook: Sendable, Equatable {
         }
         if let index = messages.firstIndex(where: { $0.identifier == message.identifier && $0.link == message.link }) {
             if message.link != nil || isOlder(messages[index]) { messages[index] = message }
-            // Two addresses that were listed together are two documents.
+            // Two addresses that were listed together are addresses of two different documents.
             if keepsUnlisted { return }
         } else if let index = messages.firstIndex(where: isMoved) {
             messages[index] = message
@@ -97,7 +98,7 @@ package struct AlertBook: Sendable, Equatable {
         for message in messages where message.replacedBy == nil && message.kind != .cancel {
             guard let link = message.link, links.contains(link) else { continue }
             if listed.contains(message.identifier) {
-                // A cancellation would also end the other document with this identifier.
+                // The message is removed, because a cancellation would also end the other document with this identifier.
                 messages.removeAll { $0.identifier == message.identifier && $0.link == link }
             } else {
                 retract(message, now)
@@ -151,7 +152,8 @@ package struct AlertBook: Sendable, Equatable {
                 identifier: message.identifier + Self.gone, sent: now, kind: .cancel, references: [message.identifier]))
     }
 
-    /// The end of a cancellation's identifier, if the cancellation was not sent but concluded from the list of the service.
+    /// The suffix of the identifier of a cancellation that the service did not send. Stormy concludes such a cancellation from
+    /// the list of the service.
     static let gone = " gone"
 
     /// Removes events that are not for a place, because a feed has the warnings of a complete country.
@@ -189,7 +191,7 @@ package struct AlertBook: Sendable, Equatable {
     ///   - place: the place, or `nil` for all places. Messages without an area are included, because their service was requested
     ///     for this place.
     ///   - language: the reader's language, for example "en". Messages in this language are preferred.
-    ///   - now: the current time. A cancellation has an effect after the time at which it was sent.
+    ///   - now: the current time. A cancellation has no effect before the time at which it was sent.
     ///   - listedAt: the time of the last response. The assumed end of a warning without an end is after the next daily check,
     ///     because that check requests the service again. The assumed end is limited by the longest duration of a hazard, because a
     ///     list may be an archive of old warnings.
@@ -221,7 +223,8 @@ package struct AlertBook: Sendable, Equatable {
         return found
     }
 
-    /// Seconds from the response of a service to an open end: a day and a half, because a daily check may be late.
+    /// The number of seconds between the response of a service and the assumed end of a warning without an end. The value is a
+    /// day and a half, because a daily check may be late.
     private static let openDuration: TimeInterval = 36 * 3600
 
     /// Returns sentences about the references and cancellations of the listed messages that are not used.

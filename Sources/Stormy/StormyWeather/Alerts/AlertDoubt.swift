@@ -25,7 +25,7 @@ extension AlertInfo {
 }
 
 extension AlertMessage {
-    /// Returns one sentence for each kind of doubt about messages.
+    /// Returns sentences about the doubts in messages, one sentence for each kind of doubt.
     package static func doubts(in messages: [AlertMessage]) -> [String] {
         AlertDoubt.allCases.compactMap { doubt in
             let count = messages.count { message in message.infos.contains { $0.doubts?.contains(doubt) ?? false } }
@@ -40,7 +40,7 @@ extension AlertMessage {
 
     // MARK: Severity
 
-    /// Returns the messages, with unknown severities replaced by the severities of earlier messages. Because of this, an update
+    /// Returns the messages. Unknown severities are replaced by the severities of earlier messages. Because of this, an update
     /// with an unreadable severity does not end a warning.
     ///
     /// Earlier messages are the messages that a message refers to, the earlier messages of its document, and the earlier version of

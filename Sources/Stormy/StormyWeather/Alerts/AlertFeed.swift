@@ -11,8 +11,9 @@ package enum AlertFeed {
         case message(AlertMessage)
     }
 
-    /// The maximum number of documents of one feed that are used. If a feed has more documents, the most severe documents are used,
-    /// and among documents of equal severity the newest. The feed contains the severity and the time of each document.
+    /// The maximum number of documents of one feed that are used. If a feed has more documents, the most severe documents are
+    /// used. If several documents have the same severity, the newest documents are used. The feed contains the severity and the
+    /// time of each document.
     package static let mostLinks = 1000
 
     /// The entries of a feed, and the number of documents that are not used.
@@ -33,7 +34,7 @@ package enum AlertFeed {
         switch root.name {
         // The response is a single document instead of a feed.
         case "alert": return Content(entries: try CAPDocument.message(root).map { [.message($0)] } ?? [])
-        // Lists of documents, and the envelope of EDXL-DE.
+        // The response is a list of documents, or an envelope of EDXL-DE with documents.
         case "alerts", "EDXLDistribution":
             let read = messages(in: alerts(below: root))
             return Content(entries: read.entries, unusable: read.unread)
@@ -75,7 +76,7 @@ package enum AlertFeed {
         let alerts = element.children.flatMap(alerts(of:))
         var (entries, unread) = messages(in: alerts)
         if alerts.isEmpty { unread = 1 }
-        // A document may be readable if the warning in the entry is not.
+        // The linked document may be readable even if the warning in the entry is not readable.
         guard unread > 0, let address = link(element).flatMap({ resolved($0, base) }) else { return (entries, unread) }
         let updated = (element["updated"] ?? element["pubDate"])?.text.singleLine(limit: 60)
         return (entries + [.link(address, updated: updated)], 0)
@@ -116,8 +117,8 @@ package enum AlertFeed {
         return (entries, unread)
     }
 
-    /// Returns the link of an element. Atom gives the type of a link. RSS has one link, often to a page for readers, and gives the type of
-    /// an enclosure.
+    /// Returns the link of an element. In Atom, each link has a type. In RSS, an element has one link, often to a page for
+    /// readers, and each enclosure has a type.
     static func link(_ element: ResponseXML) -> String? {
         let links = element.all("link")
         let enclosures = element.all("enclosure").filter { $0.attributes["url"]?.isEmpty == false }

@@ -2,7 +2,7 @@
 package enum AlertHazard: String, Sendable, Hashable, Codable, CaseIterable {
     // These kinds count as a storm. If the codes of a warning stand for several kinds, the kind that is first in this list is used.
     case thunderstorm, wind, flood, rain, snow
-    /// A weather warning whose kind is not shown by a code or a known word.
+    /// A weather warning whose kind is unknown, because the warning contains no code and no known word for a kind.
     case weather
 
     // These kinds do not count as a storm.
@@ -18,7 +18,7 @@ package enum AlertHazard: String, Sendable, Hashable, Codable, CaseIterable {
         }
     }
 
-    /// `true` if no code and no known word gave the kind.
+    /// `true` if the kind was not found from a code or a known word.
     var isUnclassified: Bool { self == .weather || self == .other }
 
     /// The name for the user, for example "snow or ice".
@@ -49,7 +49,7 @@ struct HazardEvidence {
 
     /// Names of the event in words.
     var events: [String] = []
-    /// Sentences, in which names of places may contain words such as "coast" or "hot".
+    /// Sentences about the event. In these sentences, names of places may contain words such as "coast" or "hot".
     var headlines: [String] = []
     var codes: [Code] = []
     /// MeteoAlarm's `awareness_type`, for example "3; Thunderstorm".
@@ -66,8 +66,9 @@ struct HazardEvidence {
 
     /// The kind of the hazard.
     ///
-    /// The order is: areas at sea, codes, category, words, terms of unknown lists. Other weather warnings are ``AlertHazard/weather``. The
-    /// words of a headline only give kinds that count, because names of places contain words of other kinds.
+    /// The parts are checked in this order: areas at sea, codes, category, words, terms of unknown lists. If no part shows the
+    /// kind, a weather warning has the kind ``AlertHazard/weather``. The words of a headline can only show kinds that count,
+    /// because names of places contain words of other kinds.
     var hazard: AlertHazard {
         if isForSea || hasOnlySeaAreas { return .marine }
         if let coded = codedHazard { return coded }
@@ -77,7 +78,7 @@ struct HazardEvidence {
         if isWeather || categories.isEmpty {
             return named(by: { HazardWords.weather(in: $0, isUS: isUS) }) ?? (isWeather ? .weather : .other)
         }
-        // Floods and storms are also sent as hazards to safety or to the environment.
+        // Some services send floods and storms in the categories of safety and environment.
         if let named = named(by: HazardWords.other(in:)),
             !named.isStorm || !categories.isDisjoint(with: ["geo", "safety", "env", "other"])
         {
@@ -129,8 +130,8 @@ struct HazardEvidence {
         return nil
     }
 
-    /// The kind of a term such as "Thunderstorm" in an unknown list of codes. Words have priority, because the list may be about something
-    /// else.
+    /// The kind of a term such as "Thunderstorm" in an unknown list of codes. Words have priority, because the list may be about
+    /// another subject.
     private var termHazard: AlertHazard? {
         let terms = codes.filter { code in
             !HazardCodes.hasTerms(code.list) && code.value.utf8.count <= Self.longestCode

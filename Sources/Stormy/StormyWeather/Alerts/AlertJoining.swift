@@ -8,8 +8,9 @@ extension AlertEvent {
     /// Joins the events of services that send one message for each region, day and language.
     ///
     /// Two warnings are one warning if they have the same hazard and severity, an area in common at the place, and times that
-    /// overlap or touch. For this reason, messages that differ only in language are one warning. The text is in the reader's
-    /// language, or else in English, or else the text of the first message. Cancelled events are not changed.
+    /// overlap or touch. For this reason, messages that differ only in language are one warning. The text in the reader's
+    /// language is used. If there is no such text, the English text is used, or else the text of the first message. Cancelled
+    /// events are not changed.
     ///
     /// - Parameters:
     ///   - place: the place of the events.
@@ -92,7 +93,7 @@ extension AlertEvent {
     /// A property of an area. Two areas with a common property count as one area.
     private enum Mark: Hashable {
         case region(WarningRegion), ring([Coordinates]), name(String)
-        /// The service was requested for the place, and gave no area.
+        /// The service was requested for the place, and sent no area.
         case request
     }
 

@@ -13,7 +13,7 @@ struct AlertLineage {
     let standing: [AlertMessage]
 
     /// - Parameters:
-    ///   - place: `nil` if cancellations for every place count.
+    ///   - place: The place. `nil` if cancellations for every place count.
     ///   - now: a cancellation and an update count from the time at which they were sent.
     init(_ messages: [AlertMessage], at place: Coordinates?, now: Date) {
         let known = messages.sorted {
@@ -52,7 +52,7 @@ struct AlertLineage {
             guard message.kind == .update, message.isSent(by: now) else { return [] }
             return message.named.flatMap { names[$0] ?? [] }.filter { other in
                 guard message.mayEnd(known[other]) else { return false }
-                // Two documents of one update are parts of it.
+                // If two documents have the identifier of one update, the documents are parts of this update.
                 return known[other].identifier != message.identifier
                     || known[other].kind == .alert && known[other].sent < message.sent
             }
@@ -70,7 +70,7 @@ struct AlertLineage {
             return chain
         }
         for index in known.indices where !replaced.contains(index) { _ = chain(from: index) }
-        // The remaining messages replace each other, so no chain begins outside of them.
+        // The remaining messages replace each other in circles. No chain from another message leads to them.
         var circles: [[AlertMessage]] = []
         for newest in known.indices.reversed() where !reached.contains(newest) && known[newest].replacedBy == nil {
             replaced.remove(newest)
@@ -83,9 +83,9 @@ struct AlertLineage {
     /// Seconds within which the parts of a split warning are sent.
     private static let splitTime: TimeInterval = 120
 
-    /// Returns whether a later message that refers to an early message of a chain also means the messages that followed. This is
-    /// the case if all references of the later message are in the chain, and if it was not sent together with the messages that
-    /// followed. A message about only a part also has other references.
+    /// Returns whether a later message also ends `message`, although the later message only refers to an earlier message of the
+    /// same chain. This is the case if all references of the later message are in the chain, and if the later message was not
+    /// sent together with `message`. If a later message is only about one part of a split warning, it also has other references.
     private static func means(_ later: AlertMessage, also message: AlertMessage, _ references: [String: Set<String>]) -> Bool {
         guard later.identifier != message.identifier, !later.references.isEmpty,
             later.sent.timeIntervalSince(message.sent) > splitTime
@@ -118,8 +118,8 @@ struct AlertLineage {
         return itself + circular + ending
     }
 
-    /// Returns the reason why a cancellation or an update does not end a message that it refers to. Returns `nil` if the message is
-    /// ended.
+    /// Returns the reason why a cancellation or an update does not end a message that it refers to. Returns `nil` if the message
+    /// was ended.
     private func unused(_ later: AlertMessage, of message: AlertMessage) -> String? {
         let name = Self.shown(message)
         let (what, effect) = later.kind == .cancel ? ("cancellation", "count") : ("update", "replace the warning")

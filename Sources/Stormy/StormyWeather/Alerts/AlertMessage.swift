@@ -10,7 +10,7 @@ package struct AlertMessage: Sendable, Equatable, Codable {
     package var kind: Kind
     /// The identifiers of the messages that this message replaces or cancels.
     package var references: [String]
-    /// The infos of the message. Each language, hazard or time has one info.
+    /// The infos of the message, one info for each language, hazard or time.
     package var infos: [AlertInfo]
     /// The sender in a CAP document. `nil` if the service does not send it.
     package var sender: String?
@@ -71,10 +71,10 @@ package struct AlertInfo: Sendable, Equatable, Codable {
     package var doubts: [AlertDoubt]?
 
     /// - Parameters:
-    ///   - until: the end. If the end is before the beginning, the hazard has ended at that time. An end that is too far in the
-    ///     future is not used.
-    ///   - sent: the time when the message was sent. The assumed end of a hazard that began long before is after this time. `nil`
-    ///     if the service does not send it.
+    ///   - until: the end. If the end is before the beginning, the hazard ended at this end. An end that is too far in the future
+    ///     is not used.
+    ///   - sent: the time when the message was sent. If a hazard began long before this time, the assumed end is counted from
+    ///     this time. `nil` if the service does not send it.
     package init(
         language: String? = nil, event: String, hazard: AlertHazard, severity: CAPSeverity?, from: Date, until: Date,
         hasOpenEnd: Bool = false, sent: Date? = nil, issuer: String, areas: [AlertArea], texts: AlertTexts? = nil
@@ -93,7 +93,8 @@ package struct AlertInfo: Sendable, Equatable, Codable {
     /// The maximum duration of a hazard in seconds, which is a hundred days. Floods of large rivers last two or three months, so a
     /// later end is an error.
     static let longestDuration: TimeInterval = 100 * 86_400
-    /// The number of seconds for which a warning with such an end stays in force after its feed no longer lists it.
+    /// The number of seconds that a warning is assumed to last if its end is too far in the future. The warning stays in force
+    /// while its feed lists it.
     private static let assumedDuration: TimeInterval = 10 * 86_400
 
     /// Returns whether the areas contain a place. `nil` if no area can be compared with a place.
@@ -103,7 +104,8 @@ package struct AlertInfo: Sendable, Equatable, Codable {
     }
 
     /// Returns the rank of the text's language: 0 for the reader's language, 1 for English, 2 for no language, 3 for other
-    /// languages. A text without a language is in English (CAP 1.2), but some services leave the language of other texts out.
+    /// languages. A text without a language is in English (CAP 1.2), but some services also send texts in other languages without
+    /// the language.
     func languageRank(for reader: String?) -> Int {
         guard let language = language?.lowercased(), !language.isEmpty else { return 2 }
         let primary = language.prefix { $0 != "-" && $0 != "_" }
@@ -129,8 +131,8 @@ extension AlertMessage {
     /// The areas of a warning that cannot be compared with a place: all areas, or some areas.
     package enum Unplaced: Sendable, Equatable { case all, some }
 
-    /// Returns which areas of a relevant warning cannot be compared with a place. `nil` if all areas can be compared, or if another
-    /// area contains the place, because a warning in an area with the place is shown.
+    /// Returns which areas of a relevant warning cannot be compared with a place. `nil` if all areas can be compared, or if
+    /// another area contains the place. In the second case, the warning is shown in any case.
     ///
     /// Unreadable shapes and too many corners are not included, because they are reported with separate sentences.
     ///
@@ -172,8 +174,8 @@ extension AlertMessage {
         return isOlder && (identifier == known.identifier || known.references.contains(identifier))
     }
 
-    /// Returns whether the message applies to a place. A message without a drawn area applies, because the service was requested for that
-    /// place.
+    /// Returns whether the message applies to a place. If the areas of a message cannot be compared with a place, the message
+    /// applies, because the service was requested for this place.
     func isMeant(at place: Coordinates?) -> Bool {
         guard let place else { return true }
         let answers = infos.map { $0.contains(place) }
@@ -203,7 +205,7 @@ extension AlertMessage {
         return meant.filter { best[TranslationKey($0, hazard: $0.hazard)] == .some($0.language) }
     }
 
-    /// Gives a text without known words the kind of its translation.
+    /// Copies the kind of a translation to an info whose text contains no known words.
     private static func classified(_ infos: [AlertInfo]) -> [AlertInfo] {
         let known = Dictionary(grouping: infos.filter { !$0.hazard.isUnclassified }) { TranslationKey($0) }
         return infos.map { info in
@@ -218,8 +220,8 @@ extension AlertMessage {
 }
 
 extension AlertInfo {
-    /// Returns whether the hazard and the severity are the same, and the times overlap or touch. An all-clear is not the same as
-    /// the warning that it ends.
+    /// Returns whether the hazard and the severity are the same, and the times overlap or touch. An all-clear is not the same
+    /// hazard as the warning that it ends.
     func isSameHazard(as other: AlertInfo) -> Bool {
         hazard == other.hazard && severity == other.severity && noDanger == other.noDanger
             && from.timeIntervalSince(other.until) <= AlertEvent.touching

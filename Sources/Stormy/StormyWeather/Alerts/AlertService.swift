@@ -54,16 +54,16 @@ package enum AlertService: String, Sendable, CaseIterable, Codable {
         }
     }
 
-    /// Returns `false` if the place is clearly in another country. The outlines are coarse at borders, and Bright Sky responds with 404
-    /// outside Germany.
+    /// Returns `false` if the place is clearly in another country. Places near the border also count as German, because the
+    /// outlines are coarse. Outside Germany, Bright Sky responds with 404.
     private static func isGerman(_ place: Coordinates) -> Bool {
         let countries = RegionCoverage(of: place).countries
         return countries.isEmpty || countries.contains(.germany)
             || RegionTable.europe.hasLand(of: .germany, within: borderKilometres, of: place)
     }
 
-    /// The number of kilometres outside of a country's outlines up to which a place may be in the country. The town Kehl is 4.2 km
-    /// outside.
+    /// The number of kilometres outside of a country's outlines at which a place may still be in the country. The town Kehl is
+    /// 4.2 km outside.
     private static let borderKilometres = 10.0
 
     /// Returns the requests for one place. For MeteoAlarm, one feed is requested for each country whose regions contain the place.
@@ -102,8 +102,8 @@ package enum AlertService: String, Sendable, CaseIterable, Codable {
         }
     }
 
-    /// Returns the request for the time of the service's data. `nil` if the service sends this time with its warnings, or does not
-    /// send it.
+    /// Returns the request for the time of the service's data. `nil` if the service sends this time with its warnings, or does
+    /// not send this time.
     ///
     /// Source of the rule: brightsky.dev. `/alerts` has no time, `/current_weather` has the time of the newest record of each station.
     ///
@@ -137,7 +137,7 @@ package enum AlertService: String, Sendable, CaseIterable, Codable {
         package var dataTime: Date?
     }
 
-    /// Reads the warnings in a response. For a response without warnings, the list is empty. This is not an error.
+    /// Reads the warnings in a response. If a response contains no warnings, the list is empty, which is not an error.
     ///
     /// - Throws: ``WeatherError``
     package func read(_ data: Data, status: Int, now: Date) throws(WeatherError) -> Answer {

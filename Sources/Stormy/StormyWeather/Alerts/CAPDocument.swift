@@ -8,7 +8,8 @@ package enum CAPDocument {
     /// The maximum number of `info` elements of one document. The most severe elements are used.
     package static let mostInfos = 200
 
-    /// - Returns: `nil` for a test, an exercise, a draft or an acknowledgement, because these are never shown as real warnings.
+    /// - Returns: `nil` if the document is a test, an exercise, a draft or an acknowledgement. Such documents are never shown as
+    ///   real warnings.
     /// - Throws: ``WeatherError`` if the document is not CAP, or if its identifier, time, status, type or warning cannot be read.
     package static func parse(_ data: Data) throws(WeatherError) -> AlertMessage? {
         guard data.count <= ServiceResponse.maximumBytes else { throw .tooLarge(bytes: data.count) }
@@ -46,13 +47,13 @@ package enum CAPDocument {
         message.hasTooManyInfos = elements.count > mostInfos ? true : nil
         message.earliestSent = span.lowerBound < span.upperBound ? span.lowerBound : nil
         message.hasNoOffset = hasLocalTimes(alert, offset) ? true : nil
-        // All areas are removed, because with only a part of its areas the warning would apply to other places.
+        // All areas are removed, because a warning with only a part of its areas would apply to the wrong places.
         if left < 0 { message.removeAreas() }
         return message
     }
 
-    /// Returns whether a status is the status of a real message. `nil` if the status is missing or unknown, because a real warning may have
-    /// it.
+    /// Returns whether a status is the status of a real message. `nil` if the status is missing or unknown, because a real
+    /// warning may have such a status.
     static func isActual(_ status: String?) -> Bool? {
         switch status?.lowercased() {
         case "actual": true
@@ -85,7 +86,7 @@ package enum CAPDocument {
         return issued.first { $0 != 0 } ?? offsets(infos, ["onset", "expires"]).first
     }
 
-    /// Returns whether a time of the document may mean several instants.
+    /// Returns whether a time of the document is ambiguous, because the time zone is unknown.
     private static func hasLocalTimes(_ alert: ResponseXML, _ offset: Int?) -> Bool {
         let infos = alert.all("info")
         let times = [alert["sent"]] + infos.flatMap { info in ["onset", "effective", "expires"].map { info[$0] } }
@@ -93,7 +94,8 @@ package enum CAPDocument {
         return texts.contains { text in span(of: text, offset).map { $0.lowerBound < $0.upperBound } ?? false }
     }
 
-    /// Returns the instants that a time may mean. The range contains several instants if neither the time nor the document has an offset.
+    /// Returns the range of instants that a time may mean. The range contains several instants if neither the time nor the
+    /// document has an offset.
     private static func span(of text: String, _ offset: Int?) -> ClosedRange<Date>? {
         if let date = ServiceTime.date(text, utcOffset: offset) { return date...date }
         return ServiceTime.date(text, utcOffset: 0).map { ($0 - longestEast * 3600)...($0 + longestWest * 3600) }
@@ -151,7 +153,7 @@ package enum CAPDocument {
             isUS: sender.hasSuffix("noaa.gov"))
     }
 
-    /// `true` for MeteoAlarm's level 1, "1; green; Minor": no warning is in force.
+    /// `true` for MeteoAlarm's level 1, "1; green; Minor": At this level, no warning is in force.
     private static func isGreen(_ info: ResponseXML) -> Bool {
         parameters(info, "awareness_level").contains { $0.prefix { $0 != ";" }.trimmingCharacters(in: .whitespaces) == "1" }
     }
@@ -160,8 +162,8 @@ package enum CAPDocument {
         info.all("parameter").filter { $0["valueName"]?.text == name }.compactMap { $0["value"]?.text }
     }
 
-    /// - Parameter left: the number of corners that may be read. If the area has more corners, the value is negative after the
-    ///   call.
+    /// - Parameter left: The number of corners that may still be read. If the area has more corners, the value is negative after
+    ///   the call.
     private static func areas(_ info: ResponseXML, corners left: inout Int) -> [AlertArea] {
         var areas: [AlertArea] = []
         for element in info.all("area") { areas.append(area(element, corners: &left)) }
@@ -193,7 +195,8 @@ package enum CAPDocument {
         return result
     }
 
-    /// Returns the codes of an area, without duplicates, of the types that the region table has. A value may list several codes.
+    /// Returns the codes of an area, without duplicates. Only codes whose types are in the region table are returned. A value may
+    /// list several codes.
     private static func codes(_ area: ResponseXML) -> [RegionCode] {
         var found: Set<RegionCode> = []
         return area.all("geocode").flatMap { geocode -> [RegionCode] in

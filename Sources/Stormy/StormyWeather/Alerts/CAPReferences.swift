@@ -1,12 +1,12 @@
 import Foundation
 
-/// The references of a CAP document.
+/// This extension reads the references of a CAP document.
 extension CAPDocument {
     /// A reference to a message.
     typealias Reference = (sender: String, identifier: String)
 
-    /// Returns the identifier of a message in the book. Two senders may use the same identifier, so the sender is part of the
-    /// identifier. Upper and lower case of a sender are not distinguished.
+    /// Returns the identifier that ``AlertBook`` uses for a message. Two senders may use the same identifier, so the sender is
+    /// part of the identifier. Upper and lower case of a sender are not distinguished.
     static func name(_ sender: String, _ identifier: String) -> String {
         sender.isEmpty ? identifier : "\(sender.lowercased()),\(identifier)"
     }
@@ -40,7 +40,7 @@ extension CAPDocument {
             }).filter(isUsable)
     }
 
-    /// Returns the text with single blanks between words, and without blanks next to commas.
+    /// Returns the text with one blank between words, and without blanks next to commas.
     private static func compact(_ text: String) -> String {
         text.replacing("\"", with: "").split(whereSeparator: \.isWhitespace).joined(separator: " ")
             .replacing(" ,", with: ",").replacing(", ", with: ",")
@@ -68,7 +68,7 @@ extension CAPDocument {
 
     private static func untimed(_ fields: [Substring], _ own: String) -> [Reference] {
         guard let last = fields.last, fields.count > 1 else {
-            // Words such as "none" are not identifiers. Messages with the same such word would count as one warning.
+            // Words such as "none" are not identifiers. If they were, all messages with such a word would count as one warning.
             let words = (fields.first ?? "").split(separator: " ").filter { $0.contains { ("1"..."9").contains($0) } }
             return words.filter { !isTime($0) }.map { (own, String($0)) }
         }

@@ -1,6 +1,6 @@
 import Foundation
 
-/// The polygons and circles of a CAP document.
+/// This extension reads the polygons and circles of a CAP document.
 extension CAPDocument {
     private typealias Word = Slice<UnsafeBufferPointer<UInt8>>
 
@@ -14,7 +14,7 @@ extension CAPDocument {
         // Bytes are read one by one, because a polygon may have megabytes of text.
         return text.withUTF8 { bytes in
             var (corners, rest): ([Coordinates], Word) = ([], bytes[...])
-            /// Numbers with commas between them, and numbers without commas.
+            /// The numbers with commas between them, and the numbers without commas.
             var (group, singles): ([Double], [Double]) = ([], [])
             func endGroup() -> Bool {
                 defer { group = [] }
@@ -63,7 +63,8 @@ extension CAPDocument {
         return String(String.UnicodeScalarView(scalars))
     }
 
-    /// Returns the corners in numbers with commas between them: a single corner with or without its altitude, or several corners.
+    /// Returns the corners in a list of numbers with commas. The list contains a single corner, a corner with its altitude, or
+    /// several corners.
     private static func corners(_ group: [Double]) -> [Coordinates]? {
         if group.count == 3 { return pairs(group, 3) }
         let hasAltitudes =

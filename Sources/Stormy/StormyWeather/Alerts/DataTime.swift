@@ -1,11 +1,11 @@
 import Foundation
 
-/// The time of the data according to the service: `updated` in responses of the US service and in Atom feeds, `last_record` in
-/// responses of Bright Sky.
+/// Rules for the time of the data according to the service. This time is `updated` in responses of the US service and in Atom
+/// feeds, `last_record` in responses of Bright Sky.
 ///
 /// After an outage, a service may respond with older data. Such a response does not end a warning.
 package enum DataTime {
-    /// Seconds by which clocks may differ. A time further in the future is an error of the service or of this machine.
+    /// Seconds by which clocks may differ. A time that is further in the future is an error of the service or of this machine.
     static let tolerance: TimeInterval = 900
     /// Seconds by which a stored time may differ from the time in the response, because of rounding.
     private static let rounding: TimeInterval = 0.001

@@ -5,8 +5,8 @@
 enum HazardCodes {
     // MARK: OASIS
 
-    /// Returns the kind of a code such as "OET-159". `nil` for unspecific terms such as "weather" or "other event", and for terms after
-    /// version 1.2.
+    /// Returns the kind of a code such as "OET-159". `nil` if the term is unspecific, such as "weather", or if the term is newer
+    /// than version 1.2.
     static func oasis(_ code: String) -> AlertHazard? {
         guard code.uppercased().hasPrefix("OET-"), let number = Int(code.dropFirst(4)) else { return nil }
         if let hazard = oasisTerms.first(where: { $0.value.contains(number) })?.key { return hazard }
@@ -81,7 +81,8 @@ enum HazardCodes {
         return phenomena.first { $0.value.contains(phenomenon) }?.key
     }
 
-    /// Marine weather statement, air quality alert, hydrologic outlook, and lake effect snow, whose code means law enforcement in SAME.
+    /// The codes of the marine weather statement, the air quality alert, the hydrologic outlook, and lake effect snow. The last
+    /// code means law enforcement in SAME.
     private static let products: [String: AlertHazard] = ["MWS": .marine, "AQA": .air, "ESF": .flood, "LEW": .snow]
 
     private static let phenomena: [AlertHazard: Set<String>] = [
@@ -139,9 +140,9 @@ enum HazardCodes {
         case 61, 62, 63, 64, 65, 66: .rain
         // Snow, snow drift, slippery roads, glaze.
         case 24, 70, 71, 72, 73, 74, 75, 76, 77, 78, 84, 85, 86, 87: .snow
-        // A thaw, in which much snow melts while rain falls on it.
+        // The code means a thaw, in which much snow melts while rain falls on the snow.
         case 88, 89: .flood
-        // Warnings for the high seas, the coast and inland lakes.
+        // The codes mean warnings for the high seas, the coast and inland lakes.
         case 11, 12, 13, 14, 15, 16, 57, 58: .marine
         case 22, 81, 82: .cold
         case 59: .fog

@@ -5,20 +5,20 @@ import Foundation
 /// Source of the rules: CAP 1.2 (`expires` is the end of the message), the alert format of the US service (`ends` is the end of the event,
 /// and null until further notice), and NWS directive 10-1703 (VTEC, an end of zeros).
 struct HazardEnd: Equatable {
-    /// The end, or an assumed end if ``isOpen``.
+    /// The end of the hazard. If ``isOpen`` is `true`, this end is assumed.
     let until: Date
     /// `true` if the hazard lasts until its service ends the warning.
     let isOpen: Bool
 
-    /// Seconds that a warning without an end is assumed to last.
+    /// The assumed duration in seconds of a warning without an end.
     static let assumedDuration: TimeInterval = 12 * 3600
 
     /// - Parameters:
     ///   - ends: the end of the event.
-    ///   - expires: the end of the message. Most services end the message with the event. If a message expires before the hazard
-    ///     begins, this time is not used as the end of the hazard.
-    ///   - sent: the time when the message was sent. If the message had expired when it was sent, the hazard is over. An assumed
-    ///     end is counted from this time if the hazard began before.
+    ///   - expires: the end of the message. For most services, the message ends at the same time as the event. If a message
+    ///     expires before the hazard begins, this time is not used as the end of the hazard.
+    ///   - sent: the time when the message was sent. If the message had expired when it was sent, the hazard is over. If the
+    ///     hazard began before this time, an assumed end is counted from this time.
     ///   - eventCodes: VTEC codes such as "/O.NEW.KMFL.HU.W.1011.261128T1800Z-000000T0000Z/".
     init(from: Date, ends: Date?, expires: Date?, sent: Date? = nil, eventCodes: [String] = []) {
         if let ends {

@@ -1,9 +1,9 @@
 import Foundation
 
-/// The words for the sea. A warning only for the sea does not count. A warning that also contains a word for land or for a hazard
-/// on land counts.
+/// This extension contains the words for the sea. A warning that is only for the sea does not count as a storm. A warning that
+/// also contains a word for land or for a hazard on land counts.
 extension HazardWords {
-    /// Returns whether the name of an area names only the sea.
+    /// Returns whether the name of an area contains only parts of the sea.
     ///
     /// Every part of the name must name the sea. "Grenada and its surrounding waters" also names land.
     static func isSea(_ area: some StringProtocol) -> Bool {
@@ -12,8 +12,8 @@ extension HazardWords {
         return parts(of: name.text, areaMarks).map { Name($0) }.allSatisfy { seaAreas.isIn($0) && !landWords.isIn($0) }
     }
 
-    /// Returns the kind of a hazard that is named in addition to a word for the sea: "Flash Flood Warning and Small Craft Advisory". `nil`
-    /// if the name is only for the sea.
+    /// Returns the kind of a hazard on land in a name that also contains a word for the sea, for example "Flash Flood Warning and
+    /// Small Craft Advisory". `nil` if the name is only for the sea.
     ///
     /// Wind is also a hazard of the sea. For this reason, wind counts only if the name also contains land, a tropical cyclone or a
     /// tornado.
@@ -27,7 +27,8 @@ extension HazardWords {
 
     /// Returns whether a name begins like a warning for the sea of the US National Weather Service.
     ///
-    /// In the United States such warnings are only for the sea. Warnings on land have other names, for example "High Wind Warning".
+    /// In the United States, warnings with such names are only for the sea. Warnings on land have other names, for example "High
+    /// Wind Warning".
     static func isAmericanSea(_ name: Name) -> Bool {
         ["storm w", "gale w", "hurricane force wind"].contains(where: name.text.hasPrefix)
     }
@@ -52,7 +53,7 @@ extension HazardWords {
 
     // MARK: Words
 
-    /// Names of places that contain a word for the sea.
+    /// Names of places on land that contain a word for the sea.
     static let placeNames = [
         "charente-maritime", "charente maritime", "seine-maritime", "seine maritime", "alpes-maritimes", "alpes maritimes",
         "maritime provinces", "maritime alps",

@@ -9,7 +9,7 @@ enum HazardWords {
         let hazard: AlertHazard
         /// Complete words, in lower case.
         let complete: Set<String>
-        /// Parts of words, which are long enough to have no other meaning.
+        /// Parts of words. The parts are long enough, so that they have no other meaning.
         let parts: [String]
         /// `parts` in UTF-8. A comparison of bytes takes a tenth of the time of a comparison of characters.
         private let partBytes: [[UInt8]]
@@ -38,7 +38,7 @@ enum HazardWords {
 
         init(_ name: some StringProtocol) {
             let lower = name.precomposedStringWithCanonicalMapping.lowercased()
-            // "Grad" means hail in Slavic languages, and degrees in German.
+            // In Slavic languages, "grad" means hail. In German, "Grad" means degrees.
             let line = lower.replacing(/[0-9]+\s*grad/, with: "").split(whereSeparator: \.isWhitespace).joined(separator: " ")
             text = line.contains("maritime") ? HazardWords.placeNames.reduce(line) { $0.replacing($1, with: "") } : line
             let words = text.split { !$0.isLetter }.map(String.init)
@@ -50,13 +50,14 @@ enum HazardWords {
 
         private static let beginning = 3
 
-        /// The ends of compounds for warnings, such as "Nebelwarnung".
+        /// The ends of compound words for warnings, for example of the word "Nebelwarnung".
         private static let warningEnds = [
             "warnung", "warnungen", "gefahr", "waarschuwing", "varning", "varsel", "varoitus", "riasztás", "riadó",
             "figyelmeztetés", "hoiatus", "viðvörun", "alarm",
         ]
 
-        /// Returns the beginning of a compound, also without the letter that joins its parts.
+        /// Returns the beginning of a compound word. If the letter "s" joins the parts of the word, the beginning without this
+        /// letter is also returned.
         private static func stems(of word: String) -> [String] {
             warningEnds.filter { word.hasSuffix($0) && word.count > $0.count }.flatMap { end -> [String] in
                 let stem = String(word.dropLast(end.count))
@@ -91,7 +92,7 @@ enum HazardWords {
         compound(in: name) ?? (storms + [anyStorm] + others + [lights]).first { $0.isIn(name) }?.hazard
     }
 
-    /// Returns the kind of a hazard in another category, in which the word "storm" alone is not enough.
+    /// Returns the kind of a hazard in another category. In these categories, the word "storm" alone is not enough.
     static func other(in name: String) -> AlertHazard? {
         let name = Name(name)
         return compound(in: name) ?? (others + storms + [lights]).first { $0.isIn(name) }?.hazard
@@ -105,7 +106,7 @@ enum HazardWords {
         switch compound.hazard {
         case .marine: return landHazard(in: name) ?? .marine
         case .snow, .wind: return compound.hazard
-        // The word "storm" has another meaning in these kinds.
+        // In these kinds of hazards, the word "storm" has another meaning.
         case .space, .fire, .other: kinds = storms
         default: kinds = storms + [anyStorm]
         }
@@ -127,7 +128,8 @@ enum HazardWords {
             预警, 預警, 注意報, 경보, 주의보
             """)
 
-    /// Names that contain a word of another kind. If several names match, the first name in the list is used.
+    /// Names of hazards that contain a word of another kind, for example "magnetic storm". If several names match, the first name
+    /// in the list is used.
     private static let compounds = [
         Words(
             .space, "",
@@ -280,7 +282,7 @@ enum HazardWords {
             พายุ, 嵐
             """)
 
-    /// Words for the light in the sky, which are also names of towns.
+    /// Words for polar lights, which are also names of towns.
     private static let lights = Words(.space, "aurora auroras", parts: "aurora borealis, aurora australis")
 
     /// The words of the kinds that do not count. If several kinds match, the first kind in the list is used.

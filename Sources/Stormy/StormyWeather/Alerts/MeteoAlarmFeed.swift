@@ -1,8 +1,9 @@
 import Foundation
 import TransferMachines
 
-/// The Atom feed of one country at MeteoAlarm: an index of warnings. An entry is for one area of one warning in one language, and
-/// has a link to the warning's CAP document. The entries are compared with a place before a document is downloaded.
+/// The Atom feed of one country at MeteoAlarm: The feed is an index of warnings. An entry is about one area of one warning in one
+/// language, and contains a link to the warning's CAP document. The entries are compared with a place before a document is
+/// downloaded.
 ///
 /// Source of the format: MeteoAlarm's feeds of Belgium, Switzerland and the United Kingdom.
 package struct MeteoAlarmFeed: Sendable, Equatable {
@@ -93,8 +94,9 @@ package struct MeteoAlarmFeed: Sendable, Equatable {
 
     /// The part of a feed that concerns one place.
     package struct Content: Sendable, Equatable {
-        /// The documents that may contain a warning for the place, the newest first, without duplicates. Documents of other places
-        /// are at the end if their entries also have unknown areas, because such a document may have more areas than its entries.
+        /// The documents that may contain a warning for the place, the newest first, without duplicates. Documents of other
+        /// places are at the end of the array if their entries also have unknown areas. Such a document may have more areas than
+        /// its entries.
         package var entries: [AlertFeed.Entry] = []
         /// The number of the place's documents that are not used: documents without a usable link, and the oldest documents beyond
         /// ``AlertFeed/mostLinks``.
@@ -135,8 +137,8 @@ package struct MeteoAlarmFeed: Sendable, Equatable {
 
     // MARK: Entries
 
-    /// Returns `false` for tests and exercises, and for level 1. MeteoAlarm writes the titles, for example "Green Wind Warning issued for
-    /// …".
+    /// Returns `false` for tests, for exercises, and for warnings of level 1 (green). MeteoAlarm writes the level into the title,
+    /// for example "Green Wind Warning issued for …".
     private static func isWarning(_ entry: ResponseXML) -> Bool {
         let title = entry["title"]?.text.lowercased() ?? ""
         return entry["status"]?.text.lowercased() ?? "actual" == "actual" && !title.hasPrefix("green ")

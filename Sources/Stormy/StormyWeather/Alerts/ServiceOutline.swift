@@ -1,7 +1,7 @@
 /// The outlines of the countries whose services respond with an empty list for a place that they do not cover.
 ///
-/// The outlines are drawn by hand, about 20 km outside the border. For this reason, the outline of a country also contains towns of
-/// a neighbour country that are close to the border.
+/// The outlines are drawn manually, about 20 km outside the border. For this reason, the outline of a country also contains towns
+/// of a neighbour country that are close to the border.
 enum ServiceOutline {
     /// Norway with its coast, Svalbard and Jan Mayen. Source of the rule: the maritime and land borders of Norway.
     static func norwayContains(_ place: Coordinates) -> Bool {

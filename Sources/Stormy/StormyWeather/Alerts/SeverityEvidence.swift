@@ -2,7 +2,7 @@
 package enum NoDanger: String, Sendable, Hashable, Codable {
     case past, unlikely, allClear
 
-    /// A clause for the user, after the name of a warning.
+    /// A clause for the user. The clause follows the name of a warning.
     var words: String {
         switch self {
         case .past: "which is over according to its service"
@@ -12,7 +12,7 @@ package enum NoDanger: String, Sendable, Hashable, Codable {
     }
 }
 
-/// The parts of a warning from which its severity is found.
+/// The parts of a warning that show its severity.
 struct SeverityEvidence {
     var name: String?
     var urgency: String?
@@ -27,7 +27,7 @@ struct SeverityEvidence {
         return responses.contains { $0.lowercased() == "allclear" } ? .allClear : nil
     }
 
-    /// The severity. `nil` if the service reports no danger or does not know the severity.
+    /// The severity. `nil` if the service reports no danger or sends an unknown severity.
     ///
     /// Text that is not a severity of CAP counts as severe.
     var severity: CAPSeverity? {
@@ -35,7 +35,7 @@ struct SeverityEvidence {
         return named ?? awareness ?? (isUnreadable ? .severe : nil)
     }
 
-    /// `true` if the service gives a severity that cannot be read, for example "Severo".
+    /// `true` if the service sends a severity that cannot be read, for example "Severo".
     var isUnreadable: Bool {
         let text = name?.lowercased() ?? ""
         return !text.isEmpty && text != "unknown" && noDanger == nil && named == nil && awareness == nil

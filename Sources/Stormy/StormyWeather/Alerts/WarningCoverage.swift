@@ -1,6 +1,7 @@
 import Foundation
 
-/// The sources of official warnings that Stormy requests for one place, and the sources that it cannot request, with the reasons.
+/// The sources of official warnings that Stormy requests for one place, and the sources that Stormy cannot request, with the
+/// reasons.
 package struct WarningCoverage: Sendable, Equatable {
     /// The reason why a service that covers the place cannot be requested.
     package enum Refusal: String, Sendable, Equatable {

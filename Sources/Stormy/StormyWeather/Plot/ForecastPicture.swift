@@ -7,7 +7,7 @@ package struct ForecastPicture {
     private let title: String
     private let summary: String
     private let source: String
-    /// An identifier that distinguishes the pictures on one page.
+    /// An identifier that distinguishes several pictures on one page.
     private let mark: String
 
     private static let (width, height) = (760.0, 340.0)
@@ -17,7 +17,7 @@ package struct ForecastPicture {
     ///   - title: the place, for example "Sydney".
     ///   - summary: a sentence about the expected weather. Screen readers also read it.
     ///   - source: the name of the service that is credited, and the age of the forecast.
-    ///   - mark: an identifier that distinguishes the pictures on one page.
+    ///   - mark: An identifier that distinguishes several pictures on one page.
     package init(_ plotted: PlottedHours, title: String, summary: String, source: String, mark: String = "") {
         self.mark = mark
         (self.plotted, self.title) = (plotted, title)
@@ -145,7 +145,7 @@ package struct ForecastPicture {
         }
     }
 
-    /// Returns a curve with gaps at unknown values.
+    /// Returns a curve. The curve has gaps where values are unknown.
     private func curve(_ ink: PictureShape.Ink, _ part: (PlottedHours.Hour) -> Double?) -> [PictureShape] {
         var runs: [[(Double, Double)]] = [[]]
         for (index, hour) in plotted.hours.enumerated() {

@@ -1,6 +1,6 @@
 import Foundation
 
-/// The next hours as lines of text. An hour has three columns. Hours that do not fit on a line follow on further lines.
+/// The next hours as lines of text. An hour has three columns. If the hours do not fit on one line, the plot has several lines.
 package struct ForecastPlot {
     /// The abilities of the terminal.
     package enum Style: Sendable { case coloured, plain, ascii }
@@ -13,7 +13,7 @@ package struct ForecastPlot {
     private static let blocks = Array("▁▂▃▄▅▆▇█")
     private static let ramp = Array("_.-=+*#@")
 
-    /// - Parameter columns: the number of columns of the terminal. No line is longer.
+    /// - Parameter columns: the number of columns of the terminal. No line has more columns.
     package init(_ plotted: PlottedHours, columns: Int, style: Style) {
         (self.plotted, self.style) = (plotted, style)
         self.columns = columns
@@ -55,7 +55,7 @@ package struct ForecastPlot {
         return lines
     }
 
-    /// The explanation of the bars and the marks.
+    /// The explanation of the bars and the marks in the plot.
     private var legend: [String] {
         var words: [String] = []
         words.append("Rain up to \(plotted.units.rain(plotted.mostRain))")
@@ -81,7 +81,7 @@ package struct ForecastPlot {
         return lines
     }
 
-    /// Cells have two columns and a space. Escape sequences take no columns.
+    /// Cells have two columns and a space. Escape sequences do not count as columns.
     private func line(_ label: String, _ cells: [String]) -> String {
         let head = label + String(repeating: " ", count: Self.labelWidth - label.count)
         let text = head + cells.map { $0 + String(repeating: " ", count: max(0, 3 - Self.width($0))) }.joined()

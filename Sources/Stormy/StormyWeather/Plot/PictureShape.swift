@@ -1,6 +1,6 @@
-/// A shape in the picture of a forecast. Shapes are drawn in their order, and are the same for every format.
+/// A shape in the picture of a forecast. Shapes are drawn in their order, and every format uses the same shapes.
 package enum PictureShape: Sendable, Equatable {
-    /// The meaning of a shape. Each format assigns a colour to it.
+    /// The meaning of a shape. Each format assigns a colour to each meaning.
     package enum Ink: String, Sendable, CaseIterable {
         case storm, doubt, grid, rain, gusts, limit, warm, text, quiet
     }

@@ -2,7 +2,7 @@ import Foundation
 
 /// The next hours of a place with the expected weather, for plots and pictures.
 package struct PlottedHours: Sendable {
-    /// The mark of an hour.
+    /// The mark of an hour, which shows a storm or a doubtful storm.
     package enum Mark: Sendable, Equatable { case none, storm, doubtful }
 
     package struct Hour: Sendable, Equatable {
@@ -66,7 +66,7 @@ package struct PlottedHours: Sendable {
 
     /// Returns "am" or "pm" for the first hour of each half of the day. `nil` in locales with a 24-hour clock.
     ///
-    /// - Parameter isFirst: `true` if the hour is the first one.
+    /// - Parameter isFirst: `true` if the hour is the first hour of the plot.
     func half(_ hour: Hour, isFirst: Bool) -> String? {
         let number = number(hour)
         guard countsToTwelve else { return nil }

@@ -1,7 +1,7 @@
 import Foundation
 
-/// The picture of the next hours in a notification. The picture is a square without text, because servers show it only about 64
-/// pixels wide.
+/// The picture of the next hours in a notification. The picture is a square without text, because notification servers show the
+/// picture only about 64 pixels wide.
 ///
 /// Rain is shown as bars, gusts as a line with a second line for their limit, and the storm as a red area.
 package struct StormThumbnail: Sendable {
@@ -41,7 +41,7 @@ package struct StormThumbnail: Sendable {
         }
     }
 
-    /// The bars of rain, which reach to the middle of the square, so that gusts are visible above them.
+    /// The bars of rain, which reach to the middle of the square, so that the gusts above the bars are visible.
     private var rain: [PictureShape] {
         let most = max(plotted.mostRain, 4) * 2
         return plotted.hours.enumerated().compactMap { index, hour in

@@ -12,8 +12,8 @@ package enum MeteoAlarmCountry: String, Sendable, CaseIterable {
 
     package var slug: String { rawValue }
 
-    /// The name of the feed in the store, for example "meteoalarm/france". Each feed is stored separately, because each feed has a
-    /// separate time and separate missing warnings.
+    /// The name of the feed in the store, for example "meteoalarm/france". Each feed is stored separately, because the feeds have
+    /// different times and different missing warnings.
     package var key: String { AlertService.meteoAlarm.rawValue + "/" + slug }
 
     /// Creates the country with a ``key``. Returns `nil` if no country has this key.
@@ -75,9 +75,10 @@ package enum MeteoAlarmCountry: String, Sendable, CaseIterable {
     /// missing in the table.
     package static let withoutOutlines: [MeteoAlarmCountry] = [.switzerland, .ukraine, .unitedKingdom]
 
-    /// A coarse frame of a country without outlines: latitude and longitude of its corners. Inside the frame, a place that no outline
-    /// contains is a place of the country. For this reason, the frame is exact only at borders to countries without outlines, and
-    /// on the coasts of other countries. Switzerland's frame contains Liechtenstein, which the Swiss service warns too.
+    /// A coarse frame of a country without outlines: latitude and longitude of its corners. Inside the frame, a place that no
+    /// outline contains is a place of the country. For this reason, the frame is exact only at borders to countries without
+    /// outlines, and on the coasts of other countries. Switzerland's frame contains Liechtenstein, because the Swiss service also
+    /// sends warnings for Liechtenstein.
     private var frame: [(Double, Double)] {
         switch self {
         case .switzerland: [(45.7, 5.9), (45.7, 10.6), (47.9, 10.6), (47.9, 5.9)]
@@ -119,11 +120,11 @@ package enum MeteoAlarmCountry: String, Sendable, CaseIterable {
 
 /// The regions of a place at MeteoAlarm, and the countries whose feeds have the warnings for these regions.
 ///
-/// The rule: a place belongs to every land region within 500 m. If no land region is within 500 m, the place belongs to the nearest
-/// land region within 5 km. Sea regions are never used. For a place in a country without outlines (Switzerland with Liechtenstein,
-/// Ukraine, the United Kingdom), the feed of this country is also used. Near its border, such a place also has the regions of the
-/// neighbour country. The distances are necessary because towns such as Konstanz are outside of the coarse outlines of their
-/// region.
+/// The rule: a place belongs to every land region within 500 m. If no land region is within 500 m, the place belongs to the
+/// nearest land region within 5 km. Sea regions are never used. If a place is in a country without outlines (Switzerland with
+/// Liechtenstein, Ukraine, the United Kingdom), the feed of this country is also used. Near its border, such a place also has the
+/// regions of the neighbour country. The distances are necessary because towns such as Konstanz are outside of the coarse
+/// outlines of their region.
 package struct RegionCoverage: Sendable, Equatable {
     /// The reason why a place has no region.
     package enum Gap: Sendable, Equatable {

@@ -24,8 +24,9 @@ package struct WarningRegion: Sendable, Hashable {
     /// The name of the region, for example "Haute Savoie".
     package let name: String
 
-    /// `true` for a sea area: the number of its code is 801 to 899, and its country has a coast. Codes of countries without a coast
-    /// are excluded, because AT801 to AT804 are districts of Vorarlberg. Source of the rule: MeteoAlarm's region list.
+    /// `true` if the region is a sea area. The code of a sea area has a number from 801 to 899, and its country has a coast.
+    /// Codes of countries without a coast are excluded, because AT801 to AT804 are districts of Vorarlberg. Source of the rule:
+    /// MeteoAlarm's region list.
     package var isSea: Bool {
         let digits = code.drop { !$0.isNumber }
         return digits.count == 3 && (Int(digits).map { (801...899).contains($0) } ?? false)
@@ -129,8 +130,8 @@ package struct RegionTable: Sendable {
     /// Returns the region of a code, or `nil` if the table does not have the code.
     package func region(_ code: RegionCode) -> WarningRegion? { numbers[code].map { records[$0].region } }
 
-    /// Returns whether the type of a code is in the table. Only such codes are reported as missing. FIPS codes in the table are
-    /// Irish, but most other FIPS codes are American.
+    /// Returns whether the type of a code is in the table. Only codes of such types are reported as missing. FIPS codes in the
+    /// table are Irish, but most other FIPS codes are American.
     package func isEuropean(_ code: RegionCode) -> Bool {
         types.contains(code.type) && (code.type != "FIPS" || code.value.hasPrefix("EI"))
     }
@@ -203,8 +204,8 @@ private struct LocalMap {
     private var number: RingNumber?
     private var first = (0.0, 0.0)
     private var last = (0.0, 0.0)
-    /// `true` if the place is inside of the current ring. The next values are about the current polygon's outer ring, its holes, and
-    /// earlier polygons.
+    /// `true` if the place is inside of the current ring. The next three values are about the outer ring of the current polygon,
+    /// the holes of the polygon, and earlier polygons.
     private var isInRing = false
     private var isInOuter = false
     private var isInHole = false
@@ -221,7 +222,8 @@ private struct LocalMap {
         (kilometres / (perDegree * shrink(place)), kilometres / perDegree)
     }
 
-    /// Returns the factor by which a degree of longitude is shorter than at the equator. The factor is not 0 at the poles.
+    /// Returns the factor by which a degree of longitude is shorter at the place than at the equator. The factor is not 0 at the
+    /// poles.
     private static func shrink(_ place: Coordinates) -> Double { max(0.001, cos(place.latitude * .pi / 180)) }
 
     mutating func add(_ number: RingNumber, _ east: Int, _ north: Int) {

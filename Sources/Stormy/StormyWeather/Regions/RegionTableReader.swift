@@ -1,12 +1,13 @@
 /// The reason why bytes are not a valid region table.
 package enum RegionTableError: Error, Equatable, Sendable {
-    /// The first bytes are not the first bytes of a supported version.
+    /// The first bytes are not the beginning of a supported version of the table.
     case unknownFormat
     /// The bytes at this offset are not valid in this format, or end too early.
     case damaged(offset: Int)
 }
 
-/// Reads numbers and texts of a region table in their order. Every access is checked, so that it is not after the last byte.
+/// Reads numbers and texts of a region table in their order. Every access is checked, so that no byte after the last byte is
+/// read.
 ///
 /// Source of the format: `Packaging/warning_regions.py`.
 struct RegionTableReader {
@@ -112,10 +113,10 @@ struct RegionBox: Sendable, Equatable {
         (west...self.east).contains(east) && (south...self.north).contains(north)
     }
 
-    /// Returns the longitude of a place, in degrees plus complete turns, if the place is in the frame or at most `margin` outside of it.
-    /// `nil` if the place is further away.
+    /// Returns the longitude of a place if the place is in the frame or at most `margin` outside of the frame. The result is in
+    /// degrees, and may differ from the place's longitude by 360. `nil` if the place is further away.
     ///
-    /// - Parameter margin: degrees from west to east, and degrees from south to north.
+    /// - Parameter margin: The number of degrees from west to east, and the number of degrees from south to north.
     func longitude(of place: Coordinates, margin: (east: Double, north: Double)) -> Double? {
         let steps = Self.stepsPerDegree
         guard place.latitude >= Double(south) / steps - margin.north, place.latitude <= Double(north) / steps + margin.north

@@ -49,7 +49,8 @@ package struct BrightSky: WeatherService {
         return hasValue ? hour : nil
     }
 
-    /// Returns the WMO code that is nearest to the words. The member `condition` is the precipitation, and `icon` the other weather.
+    /// Returns the WMO code that is nearest to the words. The member `condition` contains the precipitation, and the member
+    /// `icon` contains the other weather.
     private static func code(_ row: JSONValue) -> Int? {
         let (condition, icon) = (row["condition"]?.text, row["icon"]?.text)
         if condition == "thunderstorm" || icon == "thunderstorm" { return 95 }

@@ -6,8 +6,8 @@ struct JSONValue {
     private let document: JSONDocument
     private let index: Int
 
-    /// `nil` if the text is not JSON, or if a number in it is too large for a `Double`. Parsing takes 12 ms per MB. After that,
-    /// only the values that are read take time.
+    /// `nil` if the text is not JSON, or if a number in it is too large for a `Double`. Parsing takes 12 ms per MB. After the
+    /// parsing, only the values that are read take time.
     init?(_ text: some Collection<UInt8>) {
         guard let document = JSONDocument(text) else { return nil }
         self.init(document, 0)

@@ -5,7 +5,7 @@ import Foundation
 ///
 /// Source of the rules: the terms of service and the documentation at api.met.no. The User-Agent must contain a contact.
 /// Coordinates have at most four decimals. A request is repeated only after `Expires`, with the exact `Last-Modified`. The status
-/// 203 is also a success (of an API version that will end).
+/// 203 is also a success, and means that the API version is deprecated.
 package struct MetNorway: WeatherService {
     package var source: String { "MET Norway" }
     /// The maximum age of a forecast: 12 hours, although the service makes a new forecast about every hour.

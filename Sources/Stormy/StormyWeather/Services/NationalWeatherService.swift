@@ -54,7 +54,8 @@ package struct NationalWeatherService: WeatherService {
         return .forecast(forecast)
     }
 
-    /// Requests a forecast only from this service's host, so that a response cannot redirect requests to another host.
+    /// Requests a forecast only from this service's host, because a response must not be able to redirect requests to another
+    /// host.
     private func hourly(_ place: String) throws(WeatherError) -> WeatherRequest {
         guard let parts = URLComponents(string: place), parts.path.hasPrefix("/gridpoints/"), !parts.path.contains(".."),
             let url = try? address.url(parts.percentEncodedPath)

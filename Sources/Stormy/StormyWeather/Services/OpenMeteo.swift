@@ -52,7 +52,8 @@ package struct OpenMeteo: WeatherService {
         return endpoint + "?name=\(escaped(wanted))&count=\(min(max(count, 1), 100))&language=\(escaped(language))&format=json"
     }
 
-    /// Percent-encodes all characters except RFC 3986's unreserved ones. Foundation's query set does not encode `&` and `+`.
+    /// Percent-encodes all characters except the unreserved characters of RFC 3986. Foundation's query set does not encode `&`
+    /// and `+`.
     private static func escaped(_ text: String) -> String {
         let unreserved = CharacterSet(charactersIn: "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~")
         return text.addingPercentEncoding(withAllowedCharacters: unreserved) ?? ""

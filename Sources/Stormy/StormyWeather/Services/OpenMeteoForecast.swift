@@ -3,9 +3,9 @@ import Foundation
 extension OpenMeteo {
     /// Parses a forecast response. Values may be missing or have other forms, but the response must be complete.
     ///
-    /// Accepted: null at any position, arrays of unequal length (missing values are null), unix times and local ISO 8601 times,
-    /// `weathercode` for `weather_code`, other units (converted), a list with one place, missing gusts. Impossible values are
-    /// treated as null. A response that is not complete JSON is an error, and never a calm forecast.
+    /// The parser accepts null at any position, arrays of unequal length (missing values are null), unix times and local ISO 8601
+    /// times, `weathercode` for `weather_code`, other units (converted), a list with one place, missing gusts. Impossible values
+    /// are treated as null. A response that is not complete JSON is an error, and never a calm forecast.
     /// - Parameters:
     ///   - data: the body, decompressed, at most ``ServiceResponse/maximumBytes``.
     ///   - status: the HTTP status.
@@ -22,7 +22,8 @@ extension OpenMeteo {
         guard let hourly = answer["hourly"], let times = hourly["time"]?.elements else { throw .noData }
         let offset = ServiceUnit.plausible(answer["utc_offset_seconds"]?.finite, in: -64_800...64_800).map { Int($0) }
         let zone = answer["timezone"]?.text
-        // Local times without an offset cannot be converted. A guess could move a storm by half a day.
+        // Local times without an offset cannot be converted. If the offset were guessed, the time of a storm could be wrong by
+        // half a day.
         let localOffset = offset ?? (zone == "GMT" || zone == "UTC" ? 0 : nil)
         let columns = Columns(hourly: hourly, units: answer["hourly_units"])
         let starts = times.indices.map { ServiceTime.date(times[$0], utcOffset: localOffset) }

@@ -1,6 +1,6 @@
 import Foundation
 
-/// The checks of every response before its weather is read.
+/// Checks every response before the weather in the response is read.
 package enum ServiceResponse {
     /// The maximum size of a response in bytes. A usual response has about 10 KiB. A response of MET Norway has 100 KiB.
     package static let maximumBytes = 4 * 1024 * 1024
@@ -54,7 +54,8 @@ package enum ServiceResponse {
         return Data(body)
     }
 
-    /// Returns whether the bytes begin as an object or a list that is open at their end. An empty body also counts as truncated.
+    /// Returns whether the bytes begin with a JSON object or list that is not closed at the end of the bytes. An empty body also
+    /// counts as truncated.
     private static func endsInside(_ body: Data) -> Bool {
         guard let first = body.first else { return true }
         guard first == UInt8(ascii: "{") || first == UInt8(ascii: "[") else { return false }

@@ -3,7 +3,7 @@ import TransferMachines
 
 /// Parses times in the forms that services send.
 enum ServiceTime {
-    /// The years 1970...2200. Other times are errors.
+    /// The range of valid times: the years 1970 to 2200. Other times are errors.
     private static let range = 0.0...7_258_118_400.0
 
     /// Returns the date of a unix time, or of a text such as `2026-02-06T16:30`, with optional seconds and zone.
@@ -48,8 +48,8 @@ enum ServiceTime {
         return (text[..<sign], (text[sign] == "-" ? -1 : 1) * (hours * 3600 + minutes * 60))
     }
 
-    /// Returns the seconds as if the time were GMT. A calendar is not used, because it would use the process's time zone. A service's local
-    /// times have a constant offset, even across a clock change.
+    /// Returns the seconds as if the time were GMT. A calendar is not used, because a calendar would use the process's time zone.
+    /// A service's local times have a constant offset, even across a clock change.
     private static func secondsFromEpoch(_ date: Substring, _ time: Substring) -> Double? {
         let day = date.split(separator: "-", omittingEmptySubsequences: false).map { number($0) }
         // Fractions of a second are ignored, because they do not change the hour.
