@@ -16,8 +16,8 @@ struct Codestream {
     /// - Parameter view: The bytes from the first marker to the end.
     init(_ view: ByteView, _ block: String) { (self.view, self.block) = (view, block) }
 
-    /// Returns whether a codestream begins at a position. Checks the first two markers, and whether the size of the second segment
-    /// is possible.
+    /// Returns whether a codestream begins at a position. Checks the first two markers, and whether the size of the second
+    /// segment is possible.
     static func isPlausible(at position: Int, in view: ByteView) -> Bool {
         guard view.has(start, at: position), let size = view.number(position + 4, 2) else { return false }
         return size >= 41 && (size - 38) % 3 == 0

@@ -1,5 +1,5 @@
-/// Content credentials (C2PA) in a JUMBF superbox. The credentials contain a signature of the file's bytes, and may contain a copy
-/// of Exif.
+/// Content credentials (C2PA) in a JUMBF superbox. The credentials contain a signature of the file's bytes, and may contain a
+/// copy of Exif.
 struct ContentCredentials {
     private let view: ByteView
     private let block: String

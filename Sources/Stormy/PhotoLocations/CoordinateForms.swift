@@ -125,7 +125,8 @@ extension CoordinateText {
         return nil
     }
 
-    /// Finds "N47.370094 E8.549106", and degrees with minutes in one number: "N47222056E008329464", "[N][47222056][E][008329464]".
+    /// Finds "N47.370094 E8.549106", and degrees with minutes in one number: "N47222056E008329464",
+    /// "[N][47222056][E][008329464]".
     func sides(at index: Int) -> Find? {
         let north = letter(index) == UInt8(ascii: "[") ? index + 1 : index
         guard "NS".utf8.contains(letter(north)), !Self.isLetter(letter(index - 1)), let first = angle(behindSide: north) else {

@@ -12,8 +12,8 @@ enum Base64 {
     static func digit(_ value: UInt8) -> UInt8 { digits[Int(value & 63)] }
 }
 
-/// Bytes that are encoded as base64 or hexadecimal digits in a text. The decoded bytes are searched like a file, and the digits are
-/// overwritten.
+/// Bytes that are encoded as base64 or hexadecimal digits in a text. The decoded bytes are searched like a file, and the digits
+/// are overwritten.
 struct EncodedBytes {
     private let view: ByteView
     private let block: String

@@ -38,8 +38,8 @@ struct GIFFile {
     /// Returns the number of bytes of a colour table.
     private static func colours(_ flags: Int) -> Int { flags & 0x80 == 0 ? 0 : 6 << (flags & 7) }
 
-    /// - Returns: The contents of the sub-blocks, and the position after the last sub-block. The position is `nil` if the file ends
-    ///   before the last sub-block.
+    /// - Returns: The contents of the sub-blocks, and the position after the last sub-block. The position is `nil` if the file
+    ///   ends before the last sub-block.
     private func subBlocks(from start: Int) -> (parts: [Range<Int>], end: Int?) {
         var (parts, position) = ([Range<Int>](), start)
         while let size = view.number(position, 1) {

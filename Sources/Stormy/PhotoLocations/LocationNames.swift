@@ -1,7 +1,7 @@
 /// The names of properties about the location of a picture, in XMP, in text chunks, and in the keys of films.
 ///
-/// Source of the rule: Exif 3.0 §4.6.6 (GPS), IPTC Photo Metadata 2023 (location created, location shown, and the older city, state and
-/// country), the schemas of XMP, Dublin Core (coverage), the W3C's vocabulary of places, Darwin Core, makers' names.
+/// Source of the rule: Exif 3.0 §4.6.6 (GPS), IPTC Photo Metadata 2023 (location created, location shown, and the older city,
+/// state and country), the schemas of XMP, Dublin Core (coverage), the W3C's vocabulary of places, Darwin Core, makers' names.
 enum LocationNames {
     /// Returns whether a property with this name is about a location.
     ///
@@ -25,8 +25,8 @@ enum LocationNames {
         "coverage", "spatial",
     ]
 
-    /// Returns whether a name is the address of the photographer or the licensor, for example "CreatorCity" (IPTC) and "LicensorCity"
-    /// (PLUS). Such an address is not the location of the photo.
+    /// Returns whether a name is the address of the photographer or the licensor, for example "CreatorCity" (IPTC) and
+    /// "LicensorCity" (PLUS). Such an address is not the location of the photo.
     private static func isAddressOfAPerson(_ name: String) -> Bool {
         name.hasPrefix("creator") || name.hasPrefix("licensor") || name.hasPrefix("ciadr")
     }

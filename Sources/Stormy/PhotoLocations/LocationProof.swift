@@ -1,8 +1,8 @@
 import CZlib
 import Glibc
 
-/// Searches bytes of any format for known locations. The search finds rationals, doubles, floats and integers in both byte orders,
-/// decimal text, degrees and minutes, UTF-16, hexadecimal digits, and compressed streams.
+/// Searches bytes of any format for known locations. The search finds rationals, doubles, floats and integers in both byte
+/// orders, decimal text, degrees and minutes, UTF-16, hexadecimal digits, and compressed streams.
 ///
 /// The search shares no code with the parsers, so that it does not repeat an error of a parser. From the parsers, the search
 /// receives only the locations.

@@ -11,8 +11,8 @@ package enum PhotoCleaning {
 
     /// Cleans a file that is open for reading and writing.
     ///
-    /// Before the file is written, a second search (``LocationProof``) checks that the result does not contain the locations. After
-    /// the write, the file is read again. The cleaned file differs from the original only in the reported ranges.
+    /// Before the file is written, a second search (``LocationProof``) checks that the result does not contain the locations.
+    /// After the write, the file is read again. The cleaned file differs from the original only in the reported ranges.
     ///
     /// - Throws: An error if it cannot be proved that the result contains no location. In this case the file is unchanged, unless
     ///   the write failed.
@@ -37,9 +37,9 @@ package enum PhotoCleaning {
         return report
     }
 
-    /// Cleans a file. Returns the fields of `photo-cleaner`'s response: "clean" and the names of the overwritten blocks, or one of
-    /// these words with a reason: "unreadable" if the format is unknown, "failed" if the cleaning failed, or "fault" if a system
-    /// call failed.
+    /// Cleans a file. Returns the fields of `photo-cleaner`'s response: "clean" and the names of the overwritten blocks, or one
+    /// of these words with a reason: "unreadable" if the format is unknown, "failed" if the cleaning failed, or "fault" if a
+    /// system call failed.
     ///
     /// - Parameter path: The path as bytes, because file names need not be UTF-8.
     package static func response(about path: UnsafePointer<CChar>) -> [String] {

@@ -25,8 +25,8 @@ struct TIFFFile {
     /// The maximum number of directories, and the maximum number of entries, that are visited.
     private static let (maximumDirectories, maximumEntries) = (300_000, 4_000_000)
     private static let pointers: Set<Int> = [0x014A, 0x8769, 0xA005, 0x8290, 0xFE00, 0x0190, 0xF000]
-    /// The tags of XMP, IPTC, Photoshop, AFCP, maker notes, DNG's private data, Panasonic's embedded JPEG, GeoTIFF, GDAL, satellite
-    /// coefficients (RPC), content credentials, an embedded raw file with its MD5, and Kodak's GPS text.
+    /// The tags of XMP, IPTC, Photoshop, AFCP, maker notes, DNG's private data, Panasonic's embedded JPEG, GeoTIFF, GDAL,
+    /// satellite coefficients (RPC), content credentials, an embedded raw file with its MD5, and Kodak's GPS text.
     private static let interesting: Set<Int> = [
         0x02BC, 0x83BB, 0x8649, 0x8568, 0x927C, 0xC634, 0x002E, 0x0127, 33550, 33920, 33922, 34264, 34735, 34736, 34737, 42112,
         37724, 50844, 52545, 0xC68C, 0xC71D, 0x0402, 0x0120,

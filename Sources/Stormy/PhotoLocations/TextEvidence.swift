@@ -1,5 +1,5 @@
-/// Decides whether a location that was found in bytes of an unknown format is text. Sensor data and compressed data can contain the
-/// letters of a coordinate by chance.
+/// Decides whether a location that was found in bytes of an unknown format is text. Sensor data and compressed data can contain
+/// the letters of a coordinate by chance.
 ///
 /// The found letters, the text around these letters, and the bytes before and after the text are rated in bits. With the required
 /// number of bits, less than one wrong result is expected in 10 TiB. The noise of a sensor may consist of digits and signs. For
@@ -52,11 +52,12 @@ struct TextEvidence {
 
     private enum Tag { case location, other }
 
-    /// The maximum number of bytes between the name of a tag and its text, and the maximum number of considered letters of a name.
+    /// The maximum number of bytes between the name of a tag and its text, and the maximum number of considered letters of a
+    /// name.
     private static let (longestGap, longestName) = (8, 32)
 
-    /// Returns the name of a tag before its text. Numbers of the format may be between the name and the text, for example the size
-    /// of the text in Matroska.
+    /// Returns the name of a tag before its text. Numbers of the format may be between the name and the text, for example the
+    /// size of the text in Matroska.
     private func tag(before start: Int) -> Tag? {
         var result: Tag?
         for end in stride(from: start - 1, to: max(0, start - Self.longestGap - 1), by: -1)

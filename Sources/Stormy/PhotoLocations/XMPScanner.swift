@@ -170,8 +170,8 @@ struct XMPScanner {
         return CoordinateText.labels.contains { small.starts(with: $0) } ? (name, nil) : nil
     }
 
-    /// Returns whether a value has the form that its name requires. Names such as "lat", "coordinates" and "center" also have other
-    /// meanings.
+    /// Returns whether a value has the form that its name requires. Names such as "lat", "coordinates" and "center" also have
+    /// other meanings.
     private mutating func holdsCoordinates(_ name: [UInt8], _ value: Range<Int>) -> Bool {
         guard !value.isEmpty, !name.starts(with: "rdf:".utf8), !name.starts(with: "xmlns".utf8),
             let (name, meaning) = Self.placeName(name)

@@ -4,8 +4,8 @@ import GRDB
 // This extension handles photos that an earlier version of Stormy gave to the agent. The earlier version stored the number of a
 // photo's transfer instead of the submission key.
 extension PhotoRecord {
-    /// Adds the column for submission keys. The columns `transfer`, `key` and `holders` are kept, because a command of the earlier
-    /// version may be running.
+    /// Adds the column for submission keys. The columns `transfer`, `key` and `holders` are kept, because a command of the
+    /// earlier version may be running.
     static func addSubmissions(_ database: Database) throws {
         try database.alter(table: "photo") { $0.add(column: "submission", .text) }
         try database.execute(sql: "CREATE UNIQUE INDEX photoSubmission ON photo (submission)")

@@ -31,8 +31,8 @@ struct FeedWarnings: Sendable {
     let store: StormyStore
     let settings: StormySettings
 
-    /// Requests all feeds at the same time, so that a stalled feed does not delay the other feeds. MeteoAlarm is requested only for
-    /// places without a national service. Call ``refreshSubstitutes(for:within:)`` afterwards for the other places.
+    /// Requests all feeds at the same time, so that a stalled feed does not delay the other feeds. MeteoAlarm is requested only
+    /// for places without a national service. Call ``refreshSubstitutes(for:within:)`` afterwards for the other places.
     ///
     /// - Parameter limit: the time for all feeds. When the time is up, the next check requests the missing documents.
     /// - Returns: The number of new documents that were not requested, because a feed has too many documents for one check.

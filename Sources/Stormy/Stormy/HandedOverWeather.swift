@@ -4,8 +4,8 @@ import Foundation
 import StormyWeather
 import Synchronization
 
-/// Stores the responses of weather requests that continued in the agent. Each response is stored, and shown to the user, as soon as
-/// it is delivered.
+/// Stores the responses of weather requests that continued in the agent. Each response is stored, and shown to the user, as soon
+/// as it is delivered.
 final class HandedOverWeather: URLSessionDownloadDelegate, EventDelivery {
     private let question: StormQuery
     let lastEvent = LastEvent()
@@ -155,7 +155,8 @@ final class HandedOverWeather: URLSessionDownloadDelegate, EventDelivery {
         let now = BGTaskScheduler.now
         let asked = all.filter { (try? $0.firstRequest(now: now))?.isAsked(by: url) ?? false }
         if !asked.isEmpty { return asked }
-        // Open-Meteo is left out. Its label is the name of a place, which earlier versions also used as a label for other requests.
+        // Open-Meteo is left out. Its label is the name of a place, which earlier versions also used as a label for other
+        // requests.
         return all.filter { $0.provider != .openMeteo && $0.isMeant(by: task.taskDescription) }
     }
 }

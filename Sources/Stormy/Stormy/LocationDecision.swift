@@ -1,7 +1,7 @@
 /// The decision whether photos are sent with their location, and the setting that made the decision.
 ///
-/// The first of these settings that is set decides: an option of the command, the destination's `location`, `keep_location`. If no
-/// setting is set, the location is removed.
+/// The first of these settings that is set decides: an option of the command, the destination's `location`, `keep_location`. If
+/// no setting is set, the location is removed.
 package struct LocationDecision: Sendable, Equatable {
     /// The settings that can decide.
     package enum Source: String, Sendable, CaseIterable {

@@ -68,7 +68,8 @@ package struct NoonSchedule: Sendable {
         }
     }
 
-    /// Removes the request of a check that was turned off while a launch was starting, or while another process scheduled the check again.
+    /// Removes the request of a check that was turned off while a launch was starting, or while another process scheduled the
+    /// check again.
     func removeLeftover() throws {
         try BGTaskScheduler.shared.removeTaskRequest(withIdentifier: Self.identifier)
         // The check may have been turned on again, and the removed request may have been the request of the new check.

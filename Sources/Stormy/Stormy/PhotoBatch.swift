@@ -7,8 +7,8 @@ import UserNotifications
 /// notification with the result replaces the first notification.
 package struct PhotoBatch: Codable, Equatable {
     var uploaded: [String] = []
-    /// Identifiers of the uploaded photos. Each identifier contains the photo's number, and the time when the user added or retried the photo.
-    /// `nil` if an earlier version stored the batch.
+    /// Identifiers of the uploaded photos. Each identifier contains the photo's number, and the time when the user added or
+    /// retried the photo. `nil` if an earlier version stored the batch.
     var uploadedGivings: [String]?
     var failures: [Failure] = []
     /// The address that the server reported for the photo that was uploaded last.
@@ -24,8 +24,8 @@ package struct PhotoBatch: Codable, Equatable {
         var photo: Int64?
     }
 
-    /// The identifier of the notification. The next batch replaces a notification without failures. A notification with failures stays
-    /// until the user removes it.
+    /// The identifier of the notification. The next batch replaces a notification without failures. A notification with failures
+    /// stays until the user removes it.
     var notification: String { failures.isEmpty ? Self.plainNotification : "\(Self.plainNotification)-\(mark ?? "")" }
 
     private static let plainNotification = "photos"

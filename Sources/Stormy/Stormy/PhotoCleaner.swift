@@ -37,7 +37,8 @@ final class PhotoCleaner: Sendable {
     /// Cleans the file in place. The call blocks until the program has responded. Each calling thread uses a separate process of
     /// the program.
     ///
-    /// - Throws: ``PhotoUploadError/cannotRead(path:reason:)`` if the system failed, for example the disk. The file can be cleaned later.
+    /// - Throws: ``PhotoUploadError/cannotRead(path:reason:)`` if the system failed, for example the disk. The file can be
+    ///   cleaned later.
     func clean(_ file: URL) throws(PhotoUploadError) -> Verdict {
         guard let program else { return .notCleaned("the program photo-cleaner is not installed") }
         var helper = if let known = idle.withLock({ $0.popLast() }) { known } else { try start(program, beside: file) }

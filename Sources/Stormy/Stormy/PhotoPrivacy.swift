@@ -14,8 +14,8 @@ enum PhotoPrivacy: Equatable {
 
     /// - Parameters:
     ///   - format: The format of the picture. `nil` if the file is not a picture of a known format.
-    ///   - looksLocated: `true` if something in the file looks like a location. This value is not used if the file is proved to be
-    ///     clean.
+    ///   - looksLocated: `true` if something in the file looks like a location. This value is not used if the file is proved to
+    ///     be clean.
     init(format: PhotoFormat?, verdict: PhotoCleaner.Verdict, looksLocated: Bool) {
         let advice = "--keep-location uploads the file unchanged"
         switch (verdict, format, looksLocated) {

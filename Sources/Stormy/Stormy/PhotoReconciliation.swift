@@ -265,7 +265,8 @@ package struct PhotoReconciliation {
 
     /// Returns a photo for a transfer that is in the ledger but not in this store.
     static func photo(of transfer: BackgroundTransferStatus, _ settings: StormySettings = .current) -> PhotoRecord {
-        // Two destinations may have the same address and different users. The transfer contains neither a password nor a signature.
+        // Two destinations may have the same address and different users. The transfer contains neither a password nor a
+        // signature.
         let destination = settings.destinations.first { destination in
             PublicAddress.of(destination.url.absoluteString) == transfer.url
                 && transfer.serverName.map { $0 == destination.name } ?? true

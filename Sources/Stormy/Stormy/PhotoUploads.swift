@@ -174,8 +174,8 @@ package struct PhotoUploads: Sendable {
         task.delivery = UploadDelivery(
             order.destination.way, fileName: original.lastPathComponent, contentType: PhotoFormat.contentType(of: copy.file))
         var (privacy, isPhoto) = (PhotoPrivacy.unchanged, false)
-        // The copy is cleaned again. It may have been queued with its location, and the setting of the destination may have changed
-        // since.
+        // The copy is cleaned again. It may have been queued with its location, and the setting of the destination may have
+        // changed since.
         let snapshot = try task.takeSnapshot { copy in
             let format = try Self.format(of: copy, path)
             isPhoto = format != nil

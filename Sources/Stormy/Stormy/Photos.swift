@@ -37,8 +37,8 @@ package struct PhotoRecord: Codable, Sendable, Equatable, Identifiable {
     package var remoteURL: String?
     /// `true` if a notification reports the end of the upload, unless a command in a terminal reports the end.
     package var tells = false
-    /// `true` if the photo waited for external power and an unmetered network (``HeldUploads``). The state of the photo's transfer
-    /// shows whether the photo still waits.
+    /// `true` if the photo waited for external power and an unmetered network (``HeldUploads``). The state of the photo's
+    /// transfer shows whether the photo still waits.
     package var isForLater = false
     /// The choice of the command's option about the location. `nil` if the command had no such option.
     package var keepsLocation: Bool?
@@ -99,9 +99,9 @@ extension StormyStore {
         var isKnown: Bool { photo == before }
     }
 
-    /// Returns the record of a photo that is about to be queued or held: a held record of the same file, the photo request that it fulfils,
-    /// or a new record. The request is the request of the photo's storm, or the oldest request. All changes are in one transaction,
-    /// so that two uploads never fulfil the same request.
+    /// Returns the record of a photo that is about to be queued or held: a held record of the same file, the photo request that
+    /// it fulfils, or a new record. The request is the request of the photo's storm, or the oldest request. All changes are in
+    /// one transaction, so that two uploads never fulfil the same request.
     ///
     /// If the user adds the same photo for the same storm again, the record is used again. An action of a notification is
     /// delivered again if the app was killed.
@@ -265,8 +265,8 @@ extension StormyStore {
     /// - Parameters:
     ///   - submission: The stored submission key of the transfer.
     ///   - isForOneFile: A closure that returns whether the destination with this identity accepts only one file.
-    /// - Returns: the reason why the transfer must not be retried (the photo would be sent twice, or would replace another photo),
-    ///   or `nil`.
+    /// - Returns: the reason why the transfer must not be retried (the photo would be sent twice, or would replace another
+    ///   photo), or `nil`.
     package func retryPhoto(_ submission: String?, isForOneFile: (String?) -> Bool = { _ in false }) throws -> RetryObstacle? {
         try queue.write { database in
             guard var photo = try Self.photo(submittedAs: submission, in: database) else { return nil }

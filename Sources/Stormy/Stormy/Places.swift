@@ -73,8 +73,8 @@ extension StormyStore {
         }
     }
 
-    /// Changes the coordinates of a place. The storms are kept, so that no storm is shown twice. The forecast and the warnings are
-    /// deleted, because they are for the old coordinates.
+    /// Changes the coordinates of a place. The storms are kept, so that no storm is shown twice. The forecast and the warnings
+    /// are deleted, because they are for the old coordinates.
     package func movePlace(_ name: String, to coordinates: Coordinates) throws -> Place {
         var place = try place(named: name)
         try queue.write { database in

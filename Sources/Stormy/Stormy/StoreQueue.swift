@@ -1,8 +1,8 @@
 import Foundation
 import GRDB
 
-/// The connection of a store. An SQLite error is interpreted at the call that fails. After the call, the reason of a failed read is
-/// not available any more. A temporary error of the disk would then be reported as a damaged store.
+/// The connection of a store. An SQLite error is interpreted at the call that fails. After the call, the reason of a failed read
+/// is not available any more. A temporary error of the disk would then be reported as a damaged store.
 struct StoreQueue: Sendable {
     let database: DatabaseQueue
 

@@ -31,7 +31,8 @@ package struct StormNotifier: Sendable {
         case all
         /// Only a storm with an official warning can alert, because the forecast has not arrived yet.
         case warnedOf
-        /// No storm can alert. Notifications of ended storms are withdrawn, and storms that are no longer expected are called off.
+        /// No storm can alert. Notifications of ended storms are withdrawn, and storms that are no longer expected are called
+        /// off.
         case none
     }
 

@@ -92,7 +92,8 @@ package struct PhotoDestination: Sendable, Equatable {
     /// The folder of the photos on the server.
     package var url: URL
 
-    /// The account on the server: a user, or a short hash of an API key. `nil` if the account does not decide where a photo is stored.
+    /// The account on the server: a user, or a short hash of an API key. `nil` if the account does not decide where a photo is
+    /// stored.
     package var account: String?
 
     /// A text that identifies the destination permanently. The text contains neither a password nor the parameters of a
@@ -111,8 +112,8 @@ package struct PhotoDestination: Sendable, Equatable {
 
     private func named(_ place: String) -> String { "\(place) \(way.kind.rawValue)" + (account.map { " as \($0)" } ?? "") }
 
-    /// Returns whether a photo with this identity belongs to the destination. The destination's table in the configuration may have
-    /// been renamed.
+    /// Returns whether a photo with this identity belongs to the destination. The destination's table in the configuration may
+    /// have been renamed.
     ///
     /// - Parameter names: The names of all destinations. A photo of another destination in this list does not belong to this
     ///   destination, even if the two destinations have the same address.

@@ -41,8 +41,8 @@ struct WarningFeed: StoreRecord {
     /// validators did not change.
     private static let distrust: Double = 30 * 86_400
 
-    /// Returns the validator that makes the next request conditional. Returns `nil` if the complete feed is needed: a place has no
-    /// part, or the clock was changed.
+    /// Returns the validator that makes the next request conditional. Returns `nil` if the complete feed is needed: a place has
+    /// no part, or the clock was changed.
     func condition(for places: [Coordinates?], now: Date) -> Validator? {
         guard (0..<Self.longestTrust).contains(now.timeIntervalSince(receivedAt)), !isDistrusted(now),
             places.allSatisfy({ part(of: $0) != nil })

@@ -64,7 +64,8 @@ extension StormyStore {
         return record.isOutside ? .notCovered : .answered
     }
 
-    /// Returns the services whose last response was not usable, was possibly incomplete, or reported that the place is not covered.
+    /// Returns the services whose last response was not usable, was possibly incomplete, or reported that the place is not
+    /// covered.
     package func failingServices(at place: Place) throws -> Set<AlertService> {
         let records = try queue.read { try WarningRecord.filter(Column("place") == place.id).fetchReadable($0) }
         return Set(records.filter(\.needsSubstitute).compactMap { AlertService(rawValue: $0.service) })

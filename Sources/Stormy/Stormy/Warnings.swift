@@ -65,8 +65,8 @@ extension WarningRecord {
         try database.execute(sql: "DELETE FROM warning WHERE service = 'meteoalarm'")
     }
 
-    /// Returns the country whose feed links to a message, or to a message that this message replaces or ends. Returns the first country if
-    /// no address belongs to a country.
+    /// Returns the country whose feed links to a message, or to a message that this message replaces or ends. Returns the first
+    /// country if no address belongs to a country.
     private static func country(
         of message: AlertMessage, in all: [AlertMessage], _ countries: [MeteoAlarmCountry]
     ) -> MeteoAlarmCountry? {

@@ -54,8 +54,8 @@ package struct StormQuery {
         return try await handle(fetched, of: place, others: others)
     }
 
-    /// Requests the official services of a place. If a service does not respond, its earlier warnings stay valid and the problem is
-    /// reported. A slow request continues in the agent.
+    /// Requests the official services of a place. If a service does not respond, its earlier warnings stay valid and the problem
+    /// is reported. A slow request continues in the agent.
     private func requestWarnings(at place: Place, _ asked: @Sendable () -> Void) async throws {
         defer { asked() }
         let sources = try WarningSource.all(for: place, settings, askedAt: store.warningsAskedAt(at: place))

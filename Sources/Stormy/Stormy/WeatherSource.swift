@@ -111,8 +111,8 @@ struct FetchedForecast: Sendable, Equatable {
     /// that was fetched now.
     var fetchedAt: Date?
 
-    /// The maximum number of seconds until a forecast expires. A longer period is an error of the service, and would prevent checks from
-    /// seeing new data.
+    /// The maximum number of seconds until a forecast expires. A longer period is an error of the service, and would prevent
+    /// checks from seeing new data.
     static let longestValidity: Double = 6 * 3600
 
     init(content: Forecast, provider: WeatherProvider?, lastModified: String?, expiresAt: Date?) {

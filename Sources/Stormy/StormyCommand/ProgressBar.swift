@@ -45,8 +45,8 @@ final class ProgressBar: @unchecked Sendable {  // because it is called by one t
         try? FileHandle.standardError.write(contentsOf: Data("\r\u{1B}[K\(line)".utf8))
     }
 
-    /// Returns a line that leaves the last column free, because a wrapped line cannot be redrawn. If the space is short, the bar is removed
-    /// first, and then the end of the text.
+    /// Returns a line that leaves the last column free, because a wrapped line cannot be redrawn. If the space is short, the bar
+    /// is removed first, and then the end of the text.
     private static func line(done: Int64, of total: Int64, _ rest: [String], columns: Int) -> String {
         var words = ([total > 0 ? "\(Output.bytes(done)) of \(Output.bytes(total))" : Output.bytes(done)] + rest)
             .joined(separator: "  ")

@@ -14,8 +14,8 @@ struct SecretFile {
         case ofAnotherUser
         case tooLarge
         case empty
-        /// The secret has several lines. In a header, the second line would be another header, and the server would refuse the secret
-        /// without a clear reason.
+        /// The secret has several lines. In a header, the second line would be another header, and the server would refuse the
+        /// secret without a clear reason.
         case severalLines
     }
 

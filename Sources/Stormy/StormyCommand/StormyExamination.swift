@@ -60,7 +60,8 @@ enum StormyExamination {
 
     /// Checks a program that is installed in the same place as this program.
     ///
-    /// - Parameter arguments: arguments with which the program exits successfully and does nothing. `nil` if the program is not started.
+    /// - Parameter arguments: arguments with which the program exits successfully and does nothing. `nil` if the program is not
+    ///   started.
     private static func helper(
         _ name: String, _ status: DoctorFinding.Status, _ consequence: String, startedWith arguments: [String]?
     ) -> DoctorFinding {

@@ -49,8 +49,8 @@ package enum StormyTool {
                 try configure()
                 StormyTrouble.isOver("configuration")
             } catch {
-                // A launch without a usable configuration must not count as complete. The problem is shown once, and the launch is
-                // retried. After a change of the configuration file, the launch is retried at once.
+                // A launch without a usable configuration must not count as complete. The problem is shown once, and the launch
+                // is retried. After a change of the configuration file, the launch is retried at once.
                 let message = CommandFailure(ofStormy: error).message
                 StormyTrouble.show("configuration", "Stormy cannot work", message)
                 launch.abandon(message)

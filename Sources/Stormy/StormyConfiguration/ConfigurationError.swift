@@ -22,8 +22,8 @@ package struct ConfigurationError: Error, Equatable, Sendable, CustomStringConve
         case exposedCredential(key: String)
         /// The key is a credential, and the file belongs to another user.
         case foreignCredential(key: String)
-        /// Other users can change or replace the file. This is not accepted, because passwords and photos are sent to the addresses
-        /// in the file.
+        /// Other users can change or replace the file. This is not accepted, because passwords and photos are sent to the
+        /// addresses in the file.
         ///
         /// - Parameter place: the file, or its folder.
         case othersCanWrite(place: String)

@@ -192,7 +192,8 @@ struct ConfigurationParser {
         _ table: TableReader, _ key: String, isPresigned: Bool = false
     ) throws(ConfigurationError) -> String? {
         guard let text = try table.url(key) else { return nil }
-        // A user name without a password in the address is also a credential, because several services accept a token as the user name.
+        // A user name without a password in the address is also a credential, because several services accept a token as the user
+        // name.
         let parts = URLComponents(string: text)
         if isPresigned, parts?.query != nil { record(table.exposed(key)) }
         if parts?.query != nil && !isPresigned || parts?.fragment != nil {
@@ -297,8 +298,8 @@ private struct ConfigurationFile {
         return stat(folder, &status) == 0 ? problem(of: status, at: folder) : nil
     }
 
-    /// Returns the problem if other users can write. The private group that some distributions create for each user is allowed. In a folder
-    /// with the sticky bit, users cannot replace files of other users.
+    /// Returns the problem if other users can write. The private group that some distributions create for each user is allowed.
+    /// In a folder with the sticky bit, users cannot replace files of other users.
     private static func problem(of status: stat, at place: String) -> ConfigurationError.Problem? {
         if status.st_uid != geteuid(), status.st_uid != 0 { return .foreign(place: place) }
         let isSticky = status.st_mode & S_IFMT == S_IFDIR && status.st_mode & S_ISVTX != 0

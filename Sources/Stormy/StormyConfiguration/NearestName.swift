@@ -1,7 +1,7 @@
 /// Finds the known name that is most similar to a mistyped name.
 package enum NearestName {
-    /// Returns the known name with the smallest distance. If several names have this distance, the first name is returned. `nil` if
-    /// `known` is empty.
+    /// Returns the known name with the smallest distance. If several names have this distance, the first name is returned. `nil`
+    /// if `known` is empty.
     package static func find(_ name: String, among known: [String]) -> (name: String, isLikely: Bool)? {
         var best: (name: String, distance: Int)?
         for candidate in known {

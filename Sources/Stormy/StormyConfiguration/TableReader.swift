@@ -9,8 +9,8 @@ struct TableReader {
     /// The name of the file in errors.
     private let file: String
 
-    /// Creates a reader. Throws an error for the first key of the table that is not in `known`. The parameter `elsewhere` contains
-    /// the full names of keys in other tables, for a hint if a key is in the wrong table.
+    /// Creates a reader. Throws an error for the first key of the table that is not in `known`. The parameter `elsewhere`
+    /// contains the full names of keys in other tables, for a hint if a key is in the wrong table.
     init(
         _ table: TOMLTable, path: [String], at place: TOMLTable.Place? = nil, known: [String]?, elsewhere: [String] = [],
         file: String
@@ -76,8 +76,8 @@ struct TableReader {
         target = number
     }
 
-    /// Returns a text without control characters, because the text may be used in a header. `nil` if the key is missing or the text is
-    /// empty.
+    /// Returns a text without control characters, because the text may be used in a header. `nil` if the key is missing or the
+    /// text is empty.
     func string(_ key: String) throws(ConfigurationError) -> String? {
         guard let value = table.entries[key]?.value else { return nil }
         guard case .text(let string) = value else { throw wrongType(key, value, "a text in quotes") }
@@ -106,8 +106,8 @@ struct TableReader {
         throw invalid(key, shown, near + "write one of " + names.joined(separator: ", "))
     }
 
-    /// Returns an http or https address with a host. `nil` if the key is missing or the text is empty. Errors do not contain the value,
-    /// because it may contain a password.
+    /// Returns an http or https address with a host. `nil` if the key is missing or the text is empty. Errors do not contain the
+    /// value, because it may contain a password.
     func url(_ key: String) throws(ConfigurationError) -> String? {
         guard let text = try string(key) else { return nil }
         guard let parts = URLComponents(string: text), let scheme = parts.scheme?.lowercased(),

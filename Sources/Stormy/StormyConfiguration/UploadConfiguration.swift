@@ -3,7 +3,8 @@ import TransferMachines
 extension Configuration {
     /// The destinations of photos.
     package struct Upload: Sendable, Equatable {
-        /// `keep_location`: `true` if photos keep their location at destinations without a `location` line. `nil` if the line is missing.
+        /// `keep_location`: `true` if photos keep their location at destinations without a `location` line. `nil` if the line is
+        /// missing.
         package var keepLocation: Bool?
         /// `default`: the destination that is used if the user gives no name. The value is always a key of ``destinations``.
         package var defaultDestination: String?
@@ -13,8 +14,8 @@ extension Configuration {
         /// The defaults.
         package init() {}
 
-        /// Returns the destination with a name. Without a name, returns the default destination, or the only destination. `nil` if
-        /// no such destination exists.
+        /// Returns the destination with a name. Without a name, returns the default destination, or the only destination. `nil`
+        /// if no such destination exists.
         package func destination(named name: String? = nil) -> (name: String, destination: Destination)? {
             let only = destinations.count == 1 ? destinations.keys.first : nil
             guard let wanted = name ?? defaultDestination ?? only, let found = destinations[wanted] else { return nil }
@@ -59,7 +60,8 @@ extension Configuration {
         package var bucket: String?
         /// `field`: the form field's name (multipart)
         package var field: String?
-        /// `limit_kbps`: the maximum rate of all uploads together, in kilobits per second, from 1 to 100,000,000. `nil` for no limit.
+        /// `limit_kbps`: the maximum rate of all uploads together, in kilobits per second, from 1 to 100,000,000. `nil` for no
+        /// limit.
         package var limitKbps: Int?
         /// `location`. `nil` if the line is missing.
         package var location: Location?

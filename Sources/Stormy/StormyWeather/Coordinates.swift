@@ -108,8 +108,8 @@ package struct Coordinates: Sendable, Hashable, Codable {
 }
 
 extension StringProtocol {
-    /// Returns the text on one line, cut after `limit` characters. Control characters are removed, because the text may be a service's
-    /// response and is shown on a terminal.
+    /// Returns the text on one line, cut after `limit` characters. Control characters are removed, because the text may be a
+    /// service's response and is shown on a terminal.
     func singleLine(limit: Int) -> String {
         let printable = String(
             unicodeScalars.prefix(limit * 8).map { scalar in

@@ -2,9 +2,9 @@ import Foundation
 
 /// An hour of a forecast. A value is `nil` if the service did not send it, or sent an impossible value.
 ///
-/// The values are the values that the service lists for ``start``. Open-Meteo's precipitation is the sum of the hour *before* this
-/// time, and its gusts are the maximum of that hour. These values are not shifted, so that an hour is equal to the hour in the
-/// response.
+/// The values are the values that the service lists for ``start``. Open-Meteo's precipitation is the sum of the hour *before*
+/// this time, and its gusts are the maximum of that hour. These values are not shifted, so that an hour is equal to the hour in
+/// the response.
 package struct ForecastHour: Sendable, Equatable, Codable {
     /// The beginning of the hour.
     package var start: Date

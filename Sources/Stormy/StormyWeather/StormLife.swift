@@ -229,7 +229,8 @@ package struct StormLife: Sendable, Equatable {
         let wasShown = memory.phase != .unshown
         memory = Memory(step: memory.step + 1, phase: .over(memory.phase, at: now))
         guard wasShown else { return [] }
-        // The notification of a dismissed storm is not withdrawn, because it is not on the screen and contains the user's response.
+        // The notification of a dismissed storm is not withdrawn, because it is not on the screen and contains the user's
+        // response.
         return (answer.state == .dismissed ? [] : [.withdraw]) + [.closePhotoRequest]
     }
 

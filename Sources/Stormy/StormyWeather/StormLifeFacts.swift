@@ -14,7 +14,8 @@ extension StormLife {
         /// The highest level of the official warnings for each hazard. `nil` if there are no such warnings.
         var hazards: [String: StormSeverity]?
 
-        /// Returns `true` if these facts cause an alert after the user was shown the other facts, or if the other facts are `nil`.
+        /// Returns `true` if these facts cause an alert after the user was shown the other facts, or if the other facts are
+        /// `nil`.
         func isHigher(than other: Facts?) -> Bool {
             guard let other else { return true }
             return level > other.level || isWarned && !other.isWarned

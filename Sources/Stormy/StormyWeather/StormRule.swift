@@ -60,8 +60,8 @@ package struct StormRule: Sendable, Equatable, Codable {
     /// contains the hour of `now` and enough other hours. Missing data never counts as calm.
     ///
     /// - Parameters:
-    ///   - second: the forecast of another service. Thunder counts if both forecasts contain it. A storm that is only in the second
-    ///     forecast also counts.
+    ///   - second: the forecast of another service. Thunder counts if both forecasts contain it. A storm that is only in the
+    ///     second forecast also counts.
     ///   - alerts: official warnings at the place.
     package func assess(
         _ forecast: Forecast, beside second: Forecast? = nil, alerts: [AlertEvent] = [], now: Date

@@ -24,8 +24,8 @@ package enum WeatherRequestError: Error, Equatable, Sendable {
 
 /// The reason why a response of a weather service has no usable forecast.
 package enum WeatherError: Error, Equatable, Sendable {
-    /// The response is not JSON, or is JSON of another kind, for example the page of a captive portal. The excerpt is the beginning
-    /// of the response.
+    /// The response is not JSON, or is JSON of another kind, for example the page of a captive portal. The excerpt is the
+    /// beginning of the response.
     case notJSON(excerpt: String)
     /// The response begins like JSON but is incomplete.
     case truncated
@@ -43,8 +43,8 @@ package enum WeatherError: Error, Equatable, Sendable {
     case unreadableWarnings(Int)
     /// The parts of warnings, for example references, that are not used as the service wrote them. Each part has one sentence.
     case unusedReferences([String])
-    /// The service's data is not newer than in the previous response. Warnings that are missing in the data are kept. `kept` is the
-    /// number of these warnings.
+    /// The service's data is not newer than in the previous response. Warnings that are missing in the data are kept. `kept` is
+    /// the number of these warnings.
     case oldWarnings(kept: Int, dataTime: Date)
     /// The forecast was made too long ago.
     case old(hours: Int)

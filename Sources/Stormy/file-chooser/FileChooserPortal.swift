@@ -57,8 +57,8 @@ final class FileChooserPortal {
     }
 
     private func choose(_ title: String, _ connection: OpaquePointer) throws(BusTrouble) -> Choice {
-        // The subscription is not limited to a path, because the object path of older portals differs from the path that the token
-        // determines.
+        // The subscription is not limited to a path, because the object path of older portals differs from the path that the
+        // token determines.
         let subscription = g_dbus_connection_signal_subscribe(
             connection, Self.name, "org.freedesktop.portal.Request", "Response", nil, nil, G_DBUS_SIGNAL_FLAGS_NONE,
             { _, _, path, _, _, parameters, data in

@@ -2,7 +2,8 @@
 // removed blocks. The program ends when its input ends. A damaged file may crash the program earlier, and the caller must handle
 // this.
 //
-// A response consists of the fields of `PhotoCleaning.response`. A zero byte ends each field, and an empty field ends the response.
+// A response consists of the fields of `PhotoCleaning.response`. A zero byte ends each field, and an empty field ends the
+// response.
 //
 // The only argument is the folder of the photos. The program has no network and no access to other files of the user, because a
 // crafted file may compromise the parser. The program does not use Foundation, because Foundation is ten times larger than the

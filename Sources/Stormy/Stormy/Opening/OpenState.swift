@@ -1,5 +1,5 @@
-/// Determines which forecasts are downloaded before the weather of the places is opened. The cases have the names of Realm's three
-/// behaviors.
+/// Determines which forecasts are downloaded before the weather of the places is opened. The cases have the names of Realm's
+/// three behaviors.
 package enum OpenBehavior: Sendable {
     /// Downloads no forecast, and opens the stored forecasts at once.
     case never
@@ -20,8 +20,8 @@ package enum OpenState: Sendable {
     /// The last state of an opening that succeeded.
     case open(OpenedWeather)
     /// The last state of an opening that failed. The error is ``WeatherUnavailable`` if a service did not respond. The error is
-    /// `CancellationError` if a newer opening of the same store has begun, or if the caller was cancelled. Other errors are errors of the
-    /// store.
+    /// `CancellationError` if a newer opening of the same store has begun, or if the caller was cancelled. Other errors are
+    /// errors of the store.
     case error(any Error)
 }
 
@@ -55,8 +55,8 @@ package struct AsyncOpen: AsyncSequence, Sendable {
     package func makeAsyncIterator() -> AsyncStream<OpenState>.Iterator { opening.begin().makeAsyncIterator() }
 }
 
-/// Opens the weather, and uses the stored forecast if a service does not respond. The result contains the reason and the age of the
-/// stored forecast. The type is like Realm's `AutoOpen`.
+/// Opens the weather, and uses the stored forecast if a service does not respond. The result contains the reason and the age of
+/// the stored forecast. The type is like Realm's `AutoOpen`.
 ///
 /// In contrast to Realm's type, `AutoOpen` is a sequence of states and not a property wrapper. The last state is
 /// ``OpenState/open(_:)`` or ``OpenState/error(_:)``.

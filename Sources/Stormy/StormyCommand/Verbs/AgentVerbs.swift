@@ -42,7 +42,8 @@ struct AgentVerb: AsyncParsableCommand, CommandWithEffect {
         startIfWorkIsLeft()
     }
 
-    /// Schedules the daily check again if only the store contains it, because the ledger was moved away or restored from a backup.
+    /// Schedules the daily check again if only the store contains it, because the ledger was moved away or restored from a
+    /// backup.
     static func restoreLostCheck() {
         let file = AppRuntime.shared.directories.data.appendingPathComponent(StormyStore.fileName)
         guard StormySettings.areSet, FileManager.default.fileExists(atPath: file.path),
@@ -74,8 +75,8 @@ struct QuitVerb: AsyncParsableCommand, CommandWithEffect {
         try StormyTool.configureIfPossible()
         let store = try StormyStore.open()
         let wasOn = try NoonSchedule(store: store).isEnabled
-        // The check is turned off first, because a running check would schedule the next check. If the store cannot be written, the
-        // other work still ends.
+        // The check is turned off first, because a running check would schedule the next check. If the store cannot be written,
+        // the other work still ends.
         let noted = Result { try NoonSchedule.setEnabled(false, in: store) }
         var isOff = false
         do {

@@ -4,8 +4,8 @@ import BackgroundRuntime
 import Foundation
 import ProcessSupport
 
-/// The commands `demo` and `rehearse`, which start the separate program `stormy-rehearse`. That program contains an HTTP server, which the
-/// other commands do not need.
+/// The commands `demo` and `rehearse`, which start the separate program `stormy-rehearse`. That program contains an HTTP server,
+/// which the other commands do not need.
 private protocol RehearsalVerb: AsyncParsableCommand, CommandWithEffect {
     var arguments: [String] { get }
 }

@@ -46,8 +46,8 @@ package struct AlertArea: Sendable, Equatable {
     /// `true` if the area is incomplete and has at least one code of a type in the region table.
     var hasUnknownPart: Bool { !codes.isEmpty && isIncomplete }
 
-    /// The codes that are missing in the region table. Empty if the area has a polygon or a circle, because shapes are used before
-    /// codes.
+    /// The codes that are missing in the region table. Empty if the area has a polygon or a circle, because shapes are used
+    /// before codes.
     package var unknownCodes: [RegionCode] { isDrawn ? [] : codes.filter { RegionTable.europe.region($0) == nil } }
 
     /// The regions of the codes.
@@ -107,8 +107,8 @@ package struct AlertArea: Sendable, Equatable {
     /// ring is inside. A ring is closed even if the last corner differs from the first corner.
     ///
     /// An edge takes the short way around the Earth, so a ring over the date line does not have to be divided. A ring around the
-    /// Earth contains the pole of its side. An ambiguous ring (``isAmbiguous(_:)``) also contains the inside that a flat map shows.
-    /// The time is proportional to the number of corners.
+    /// Earth contains the pole of its side. An ambiguous ring (``isAmbiguous(_:)``) also contains the inside that a flat map
+    /// shows. The time is proportional to the number of corners.
     static func contains(_ ring: [Coordinates], _ place: Coordinates) -> Bool {
         guard ring.count >= 3, var last = ring.last else { return false }
         // The number of turns around the place is the number of times that the ring crosses the place's meridian to the east.

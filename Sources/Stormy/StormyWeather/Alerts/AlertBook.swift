@@ -7,8 +7,8 @@ package struct AlertEvent: Sendable, Equatable {
     /// The identifiers of all known messages of the event in ascending order, including messages that are only referenced.
     package var messages: [String]
     package var state: State
-    /// The infos of the newest message about the place, in one language. Each hazard and time has one info. Empty if the warning is
-    /// cancelled or is for other places now, or if only a message that refers to the warning is known.
+    /// The infos of the newest message about the place, in one language. Each hazard and time has one info. Empty if the warning
+    /// is cancelled or is for other places now, or if only a message that refers to the warning is known.
     package var infos: [AlertInfo]
 
     package init(messages: [String], state: State, infos: [AlertInfo]) {
@@ -115,8 +115,8 @@ package struct AlertBook: Sendable, Equatable {
         }
     }
 
-    /// Ends warnings that a service no longer lists. Such a service does not send cancellations. For this reason, a missing warning
-    /// that has not expired counts as cancelled. If the service lists the warning again, the warning is in force again.
+    /// Ends warnings that a service no longer lists. Such a service does not send cancellations. For this reason, a missing
+    /// warning that has not expired counts as cancelled. If the service lists the warning again, the warning is in force again.
     ///
     /// - Parameters:
     ///   - current: all messages that the service lists now.
@@ -158,8 +158,8 @@ package struct AlertBook: Sendable, Equatable {
 
     /// Removes events that are not for a place, because a feed has the warnings of a complete country.
     ///
-    /// - Parameter isAsked: `true` if the service was requested for this place. In this case messages without an area are kept. In
-    ///   a feed, such a message is kept only if another message of the same event has an area that contains the place.
+    /// - Parameter isAsked: `true` if the service was requested for this place. In this case messages without an area are kept.
+    ///   In a feed, such a message is kept only if another message of the same event has an area that contains the place.
     package mutating func removeDistant(at place: Coordinates, isAsked: Bool) {
         let kept = groups().filter { group in
             messages.contains { message in
@@ -193,8 +193,8 @@ package struct AlertBook: Sendable, Equatable {
     ///   - language: the reader's language, for example "en". Messages in this language are preferred.
     ///   - now: the current time. A cancellation has no effect before the time at which it was sent.
     ///   - listedAt: the time of the last response. The assumed end of a warning without an end is after the next daily check,
-    ///     because that check requests the service again. The assumed end is limited by the longest duration of a hazard, because a
-    ///     list may be an archive of old warnings.
+    ///     because that check requests the service again. The assumed end is limited by the longest duration of a hazard, because
+    ///     a list may be an archive of old warnings.
     package func events(
         at place: Coordinates?, language: String?, now: Date = .distantFuture, listedAt: Date? = nil
     ) -> [AlertEvent] {

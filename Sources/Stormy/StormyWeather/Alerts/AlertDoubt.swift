@@ -43,8 +43,8 @@ extension AlertMessage {
     /// Returns the messages. Unknown severities are replaced by the severities of earlier messages. Because of this, an update
     /// with an unreadable severity does not end a warning.
     ///
-    /// Earlier messages are the messages that a message refers to, the earlier messages of its document, and the earlier version of
-    /// the message itself. Only warnings of the same kind are compared.
+    /// Earlier messages are the messages that a message refers to, the earlier messages of its document, and the earlier version
+    /// of the message itself. Only warnings of the same kind are compared.
     ///
     /// - Parameter before: the messages that were known before.
     package static func keepingSeverities(_ current: [AlertMessage], before: [AlertMessage]) -> [AlertMessage] {

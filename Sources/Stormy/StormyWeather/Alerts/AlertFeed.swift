@@ -47,8 +47,8 @@ package enum AlertFeed {
         }
     }
 
-    /// Returns all messages in the feed, and the most severe documents, the newest first. A document without a readable date counts as
-    /// newest, and a document without a severity counts as severe.
+    /// Returns all messages in the feed, and the most severe documents, the newest first. A document without a readable date
+    /// counts as newest, and a document without a severity counts as severe.
     private static func foremost(_ elements: [ResponseXML], _ base: String) -> Content {
         var (messages, links, unusable): ([Entry], [(entry: Entry, rank: Int, date: Date)], Int) = ([], [], 0)
         for element in elements {

@@ -1,6 +1,7 @@
 /// The kind of a hazard.
 package enum AlertHazard: String, Sendable, Hashable, Codable, CaseIterable {
-    // These kinds count as a storm. If the codes of a warning stand for several kinds, the kind that is first in this list is used.
+    // These kinds count as a storm. If the codes of a warning stand for several kinds, the kind that is first in this list is
+    // used.
     case thunderstorm, wind, flood, rain, snow
     /// A weather warning whose kind is unknown, because the warning contains no code and no known word for a kind.
     case weather
@@ -99,8 +100,8 @@ struct HazardEvidence {
     /// The maximum number of characters of ``eventName``.
     static let longestName = 80
 
-    /// The name of the event for the user: the event, the headline, or the name of a code. If the warning has none of these names,
-    /// the name is "Warning".
+    /// The name of the event for the user: the event, the headline, or the name of a code. If the warning has none of these
+    /// names, the name is "Warning".
     var eventName: String {
         let type = awarenessTypes.lazy.flatMap { $0.split(separator: ";").dropFirst() }.map { String($0) }
         let code = codedHazard.flatMap { [.marine, .coastal, .weather, .other].contains($0) ? nil : $0.name }

@@ -42,8 +42,8 @@ struct AlertLineage {
 
     var isCancelled: Bool { standing.isEmpty && hasCancellations }
 
-    /// Returns the indices of messages that an update, or the new content of a document, replaces. A message never replaces itself.
-    /// If messages replace each other in a circle, only the newest message is in force.
+    /// Returns the indices of messages that an update, or the new content of a document, replaces. A message never replaces
+    /// itself. If messages replace each other in a circle, only the newest message is in force.
     private static func replaced(
         in known: [AlertMessage], _ names: [String: [Int]], _ now: Date
     ) -> (replaced: Set<Int>, circles: [[AlertMessage]]) {
@@ -143,14 +143,14 @@ extension AlertMessage {
     /// The identifiers of the messages that this message ends: its references, and other messages with the same identifier.
     fileprivate var named: Set<String> { Set(references + [identifier]) }
 
-    /// Returns whether the message may end another message. A cancellation or an update does not affect messages that were sent after it,
-    /// even if the identifier is the same.
+    /// Returns whether the message may end another message. A cancellation or an update does not affect messages that were sent
+    /// after it, even if the identifier is the same.
     fileprivate func mayEnd(_ message: AlertMessage) -> Bool {
         isConcluded || sent >= message.sent && isFromSender(of: message)
     }
 
-    /// Returns whether an update has a part for each part of another message at a place. The two parts have the same hazard, and the part
-    /// of the update is at least as severe or has the same name.
+    /// Returns whether an update has a part for each part of another message at a place. The two parts have the same hazard, and
+    /// the part of the update is at least as severe or has the same name.
     ///
     /// - Parameter place: `nil` to compare no areas.
     fileprivate func covers(_ message: AlertMessage, at place: Coordinates?) -> Bool {

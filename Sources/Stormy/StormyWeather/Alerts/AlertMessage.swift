@@ -57,8 +57,8 @@ package struct AlertInfo: Sendable, Equatable, Codable {
     package var from: Date
     /// The end: the end of the hazard, or else the time at which the message expires.
     package var until: Date
-    /// `true` if the service sends no end of the hazard. Such a warning ends with a cancellation, or when the service does not list
-    /// it any more. In this case the value of ``until`` is assumed.
+    /// `true` if the service sends no end of the hazard. Such a warning ends with a cancellation, or when the service does not
+    /// list it any more. In this case the value of ``until`` is assumed.
     package var hasOpenEnd: Bool?
     /// The service that issued the warning, for example "Deutscher Wetterdienst".
     package var issuer: String
@@ -90,8 +90,8 @@ package struct AlertInfo: Sendable, Equatable, Codable {
         if isTooFar { doubt(.end) }
     }
 
-    /// The maximum duration of a hazard in seconds, which is a hundred days. Floods of large rivers last two or three months, so a
-    /// later end is an error.
+    /// The maximum duration of a hazard in seconds, which is a hundred days. Floods of large rivers last two or three months, so
+    /// a later end is an error.
     static let longestDuration: TimeInterval = 100 * 86_400
     /// The number of seconds that a warning is assumed to last if its end is too far in the future. The warning stays in force
     /// while its feed lists it.

@@ -12,14 +12,15 @@ package enum AlertService: String, Sendable, CaseIterable, Codable {
     /// reads the document of a warning.
     case meteoAlarm = "meteoalarm"
 
-    /// Creates the service from the name of a source in the store. Returns `nil` if the source is a feed that the user configured.
+    /// Creates the service from the name of a source in the store. Returns `nil` if the source is a feed that the user
+    /// configured.
     package init?(key: String) {
         guard let service = MeteoAlarmCountry(key: key) == nil ? AlertService(rawValue: key) : .meteoAlarm else { return nil }
         self = service
     }
 
-    /// `true` if the service refuses requests without a contact in the User-Agent. Source of the rule: the terms of MET Norway. The
-    /// US service accepts a User-Agent with only the name of the program.
+    /// `true` if the service refuses requests without a contact in the User-Agent. Source of the rule: the terms of MET Norway.
+    /// The US service accepts a User-Agent with only the name of the program.
     package var needsContact: Bool { self == .metNorway }
 
     /// The name for users.
@@ -66,7 +67,8 @@ package enum AlertService: String, Sendable, CaseIterable, Codable {
     /// 4.2 km outside.
     private static let borderKilometres = 10.0
 
-    /// Returns the requests for one place. For MeteoAlarm, one feed is requested for each country whose regions contain the place.
+    /// Returns the requests for one place. For MeteoAlarm, one feed is requested for each country whose regions contain the
+    /// place.
     ///
     /// - Throws: ``WeatherRequestError/invalidBaseURL(_:)``
     package func requests(for place: Coordinates, baseURL: String? = nil) throws(WeatherRequestError) -> [WeatherRequest] {
@@ -105,7 +107,8 @@ package enum AlertService: String, Sendable, CaseIterable, Codable {
     /// Returns the request for the time of the service's data. `nil` if the service sends this time with its warnings, or does
     /// not send this time.
     ///
-    /// Source of the rule: brightsky.dev. `/alerts` has no time, `/current_weather` has the time of the newest record of each station.
+    /// Source of the rule: brightsky.dev. `/alerts` has no time, `/current_weather` has the time of the newest record of each
+    /// station.
     ///
     /// - Throws: ``WeatherRequestError/invalidBaseURL(_:)``
     package func dataTimeRequest(

@@ -17,8 +17,8 @@ extension CAPDocument {
     /// Reads triples of sender, identifier and time. The parts of a triple are separated by commas. Triples are separated by
     /// blanks.
     ///
-    /// Other forms are also read, because a cancellation without its references would cancel nothing: senders with blanks, blanks after
-    /// commas, commas between triples, and triples without a time or a sender.
+    /// Other forms are also read, because a cancellation without its references would cancel nothing: senders with blanks, blanks
+    /// after commas, commas between triples, and triples without a time or a sender.
     ///
     /// - Parameter own: the sender of the document, which is used if a reference has no sender.
     static func references(_ text: String, of own: String) -> [Reference] {

@@ -4,8 +4,8 @@ import Foundation
 extension CAPDocument {
     private typealias Word = Slice<UnsafeBufferPointer<UInt8>>
 
-    /// Reads pairs such as "51.4377,13.3222", latitude first, with blanks between them. Blanks next to a comma, altitudes, and numbers that
-    /// are separated only by blanks or only by commas are also read.
+    /// Reads pairs such as "51.4377,13.3222", latitude first, with blanks between them. Blanks next to a comma, altitudes, and
+    /// numbers that are separated only by blanks or only by commas are also read.
     ///
     /// - Parameter most: the number of corners after which no further corner is read.
     /// - Returns: `nil` if a part of the text cannot be read, because a polygon without one of its corners is another area.

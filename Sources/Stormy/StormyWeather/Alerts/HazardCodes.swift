@@ -17,37 +17,40 @@ enum HazardCodes {
     private static let unspecificOasisTerms: Set<Int> = [128, 216]
 
     private static let oasisTerms: [AlertHazard: Set<Int>] = [
-        // Hail, lightning, thunderstorm.
+        // The codes mean: hail, lightning, thunderstorm.
         .thunderstorm: [95, 122, 194],
-        // Blowing dust, cyclone, dust storm, hurricane, sandstorm, squall, storm, tornadic waterspout, tornado, tropical depression,
-        // tropical storm, typhoon, waterspout, wind, wind change.
+        // The codes mean: blowing dust, cyclone, dust storm, hurricane, sandstorm, squall, storm, tornadic waterspout, tornado,
+        // tropical depression, tropical storm, typhoon, waterspout, wind, wind change.
         .wind: [25, 51, 66, 106, 170, 186, 187, 195, 196, 201, 202, 204, 215, 218, 219],
-        // Dam break, dyke break, flash flood, flood, high water, levee break, overland flood.
+        // The codes mean: dam break, dyke break, flash flood, flood, high water, levee break, overland flood.
         .flood: [52, 67, 79, 81, 103, 121, 140],
-        // Monsoon, rain.
+        // The codes mean: monsoon, rain.
         .rain: [132, 159],
-        // Blizzard, blowing snow, flash freeze, freezing drizzle, freezing rain, ice, ice storm, lake effect snow, sleet, snow,
-        // snowstorm, winter storm, winter weather.
+        // The codes mean: blizzard, blowing snow, flash freeze, freezing drizzle, freezing rain, ice, ice storm, lake effect
+        // snow, sleet, snow, snowstorm, winter storm, winter weather.
         .snow: [23, 26, 80, 88, 89, 107, 109, 116, 181, 182, 183, 222, 223],
-        // Freezing spray, hazardous seas, high seas, ice pressure, iceberg, lake wind, rapid ice closing of water passage, rogue waves.
+        // The codes mean: freezing spray, hazardous seas, high seas, ice pressure, iceberg, lake wind, rapid ice closing of water
+        // passage, rogue waves.
         .marine: [90, 96, 100, 108, 110, 117, 160, 168],
-        // Beach hazard, coastal flood, high surf, high tide, low tide, rip current, shoreline threat, storm surge, swells.
+        // The codes mean: beach hazard, coastal flood, high surf, high tide, low tide, rip current, shoreline threat, storm
+        // surge, swells.
         .coastal: [21, 42, 101, 102, 124, 164, 179, 189, 191],
-        // Heat, humidity.
+        // The codes mean: heat, humidity.
         .heat: [98, 105],
-        // Arctic outflow, cold, cold weather, freeze, frost, wind chill.
+        // The codes mean: Arctic outflow, cold, cold weather, freeze, frost, wind chill.
         .cold: [16, 43, 44, 87, 91, 220],
-        // Dense fog, fog, limited visibility.
+        // The codes mean: dense fog, fog, limited visibility.
         .fog: [58, 82, 123],
-        // Bush, chemical, forest, grass, industrial, radiological and structure fire, fire, wildfire.
+        // The codes mean: bush, chemical, forest, grass, industrial, radiological and structure fire, fire, wildfire.
         .fire: [33, 36, 78, 86, 94, 113, 157, 190, 217],
         .avalanche: [18],
-        // Air quality, air stagnation, ashfall, dense smoke.
+        // The codes mean: air quality, air stagnation, ashfall, dense smoke.
         .air: [4, 6, 17, 59],
         .drought: [63],
-        // Debris flow, earthquake, geophysical issue, landslide, mudslide, pyroclastic flow, sinkhole, tsunami, volcanoes.
+        // The codes mean: debris flow, earthquake, geophysical issue, landslide, mudslide, pyroclastic flow, sinkhole, tsunami,
+        // volcanoes.
         .ground: [56, 68, 93, 119, 133, 153, 180, 203, 208, 209, 210, 211],
-        // Meteoroid, satellite debris, space debris, space weather.
+        // The codes mean: meteoroid, satellite debris, space debris, space weather.
         .space: [127, 171, 184, 185],
     ]
 
@@ -73,7 +76,8 @@ enum HazardCodes {
         ],
     ]
 
-    /// Returns the kind of a code of the US National Weather Service: a P-VTEC phenomenon and significance ("SVW"), or a product ("AQA").
+    /// Returns the kind of a code of the US National Weather Service: a P-VTEC phenomenon and significance ("SVW"), or a product
+    /// ("AQA").
     static func nationalWeatherService(_ code: String) -> AlertHazard? {
         if let product = products[code] ?? same(code) { return product }
         guard code.count == 3, "WAYSFON".contains(code.suffix(1)) else { return nil }
@@ -87,26 +91,26 @@ enum HazardCodes {
 
     private static let phenomena: [AlertHazard: Set<String>] = [
         .thunderstorm: ["SV"],
-        // Dust storm, blowing dust, extreme wind, inland hurricane wind, hurricane, high wind, inland tropical storm wind, tornado,
-        // tropical storm, typhoon, wind.
+        // The codes mean: dust storm, blowing dust, extreme wind, inland hurricane wind, hurricane, high wind, inland tropical
+        // storm wind, tornado, tropical storm, typhoon, wind.
         .wind: ["DS", "DU", "EW", "HI", "HU", "HW", "TI", "TO", "TR", "TY", "WI"],
         .flood: ["FA", "FF", "FL", "HY"],
-        // Blowing snow, blizzard, heavy sleet, heavy snow, sleet, ice storm, lake effect snow, snow squall, winter storm and weather,
-        // freezing rain.
+        // The codes mean: blowing snow, blizzard, heavy sleet, heavy snow, sleet, ice storm, lake effect snow, snow squall,
+        // winter storm and weather, freezing rain.
         .snow: ["BS", "BZ", "HP", "HS", "IP", "IS", "LB", "LE", "SB", "SN", "SQ", "WS", "WW", "ZR"],
-        // Brisk wind, gale, hurricane force wind, low water, lake wind, marine, rough bar, small craft (four), hazardous seas, storm,
-        // ice accretion, freezing spray.
+        // The codes mean: brisk wind, gale, hurricane force wind, low water, lake wind, marine, rough bar, small craft (four),
+        // hazardous seas, storm, ice accretion, freezing spray.
         .marine: ["BW", "GL", "HF", "LO", "LW", "MA", "RB", "SC", "SE", "SI", "SR", "SW", "UP", "ZY"],
-        // Beach hazard, coastal flood, lakeshore flood, rip current, storm surge, surf.
+        // The codes mean: beach hazard, coastal flood, lakeshore flood, rip current, storm surge, surf.
         .coastal: ["BH", "CF", "LS", "RP", "SS", "SU"],
         .heat: ["EH", "HT", "XH"],
         .cold: ["CW", "EC", "FR", "FZ", "HZ", "WC"],
         .fog: ["FG", "MF", "ZF"],
         .fire: ["FW"],
         .avalanche: ["AV"],
-        // Ashfall, air stagnation, marine ashfall, marine dense smoke, dense smoke.
+        // The codes mean: ashfall, air stagnation, marine ashfall, marine dense smoke, dense smoke.
         .air: ["AF", "AS", "MH", "MS", "SM"],
-        // Debris flow, earthquake, tsunami, volcano.
+        // The codes mean: debris flow, earthquake, tsunami, volcano.
         .ground: ["DF", "EQ", "TS", "VO"],
     ]
 
@@ -138,7 +142,7 @@ enum HazardCodes {
         case 31, 33, 34, 36, 38, 40, 41, 42, 44, 45, 46, 48, 49, 90, 91, 92, 93, 95, 96: .thunderstorm
         case 51, 52, 53, 54, 55, 56: .wind
         case 61, 62, 63, 64, 65, 66: .rain
-        // Snow, snow drift, slippery roads, glaze.
+        // The codes mean: snow, snow drift, slippery roads, glaze.
         case 24, 70, 71, 72, 73, 74, 75, 76, 77, 78, 84, 85, 86, 87: .snow
         // The code means a thaw, in which much snow melts while rain falls on the snow.
         case 88, 89: .flood
@@ -147,7 +151,7 @@ enum HazardCodes {
         case 22, 81, 82: .cold
         case 59: .fog
         case 247, 248: .heat
-        // Swinging power lines, ultraviolet radiation, tests.
+        // The codes mean: swinging power lines, ultraviolet radiation, tests.
         case 79, 98, 99, 246: .other
         default: nil
         }
@@ -164,8 +168,8 @@ enum HazardCodes {
     /// Returns `true` for the lists whose codes are English terms: the German groups, and the profiles of Canada and Taiwan.
     static func hasTerms(_ list: String) -> Bool { list == "GROUP" || list.contains("CAP-CP") || list.contains("CAP-TWP") }
 
-    /// Returns the kind of an English term that is used as a code, for example "winterStorm" of the Canadian profile or "SNOWFALL" of the
-    /// German profile.
+    /// Returns the kind of an English term that is used as a code, for example "winterStorm" of the Canadian profile or
+    /// "SNOWFALL" of the German profile.
     ///
     /// - Parameter list: the name of the list of codes.
     static func term(_ code: String, list: String) -> AlertHazard? {

@@ -15,8 +15,8 @@ extension HazardWords {
     /// Returns the kind of a hazard on land in a name that also contains a word for the sea, for example "Flash Flood Warning and
     /// Small Craft Advisory". `nil` if the name is only for the sea.
     ///
-    /// Wind is also a hazard of the sea. For this reason, wind counts only if the name also contains land, a tropical cyclone or a
-    /// tornado.
+    /// Wind is also a hazard of the sea. For this reason, wind counts only if the name also contains land, a tropical cyclone or
+    /// a tornado.
     static func landHazard(in name: Name) -> AlertHazard? {
         let dry = parts(of: name.text, eventMarks).map { Name($0) }.filter { !marine.isIn($0) }
         let hasLand = dry.contains { landWords.isIn($0) }
@@ -36,7 +36,8 @@ extension HazardWords {
     // MARK: Parts of names
 
     private static let eventMarks: Set<Character> = [",", ";", "/", "&", "+", "，", "、", "؛", "،"]
-    /// In the name of an area, a colon and brackets also separate places. In an event, the hazard follows a colon: "Marine warning: gale".
+    /// In the name of an area, a colon and brackets also separate places. In an event, the hazard follows a colon: "Marine
+    /// warning: gale".
     private static let areaMarks = eventMarks.union([":", "(", ")"])
 
     private static let joiningWords: Set<Substring> = [

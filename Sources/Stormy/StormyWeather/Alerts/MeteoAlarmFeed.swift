@@ -98,8 +98,8 @@ package struct MeteoAlarmFeed: Sendable, Equatable {
         /// places are at the end of the array if their entries also have unknown areas. Such a document may have more areas than
         /// its entries.
         package var entries: [AlertFeed.Entry] = []
-        /// The number of the place's documents that are not used: documents without a usable link, and the oldest documents beyond
-        /// ``AlertFeed/mostLinks``.
+        /// The number of the place's documents that are not used: documents without a usable link, and the oldest documents
+        /// beyond ``AlertFeed/mostLinks``.
         package var leftOut = 0
         /// The codes that are missing in the region table, of areas without a polygon or a circle. The codes are sorted, without
         /// duplicates.

@@ -11,11 +11,11 @@ package struct WarningCoverage: Sendable, Equatable {
 
     /// A service of the place's country, or a feed that the user configured.
     package struct Source: Sendable, Equatable {
-        /// The name in the store: the raw value of an ``AlertService``, the ``MeteoAlarmCountry/key`` of a country, or the address of a
-        /// feed.
+        /// The name in the store: the raw value of an ``AlertService``, the ``MeteoAlarmCountry/key`` of a country, or the
+        /// address of a feed.
         package var key: String
-        /// The name for users, for example "US National Weather Service". The name does not contain the query of a feed's address,
-        /// because the query may contain a key.
+        /// The name for users, for example "US National Weather Service". The name does not contain the query of a feed's
+        /// address, because the query may contain a key.
         package var name: String
         /// The region of the place, for services that issue warnings by region, for example "Haute Savoie (FR035)".
         package var region: String?

@@ -13,8 +13,8 @@ package struct StormThumbnail: Sendable {
 
     package init(_ plotted: PlottedHours) { self.plotted = plotted }
 
-    /// Returns the number of hours that are shown for a storm: the hours until its end and four more hours. The result is at least
-    /// 12 and at most 48.
+    /// Returns the number of hours that are shown for a storm: the hours until its end and four more hours. The result is at
+    /// least 12 and at most 48.
     package static func hours(until end: Date, now: Date) -> Int {
         min(max(Int(end.timeIntervalSince(now) / 3600) + 4, 12), 48)
     }

@@ -140,9 +140,9 @@ package struct RegionTable: Sendable {
 
     // MARK: Places
 
-    /// Returns the land regions of a place: all regions within ``inside`` kilometres, or else the nearest region within ``nearby``
-    /// kilometres. Empty if no land region is within this distance. The time is proportional to the number of corners of the
-    /// regions whose frames are near the place.
+    /// Returns the land regions of a place: all regions within ``inside`` kilometres, or else the nearest region within
+    /// ``nearby`` kilometres. Empty if no land region is within this distance. The time is proportional to the number of corners
+    /// of the regions whose frames are near the place.
     package func landRegions(at place: Coordinates) -> [WarningRegion] {
         let near = distances(from: place, limit: Self.nearby) { !$0.isSea }
         let inside = near.filter { $0.kilometres <= Self.inside }
@@ -160,7 +160,8 @@ package struct RegionTable: Sendable {
         !distances(from: place, limit: kilometres) { !$0.isSea && MeteoAlarmCountry(of: $0) == country }.isEmpty
     }
 
-    /// Returns whether one of the regions is in ``landRegions(at:)`` of the place. The call is fast if no region is near the place.
+    /// Returns whether one of the regions is in ``landRegions(at:)`` of the place. The call is fast if no region is near the
+    /// place.
     package func isPlace(_ place: Coordinates, in regions: Set<WarningRegion>) -> Bool {
         let margin = LocalMap.margin(Self.nearby, at: place)
         let isNear = regions.contains { region in
@@ -193,8 +194,8 @@ struct RingNumber: Equatable {
     let ring: Int
 }
 
-/// A flat map in kilometres with a place at its origin. The corners of a region are added in order. The map is used for at most 10
-/// km, so its error is much smaller than the error of the outlines.
+/// A flat map in kilometres with a place at its origin. The corners of a region are added in order. The map is used for at most
+/// 10 km, so its error is much smaller than the error of the outlines.
 private struct LocalMap {
     /// Kilometres on a sphere of 6,371 km.
     private static let perDegree = 111.195

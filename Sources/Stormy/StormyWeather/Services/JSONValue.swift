@@ -1,7 +1,7 @@
 import CNlohmannJSON
 
-/// A JSON value that is read without assumptions about its type. Services may send null, text or invalid values instead of numbers,
-/// and an invalid hour must not affect the other hours.
+/// A JSON value that is read without assumptions about its type. Services may send null, text or invalid values instead of
+/// numbers, and an invalid hour must not affect the other hours.
 struct JSONValue {
     private let document: JSONDocument
     private let index: Int
@@ -15,8 +15,8 @@ struct JSONValue {
 
     private init(_ document: JSONDocument, _ index: Int) { (self.document, self.index) = (document, index) }
 
-    /// Returns the value of a key. If a key occurs twice, the last value is returned. The search compares the keys of this object,
-    /// and does not read the content of their values.
+    /// Returns the value of a key. If a key occurs twice, the last value is returned. The search compares the keys of this
+    /// object, and does not read the content of their values.
     subscript(key: String) -> JSONValue? {
         guard isObject else { return nil }
         var found: Int?

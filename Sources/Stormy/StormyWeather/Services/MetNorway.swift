@@ -60,8 +60,8 @@ package struct MetNorway: WeatherService {
         return hour.weatherCode != nil || hour.precipitationMM != nil ? hour : nil
     }
 
-    /// Returns the WMO code that is nearest to a symbol such as "heavyrainshowersandthunder_day". Source of the rule: the legend of
-    /// metno/weathericons, with its two misspelt symbols.
+    /// Returns the WMO code that is nearest to a symbol such as "heavyrainshowersandthunder_day". Source of the rule: the legend
+    /// of metno/weathericons, with its two misspelt symbols.
     private static func code(_ symbol: String) -> Int? {
         if symbol.contains("thunder") { return 95 }
         return codes[String(symbol.prefix { $0 != "_" })]

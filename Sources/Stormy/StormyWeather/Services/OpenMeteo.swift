@@ -13,8 +13,8 @@ package struct OpenMeteo: WeatherService {
 
     package func covers(_ place: Coordinates) -> Bool { true }
 
-    /// Returns the request for three days of hourly values. Requests for the same place are always equal: they contain no date, and
-    /// the order of their parameters is constant.
+    /// Returns the request for three days of hourly values. Requests for the same place are always equal: they contain no date,
+    /// and the order of their parameters is constant.
     package func request(for place: Coordinates, now: Date) throws(WeatherRequestError) -> WeatherRequest {
         let query = [
             "latitude=\(Coordinates.decimal(place.latitude))",

@@ -20,8 +20,8 @@ package enum ServiceResponse {
             guard value.isObject || value.elements != nil else { throw .notJSON(excerpt: excerpt(body)) }
             return value
         }
-        // Open-Meteo streams its responses. If an error occurs in the middle, the response has status 200 and ends with plain text inside
-        // open brackets. Such a response counts as truncated.
+        // Open-Meteo streams its responses. If an error occurs in the middle, the response has status 200 and ends with plain
+        // text inside open brackets. Such a response counts as truncated.
         throw endsInside(body) ? .truncated : .notJSON(excerpt: excerpt(body))
     }
 

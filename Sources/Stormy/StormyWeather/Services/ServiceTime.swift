@@ -15,8 +15,8 @@ enum ServiceTime {
         return value?.text.flatMap { date($0, utcOffset: utcOffset) }
     }
 
-    /// Parses a time of RFC 3339, 5.6. Also allowed are a lower-case "t" or a blank in the place of "T", and ISO 8601 times without
-    /// seconds or without the offset's minutes.
+    /// Parses a time of RFC 3339, 5.6. Also allowed are a lower-case "t" or a blank in the place of "T", and ISO 8601 times
+    /// without seconds or without the offset's minutes.
     static func date(_ text: String, utcOffset: Int? = nil) -> Date? {
         let halves = halves(text)
         guard halves.count == 2, let (clock, zone) = clockAndZone(halves[1], utcOffset) else { return nil }

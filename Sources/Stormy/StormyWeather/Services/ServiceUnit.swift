@@ -1,5 +1,5 @@
-/// Converts values of a service to Stormy's units. The result is `nil` if the value is not a number, if its unit is unknown, or if
-/// the value is impossible.
+/// Converts values of a service to Stormy's units. The result is `nil` if the value is not a number, if its unit is unknown, or
+/// if the value is impossible.
 ///
 /// The limits are slightly above the measured records (401 mm in an hour, gusts of 408 km/h, -89 and 57 °C). Values outside these
 /// limits come from a broken model, or are fill values such as 9999.
