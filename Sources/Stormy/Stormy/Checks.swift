@@ -94,7 +94,7 @@ extension StormyStore {
         return try queue.write { database in
             let warnings = try Self.warnings(of: place, database, now: now)
             let assessment = rule.assess(forecast, beside: second, alerts: warnings, now: now)
-            // The place may have been removed while its response was on the way.
+            // The user may have removed the place while the request was running.
             guard var known = try Place.fetchOne(database, key: place.id) else { return assessment }
             // A time zone identifier is also the name of a file in the time zone database. The identifier comes from a server, so
             // only known identifiers without ".." are used.

@@ -17,7 +17,7 @@ extension StormyStore {
         return ended.count { !before.contains($0) }
     }
 
-    /// Shows removed transfers in the list again. The transfers are shown because they continue.
+    /// Shows removed transfers in the list again, because these transfers continue.
     ///
     /// - Parameter ids: The ids of the transfers, or `nil` for all transfers.
     package func listAgain(_ ids: [String]?) throws {

@@ -60,7 +60,7 @@ extension StormyStore {
     /// `nil` if the check was never turned on or off in this store.
     func dailyCheck() throws -> DailyCheck? { try queue.read { try DailyCheck.fetchOne($0) } }
 
-    /// Changes the row in one transaction, and inserts the row if the store does not have it.
+    /// Changes the row in one transaction, and inserts the row if it is missing.
     ///
     /// - Returns: The row before the change, and the row after the change.
     @discardableResult

@@ -38,7 +38,7 @@ extension PhotoRecord {
             transfer.session == PhotoUploads.sessionIdentifier && transfer.submission.map { !known.contains($0) } ?? false
         }
         // A photo is matched by the number of its transfer. If the photo has no number (the server lost the photo, or the command
-        // was killed), it is matched by the label of the transfer.
+        // was killed), the photo is matched by the label of the transfer.
         for hasNumber in [true, false] {
             earlier = try earlier.filter { photo, number in
                 let position = transfers.lastIndex { transfer in

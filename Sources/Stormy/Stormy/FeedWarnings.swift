@@ -49,7 +49,7 @@ struct FeedWarnings: Sendable {
         }
     }
 
-    /// Ends storms whose only warnings are of sources that were removed from the configuration.
+    /// Ends storms if all their warnings come from sources that were removed from the configuration.
     func endUncounted(at places: [Place]) throws {
         for place in places { try store.endUncounted(at: place, rule: settings.rule, now: BGTaskScheduler.now) }
     }
@@ -62,7 +62,7 @@ struct FeedWarnings: Sendable {
 
     private func refresh(_ feed: String, _ places: [Place], within limit: Duration) async throws -> Int {
         do {
-            // The requests stop at half of the time, and the second half is for requests that are still running.
+            // New requests begin only in the first half of the time. In the second half, the running requests can end.
             let found = try await within(limit) { try await messages(of: feed, within: limit / 2) }
             // A new warning is not used if the feed itself contains the warning and its area has only unknown codes. A message
             // that changes or ends another warning is used.
@@ -85,8 +85,8 @@ struct FeedWarnings: Sendable {
         }
     }
 
-    /// Returns sentences about parts of the warnings for a place that are not read, or that are not used exactly as the service
-    /// wrote them.
+    /// Returns sentences about the warnings for a place: the parts that are not read, and the parts that are not used exactly as
+    /// the service wrote them.
     func limits(of messages: [AlertMessage], at place: Place) -> [String] {
         let now = BGTaskScheduler.now
         let unplaced = messages.compactMap { $0.unplaced(at: place.coordinates, least: settings.rule.alertSeverity, now: now) }
@@ -298,10 +298,10 @@ struct FeedWarnings: Sendable {
                     link: link.address, message: message, seenAt: now, updated: link.updated, validator: answer.validator,
                     checkedAt: now)
             } catch {
-                // The stored document is used until it is due again.
+                // The stored document is used until the next check requests it again.
             }
         }
-        // A document whose request was cancelled is due at the next check.
+        // A document whose request was cancelled is requested again at the next check.
         if let document, answer != nil || !Task.isCancelled { try store.saveDocument(document) }
         return (document, answer?.data.count ?? 0)
     }

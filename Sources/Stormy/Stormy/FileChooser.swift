@@ -48,7 +48,7 @@ enum FileChooser {
     /// minutes of the launch that waits for a choice.
     private static let patience = 9.0 * 60
 
-    /// - Parameter onOpen: called with the process of each chooser that is opened.
+    /// - Parameter onOpen: A closure that receives the process of each chooser that is opened.
     static func choosePhotos(onOpen: @escaping @Sendable (ProcessIdentity) -> Void) async -> Choice {
         // The time in which the user chooses does not count towards the launch's budget.
         BGTaskScheduler.shared.personIsChoosing(true)
@@ -148,8 +148,8 @@ enum FileChooser {
             }
             let chosen = ChildProcess.read(output.fileHandleForReading.fileDescriptor, limit: 1 << 24)
             reading.wait()
-            // The chooser's process has ended. It is reaped under the lock, so that no signal is sent to another process with the
-            // same process id.
+            // The chooser's process has ended. The process is reaped under the lock, so that no signal is sent to another process
+            // with the same process id.
             var end = siginfo_t()
             waitid(P_PID, id_t(pid), &end, WEXITED | WNOWAIT)
             return state.withLock { state in

@@ -132,8 +132,8 @@ final class HandedOverWeather: URLSessionDownloadDelegate, EventDelivery {
     /// Seconds within which the responses of two services belong to the same check.
     private static let sameQuestion: Double = 3600
 
-    /// - Parameter source: The source whose response could not be used. `nil` if the source is unknown, for example because this
-    ///   version sends a different request for the place.
+    /// - Parameter source: The weather source whose response could not be used. `nil` if the source is unknown, for example
+    ///   because this version sends a different request for the place.
     private func askAgain(_ source: WeatherSource?, of task: URLSessionTask, _ session: URLSession) throws {
         guard let source = try source ?? sourceByLabel(by: task) else { return }
         try question.askAgain(source, in: session)
@@ -155,8 +155,8 @@ final class HandedOverWeather: URLSessionDownloadDelegate, EventDelivery {
         let now = BGTaskScheduler.now
         let asked = all.filter { (try? $0.firstRequest(now: now))?.isAsked(by: url) ?? false }
         if !asked.isEmpty { return asked }
-        // Open-Meteo is left out. Its label is the name of a place, which earlier versions also used as a label for other
-        // requests.
+        // Open-Meteo is left out. The label of Open-Meteo's transfers is the name of a place, which earlier versions also used as
+        // a label for other requests.
         return all.filter { $0.provider != .openMeteo && $0.isMeant(by: task.taskDescription) }
     }
 }

@@ -1,8 +1,8 @@
 import BackgroundTasks
 import Foundation
 
-/// The schedule of the daily check. The schedule is a rule in wall-clock time, so it is also correct on days on which clocks
-/// change.
+/// The schedule of the daily check. The schedule is a rule in wall-clock time, so the check runs at the correct time also on days
+/// on which the clocks change.
 package struct NoonSchedule: Sendable {
     package static let identifier = "StormyNoon"
 
@@ -14,7 +14,8 @@ package struct NoonSchedule: Sendable {
         self.settings = settings
     }
 
-    /// The user's last settings of the daily check. If the check was never turned on, the check is off and its time is noon.
+    /// The user's last settings of the daily check. If the check was never turned on, the check is off, and the time of the check
+    /// is noon.
     package var check: DailyCheck { get throws { try store.dailyCheck() ?? DailyCheck() } }
 
     package var isEnabled: Bool { get throws { try check.isOn } }
@@ -72,7 +73,7 @@ package struct NoonSchedule: Sendable {
     /// check again.
     func removeLeftover() throws {
         try BGTaskScheduler.shared.removeTaskRequest(withIdentifier: Self.identifier)
-        // The check may have been turned on again, and the removed request may have been the request of the new check.
+        // The user may have turned the check on again. In this case, the removed request may have been the new request.
         if try isEnabled { try submitNext() }
     }
 

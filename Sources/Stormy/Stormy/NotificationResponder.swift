@@ -70,7 +70,7 @@ final class NotificationResponder: UNUserNotificationCenterDelegate, Sendable {
             for (index, file) in files.enumerated() {
                 add(file, order, uploads, &report)
                 let rest = Array(files[(index + 1)...])
-                // If the current list cannot be stored, the next launch only adds more files again.
+                // If the current list cannot be stored, the next launch tries files again that were already added.
                 try? store.rememberChoice(
                     report.failed + report.waiting.map(\.file) + rest, to: order.destination, for: notification)
                 if Task.isCancelled, !rest.isEmpty { return await showWaiting(report) }
@@ -179,7 +179,7 @@ final class NotificationResponder: UNUserNotificationCenterDelegate, Sendable {
             case .held(_, let reason): report.add(.heldBack, "\(name): \(reason)")
             case .known(_, _, .some): report.add(.alreadyUploaded, name)
             case .known(_, let transfer, nil):
-                // If the user paused the upload, adding the photo again resumes it.
+                // If the user paused the upload, adding the photo again resumes the upload.
                 if let transfer { try BackgroundTransfers.unpause([transfer]) }
                 report.add(.alreadyQueued, name)
             case .queued: break
@@ -272,7 +272,7 @@ extension StormyStore {
     }
 }
 
-/// The chosen files that are not queued yet. Another launch continues with them.
+/// The chosen files that are not queued yet. Another launch queues these files.
 private struct RememberedChoice: Codable {
     var files: [URL]
     /// The identity of the destination at the time of the choice.

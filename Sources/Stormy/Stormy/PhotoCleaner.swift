@@ -4,7 +4,7 @@ import ProcessSupport
 import Synchronization
 
 /// Removes the location from photos with the separate program `photo-cleaner`, so that a parser error on a damaged file cannot
-/// crash the app. The program keeps running for the next photo, and ends when this process ends. The program can read only one
+/// crash the app. The program continues to run for the next photo, and ends when this process ends. The program can read only one
 /// folder, which contains only the photo.
 final class PhotoCleaner: Sendable {
     enum Verdict: Sendable, Equatable {
@@ -94,7 +94,8 @@ final class PhotoCleaner: Sendable {
     /// A running process of `photo-cleaner`.
     private final class Helper: @unchecked Sendable {  // because only one thread uses an instance after taking it from `idle`
         private let pid: Int32
-        /// A socket for both directions. Writing to a pipe of a program that died would raise SIGPIPE.
+        /// A socket for both directions. A pipe is not used, because writing to the pipe of a program that has ended would raise
+        /// SIGPIPE.
         private let socket: Int32
         private let send: Sending
         private var rest: [UInt8] = []

@@ -62,7 +62,7 @@ extension StormyStore {
     }
 
     /// Stores the current identity of this destination in the records of its photos. Earlier versions stored the identity without
-    /// kind and account, or under another name of the table.
+    /// kind and account, or with an earlier name of the destination.
     func renameDestination(to destination: PhotoDestination) throws {
         let names = Set(StormySettings.current.destinations.map(\.name)).union([destination.name])
         let identity = destination.identity

@@ -33,7 +33,7 @@ package class PhotoDelivery: EventDelivery, DeliveredEndsRecorder, @unchecked Se
 
     private let report: @Sendable (StormyStore) async throws -> Void
 
-    /// - Parameter telling: shows the progress of the batch.
+    /// - Parameter telling: A closure that shows the progress of the batch.
     init(
         _ store: StormyStore,
         telling: @escaping @Sendable (StormyStore) async throws -> Void = { try await PhotoBatch.showProgress($0) }
@@ -93,7 +93,7 @@ package class PhotoDelivery: EventDelivery, DeliveredEndsRecorder, @unchecked Se
 
     /// Returns a text for the history about the ended uploads. `nil` if no upload ended.
     ///
-    /// For example "66 photos uploaded to home; two.jpg not uploaded: The server refused the file (403)."
+    /// An example is "66 photos uploaded to home; two.jpg not uploaded: The server refused the file (403)."
     package static func summary(of photos: [PhotoRecord]) -> String? {
         let uploaded = Dictionary(grouping: photos.filter { $0.state == .completed }) { photo in
             photo.destination.map { PhotoDestination.parts($0).name } ?? ""

@@ -39,7 +39,7 @@ package enum PhotoFormat: String, Sendable, CaseIterable {
             self = has("CR", at: 8) ? .raw : .tiff
         } else if has("FUJIFILMCCD-RAW", at: 0) || has("IIRO", at: 0) || has("IIRS", at: 0) || has("MMOR", at: 0)
             || bytes.starts(with: [0x49, 0x49, 0x55, 0x00]) || has("FOVb", at: 0)
-            // BigTIFF is treated as a raw format, because no decoder here reads it.
+            // BigTIFF is treated as a raw format, because Stormy has no decoder for BigTIFF.
             || bytes.starts(with: [0x49, 0x49, 0x2B, 0x00]) || bytes.starts(with: [0x4D, 0x4D, 0x00, 0x2B])
         {
             self = .raw
@@ -102,6 +102,6 @@ package enum PhotoFormat: String, Sendable, CaseIterable {
 }
 
 extension PhotoFormat? {
-    /// The media type. A file that is not a photo of a known format has the general type.
+    /// The media type. A file that is not a photo of a known format has the media type for any data.
     var contentType: String { self?.contentType ?? "application/octet-stream" }
 }

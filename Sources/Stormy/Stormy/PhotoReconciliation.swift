@@ -116,7 +116,7 @@ package struct PhotoReconciliation {
         guard !unknown(states).isEmpty, let left = try? BackgroundTransfers.leftCopies() else { return }
         var copies: [String: BackgroundTransfers.LeftCopy] = [:]
         for copy in left { if let digest = try? copy.sha256() { copies[digest] = copy } }
-        // By now, a process that was queueing one of the photos has queued it or has undone its record.
+        // By now, a process that was queueing one of the photos has queued the photo or has removed its record.
         let kept = Set(try store.queuedPhotos().map(\.id))
         for photo in unknown(try PhotoUploads.states(of: queued)) where kept.contains(photo.id) {
             switch try queueAgain(photo, photo.digest.flatMap { copies[$0] }) {

@@ -174,8 +174,8 @@ package struct PhotoUploads: Sendable {
         task.delivery = UploadDelivery(
             order.destination.way, fileName: original.lastPathComponent, contentType: PhotoFormat.contentType(of: copy.file))
         var (privacy, isPhoto) = (PhotoPrivacy.unchanged, false)
-        // The copy is cleaned again. It may have been queued with its location, and the setting of the destination may have
-        // changed since.
+        // The copy is cleaned again. The copy may have been queued with its location, and the setting of the destination may have
+        // changed since then.
         let snapshot = try task.takeSnapshot { copy in
             let format = try Self.format(of: copy, path)
             isPhoto = format != nil
@@ -283,8 +283,8 @@ package struct PhotoUploads: Sendable {
         let photo = begun.photo
         let known = Beginning.done(.success(.known(photo: photo.id!, transfer: transfer?.id, url: photo.remoteURL)))
         if photo.state == .completed { return known }
-        // Another process may be about to begin the transfer. Both processes use the same submission key, so only one transfer is
-        // created.
+        // Another process may be about to begin the transfer. Both processes use the same submission key, so the agent creates
+        // only one transfer.
         guard begun.isKnown, let transfer else { return .submit(begun, note: nil) }
         if transfer.state.hasEnded { return nil }
         if photo.submission.map(continued.contains) == true {

@@ -10,12 +10,13 @@ package struct PhotoRecord: Codable, Sendable, Equatable, Identifiable {
         case awaitingPhoto
         /// The photo is not sent, because it contains a location.
         case held
-        /// The photo was queued. The ledger has the state of its transfer, which has the key ``PhotoRecord/submission``.
+        /// The photo was queued. The ledger contains the state of the photo's transfer. The key of the transfer is
+        /// ``PhotoRecord/submission``.
         case queued
         case completed
         case failed
         case cancelled
-        /// The photo was uploaded, but the server does not have it any more, or it is sent again.
+        /// The photo was uploaded, but the server does not have it any more, or the photo is sent again.
         case lost
     }
 
@@ -23,15 +24,16 @@ package struct PhotoRecord: Codable, Sendable, Equatable, Identifiable {
     package var storm: Int64?
     package var state: State
     package var path: String?
-    /// The stored submission key of the photo's transfer. Each photo has a different key, also after the store was created again.
-    /// `nil` if the photo was never queued, or if an earlier version queued it and its key is not known yet.
+    /// The stored submission key of the photo's transfer. Each photo has a different key, even after the store was created again.
+    /// `nil` if the photo was never queued, or if an earlier version queued the photo and the key is not known yet.
     package var submission: String?
     package var message: String?
     /// The SHA-256 of the queued copy, as hexadecimal digits.
     package var digest: String?
     package var createdAt: Date
     package var changedAt: Date
-    /// The name and the address of the destination. Both are stored, because the name or the address can change.
+    /// The name and the address of the destination. The record contains the name and the address, because each of them can
+    /// change.
     package var destination: String?
     /// The address of the photo on the server.
     package var remoteURL: String?
@@ -100,8 +102,8 @@ extension StormyStore {
     }
 
     /// Returns the record of a photo that is about to be queued or held: a held record of the same file, the photo request that
-    /// it fulfils, or a new record. The request is the request of the photo's storm, or the oldest request. All changes are in
-    /// one transaction, so that two uploads never fulfil the same request.
+    /// the photo fulfils, or a new record. The request is the request of the photo's storm, or the oldest request. All changes
+    /// are in one transaction, so that two uploads never fulfil the same request.
     ///
     /// If the user adds the same photo for the same storm again, the record is used again. An action of a notification is
     /// delivered again if the app was killed.

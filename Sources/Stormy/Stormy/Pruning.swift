@@ -2,7 +2,8 @@ import Foundation
 import GRDB
 
 extension StormyStore {
-    /// Seconds after which records that are only listed are deleted. The agent keeps ended transfers for the same time.
+    /// The number of seconds after which records are deleted that only appear in lists. The agent keeps ended transfers for the
+    /// same time.
     private static let retention: Double = 30 * 86_400
 
     /// Deletes old forecasts, feeds that are no longer requested, and photo requests without a photo. Storms are kept. Photos are

@@ -3,7 +3,7 @@ import Synchronization
 
 /// The store that all parts of one command use, so that the file is opened once.
 package final class SharedStore: Sendable {
-    /// The store of the running command. `nil` outside of a command. In this case each part opens the store.
+    /// The store of the running command. `nil` outside of a command. Outside of a command, each part opens the store.
     @TaskLocal package static var ofCommand: SharedStore?
 
     private struct Opened {

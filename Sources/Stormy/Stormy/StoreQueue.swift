@@ -1,8 +1,9 @@
 import Foundation
 import GRDB
 
-/// The connection of a store. An SQLite error is interpreted at the call that fails. After the call, the reason of a failed read
-/// is not available any more. A temporary error of the disk would then be reported as a damaged store.
+/// The connection of a store. An SQLite error is interpreted at the call that fails. After the call, the reason for a failed read
+/// is not available any more. If the error were interpreted later, a temporary error of the disk would be reported as a damaged
+/// store.
 struct StoreQueue: Sendable {
     let database: DatabaseQueue
 

@@ -26,13 +26,12 @@ package struct StormNotifier: Sendable {
         ])
     }
 
-    /// The storms that may alert.
+    /// The storms for which an alert may be shown.
     package enum Alerting {
         case all
-        /// Only a storm with an official warning can alert, because the forecast has not arrived yet.
+        /// An alert is shown only for a storm with an official warning, because the forecast has not arrived yet.
         case warnedOf
-        /// No storm can alert. Notifications of ended storms are withdrawn, and storms that are no longer expected are called
-        /// off.
+        /// No alert is shown. Notifications of ended storms are withdrawn, and storms that are no longer expected are called off.
         case none
     }
 
@@ -189,7 +188,8 @@ package struct StormNotifier: Sendable {
         (content.userInfo["life"] as? String).flatMap { try? JSONDecoder().decode(StormLife.Memory.self, from: Data($0.utf8)) }
     }
 
-    /// The maximum number of seconds between the beginnings in a notification and in a record of the same storm.
+    /// The maximum number of seconds between the beginning of a storm in a notification and in the store. If the difference is
+    /// larger, the notification is about another storm.
     private static let longestMove: Double = 43_200
 
     /// Returns whether a notification is about this storm. A store that was lost or restored from a backup reuses numbers, so the
@@ -198,8 +198,8 @@ package struct StormNotifier: Sendable {
         guard number(ofStormIn: content.userInfo) == storm.id,
             let from = (content.userInfo["from"] as? NSNumber)?.doubleValue ?? content.userInfo["from"] as? Double
         else { return false }
-        // The beginning of a warning may move by days. The beginning at the time of the alert does not move, so it is compared
-        // first.
+        // The beginning of a warning may move by days. The beginning at the time of the alert does not move, so this beginning is
+        // compared first.
         if let shown = storm.life.shown, let carried = memory(in: content)?.phase.shown,
             shown.alerted.begins == carried.alerted.begins
         {

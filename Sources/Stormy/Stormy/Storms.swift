@@ -2,7 +2,7 @@ import Foundation
 import GRDB
 import StormyWeather
 
-/// The row of a storm in the store. Only ``StormLife`` changes its content.
+/// The row of a storm in the store. Only ``StormLife`` changes the content of the row.
 package struct StormRecord: Codable, Sendable, Equatable, Identifiable {
     /// The parts of a storm's life that are not stored in separate columns.
     struct Parts: Codable, Sendable, Equatable {
@@ -55,7 +55,7 @@ extension StormRecord: StoreRecord {
 
     package mutating func didInsert(_ inserted: InsertionSuccess) { id = inserted.rowID }
 
-    /// Converts the flags of earlier versions. A storm that was shown does not alert again.
+    /// Converts the flags of earlier versions. No second alert is shown for a storm that was shown before.
     static func migrate(_ database: Database) throws {
         try database.alter(table: "storm") { $0.add(column: "life", .text).notNull().defaults(to: "") }
         for row in try Row.fetchAll(database, sql: "SELECT id, begins, ends, isTold, isClosed, isCancelled FROM storm") {

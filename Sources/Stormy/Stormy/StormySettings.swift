@@ -4,7 +4,7 @@ import Foundation
 import StormyWeather
 import Synchronization
 
-/// The settings that are not in the store. The command `stormy` reads them from the configuration.
+/// The settings that are not in the store. The command `stormy` reads these settings from the configuration.
 package struct StormySettings: Sendable, Equatable {
     /// The folder of the store.
     package var dataFolder: URL
@@ -22,7 +22,7 @@ package struct StormySettings: Sendable, Equatable {
     /// The maximum delay in seconds between the scheduled time and the beginning of the check on this installation.
     package var spreadSeconds: Double
     package var skipsMissedChecks: Bool
-    /// The value of `keep_location`. `nil` if the configuration does not set it.
+    /// The value of `keep_location`. `nil` if the configuration does not contain `keep_location`.
     package var keepsLocation: Bool?
     /// The default destination of photos. `nil` if no destination is configured.
     package var destination: PhotoDestination?

@@ -3,8 +3,8 @@ import GRDB
 import StormyWeather
 import TransferMachines
 
-/// The list of a feed's warnings when the feed was last received. The complete feed is not stored, because it may have up to 16
-/// MiB.
+/// The list of a feed's warnings when the feed was last received. The complete feed is not stored, because a feed may have up to
+/// 16 MiB.
 struct WarningFeed: StoreRecord {
     static let databaseTableName = "warningFeed"
     /// The name of an ``AlertService``, or the feed's address.
@@ -22,7 +22,7 @@ struct WarningFeed: StoreRecord {
     /// The time when the feed last contained another list although the validator was the same.
     var distrustedAt: Date?
 
-    /// The list of a feed, or its part that concerns one place.
+    /// The list of a feed, or the part of the list that is about one place.
     struct Part: Codable, Sendable, Equatable {
         /// `nil` if the feed is not divided by place.
         var place: Coordinates?
@@ -41,8 +41,8 @@ struct WarningFeed: StoreRecord {
     /// validators did not change.
     private static let distrust: Double = 30 * 86_400
 
-    /// Returns the validator that makes the next request conditional. Returns `nil` if the complete feed is needed: a place has
-    /// no part, or the clock was changed.
+    /// Returns the validator that makes the next request conditional. Returns `nil` if the complete feed is needed, because a
+    /// place has no part, or because the clock was changed.
     func condition(for places: [Coordinates?], now: Date) -> Validator? {
         guard (0..<Self.longestTrust).contains(now.timeIntervalSince(receivedAt)), !isDistrusted(now),
             places.allSatisfy({ part(of: $0) != nil })
@@ -56,8 +56,8 @@ struct WarningFeed: StoreRecord {
 
     func part(of place: Coordinates?) -> Part? { parts.first { $0.place == place } }
 
-    /// Copies the dates of an earlier response if the list did not change since. If only a place was added, the list did not
-    /// change.
+    /// Copies the dates of an earlier response if the list has not changed since then. If only a place was added, the list did
+    /// not change.
     mutating func follow(_ earlier: WarningFeed) {
         let isChanged =
             earlier.parts.isEmpty || earlier.parts.contains { old in part(of: old.place).map { $0 != old } ?? false }
@@ -74,7 +74,7 @@ struct FeedLink: Sendable {
     let updated: String?
 }
 
-/// A downloaded document. If it has no message, the document is a test, an exercise or a draft.
+/// A downloaded document. If the document has no message, it is a test, an exercise or a draft.
 struct WarningDocument: StoreRecord {
     static let databaseTableName = "warningDocument"
     var link: String
@@ -160,7 +160,7 @@ extension StormyStore {
 
     // MARK: Unknown codes
 
-    /// The maximum number of stored codes, The limit exists so that a damaged feed cannot fill the disk.
+    /// The maximum number of stored codes. The limit exists so that a damaged feed cannot fill the disk.
     private static let mostUnknownCodes = 1000
     /// The maximum number of codes that are reported at the same time.
     private static let mostReportedCodes = 50

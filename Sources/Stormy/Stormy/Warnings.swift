@@ -17,12 +17,12 @@ struct WarningRecord: StoreRecord {
     var trouble: String?
     /// `true` if ``trouble`` is about a part of the last response. The other parts were used.
     var isPartial = false
-    /// The latest time of its data that the service has stated, ``DataTime``.
+    /// The latest time that the service has stated for its data (see ``DataTime``).
     var dataTime: Date?
     /// `true` if the service responded that the place is outside its area.
     var isOutside = false
-    /// `true` if the last response may lack warnings, because a part is unreadable, or because the data is not newer than the
-    /// data before.
+    /// `true` if warnings may be missing in the last response, because a part is unreadable, or because the data is not newer
+    /// than the data before.
     var isLacking = false
 
     /// `true` if MeteoAlarm is requested in place of the service.

@@ -5,7 +5,7 @@ import Foundation
 import StormyWeather
 import UserNotifications
 
-/// The background session `isStormy`. The agent makes its transfers, and launches the app when they end.
+/// The background session `isStormy`. The agent makes the transfers of this session, and launches the app when the transfers end.
 package enum WeatherSession {
     package static let identifier = "isStormy"
 
@@ -48,7 +48,7 @@ package struct StormQuery {
         async let warnings: Void = requestWarnings(at: place, warningsAsked)
         let answer: Result<(FetchedForecast, ArraySlice<WeatherSource>)?, any Error>
         do { answer = .success(try await askForForecast(at: place)) } catch { answer = .failure(error) }
-        // The requests for warnings must be complete, because warnings are part of the judgement, also without a forecast.
+        // The requests for warnings must be complete, because warnings are part of the judgement, even if there is no forecast.
         try await warnings
         guard let (fetched, others) = try answer.get() else { return nil }
         return try await handle(fetched, of: place, others: others)
@@ -157,7 +157,7 @@ package struct StormQuery {
         let began: Date
     }
 
-    /// Stores why no response has arrived yet. It is unknown when the response will arrive.
+    /// Stores why no response has arrived yet. The time at which the response will arrive is unknown.
     private func storeHandOverReason(_ handedOver: HandedOver, at place: Place) throws {
         let (request, began) = (handedOver.request, handedOver.began)
         let transfers = try BackgroundTransfers.unfinished(session: WeatherSession.identifier)
@@ -175,7 +175,7 @@ package struct StormQuery {
         if isFirst { try store.storeCheckTrouble(waits, of: place, now: now) } else { _ = try unknown(waits, at: place) }
     }
 
-    /// The number of seconds after which a service counts as not responding. This is most of the time that a check has.
+    /// The number of seconds after which a service counts as not responding. The value is most of the time limit of a check.
     private static let longWait: Double = 20
 
     /// Judges a response and stores it.

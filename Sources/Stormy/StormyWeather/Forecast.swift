@@ -1,10 +1,10 @@
 import Foundation
 
-/// An hour of a forecast. A value is `nil` if the service did not send it, or sent an impossible value.
+/// An hour of a forecast. A value is `nil` if the service did not send the value, or sent an impossible value.
 ///
-/// The values are the values that the service lists for ``start``. Open-Meteo's precipitation is the sum of the hour *before*
-/// this time, and its gusts are the maximum of that hour. These values are not shifted, so that an hour is equal to the hour in
-/// the response.
+/// Each value is the value that the service lists for ``start``. Open-Meteo's precipitation is the sum of the hour *before* this
+/// time, and Open-Meteo's gusts are the maximum of the same hour. These values are not shifted, so that an hour is equal to the
+/// hour in the response.
 package struct ForecastHour: Sendable, Equatable, Codable {
     /// The beginning of the hour.
     package var start: Date
@@ -62,9 +62,9 @@ package struct ForecastHour: Sendable, Equatable, Codable {
 package struct Forecast: Sendable, Equatable, Codable {
     /// The place's offset from GMT at the time of the response, in seconds.
     package var utcOffsetSeconds: Int
-    /// The place's time zone (IANA). `nil` if the service does not send it.
+    /// The place's time zone (IANA). `nil` if the service does not send the time zone.
     package var timeZoneIdentifier: String?
-    /// The hours in ascending order. Each start occurs once. Hours may be missing.
+    /// The hours in ascending order. Each hour has a different start. Hours may be missing.
     package var hours: [ForecastHour]
     /// The name of the service that is credited, for example "Open-Meteo".
     package var source: String

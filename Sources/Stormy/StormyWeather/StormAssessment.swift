@@ -16,7 +16,7 @@ package enum StormReasonKind: String, Sendable, Hashable, Codable, CaseIterable 
 package enum StormKey: Sendable, Hashable, Codable {
     /// The value is at or above its limit, in km/h or mm per hour.
     case limit(Double)
-    /// Thunder with rain or showers. CAPE is in J/kg, and `nil` if it is unknown.
+    /// Thunder with rain or showers. CAPE is in J/kg, and `nil` if the CAPE is unknown.
     case rain(mmPerHour: Double, cape: Double?)
     /// Thunder with gusts.
     case gusts(kmh: Double)
@@ -72,7 +72,7 @@ package struct StormReason: Sendable, Equatable, Codable {
     /// The end of the last hour.
     package var until: Date
     /// The strongest condition that makes the reason count. `nil` if the reason does not count, or if an earlier version assessed
-    /// it.
+    /// the reason.
     package var key: StormKey?
     /// The source of the reason, for example "Open-Meteo". `nil` if an earlier version assessed the reason.
     package var source: String?

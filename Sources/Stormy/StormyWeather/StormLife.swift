@@ -27,8 +27,8 @@ package struct StormLife: Sendable, Equatable {
         package var seen: Facts?
         /// The highest level that was ever on the screen.
         package var highest: StormSeverity?
-        /// The times at which the storm alerted again. Before each of these times, the storm was called off or had ended, and was
-        /// then expected again.
+        /// The times at which another alert for the storm was shown. Before each of these times, the storm was called off or had
+        /// ended, and was then expected again.
         package var returns: [Date] = []
 
         /// `true` if the storm was ever on the screen.
@@ -83,7 +83,7 @@ package struct StormLife: Sendable, Equatable {
         case closePhotoRequest
     }
 
-    /// A number of seconds. If the beginning of a storm becomes earlier by at least this time, the storm alerts again.
+    /// A number of seconds. If the beginning of a storm becomes earlier by at least this time, another alert is shown.
     package static let earlierStart: Double = 3 * 3600
     /// The maximum number of alerts within ``returnSpan`` for a storm that is expected again. After that, the storm is shown
     /// without an alert.
@@ -142,7 +142,7 @@ package struct StormLife: Sendable, Equatable {
     private mutating func judge(_ seen: [StormReason], _ look: StormCheckData) {
         followKinds(seen)
         var (left, isDenied, isWeaker, isKept) = (seen, false, false, false)
-        // After a storm was called off, a returning storm consists only of new reasons.
+        // If a storm is expected again after it was called off, the storm consists only of new reasons.
         let known = outlook == .notExpected ? [] : reasons
         for var reason in known where reason.until > look.now && !seen.contains(where: reason.isReplaced) {
             switch look.word(on: reason, in: window) {
@@ -155,7 +155,7 @@ package struct StormLife: Sendable, Equatable {
             left.append(reason)
         }
         if seen.isEmpty {
-            // A storm that was called off returns only if the new data contains the storm.
+            // A storm that was called off is expected again only if the new data contains the storm.
             if outlook == .notExpected { return }
             if left.isEmpty {
                 // If all reasons are in the past, the storm has ended and is not called off.
@@ -175,7 +175,7 @@ package struct StormLife: Sendable, Equatable {
     }
 
     /// Records the new name of an extreme warning that was shown, if an update renames the warning. The renamed warning is the
-    /// same warning, so it does not alert again.
+    /// same warning, so no new alert is shown.
     private mutating func followKinds(_ seen: [StormReason]) {
         guard var shown, let known = shown.alerted.extremes else { return }
         let updated = reasons.filter { $0.extremeKind.map(known.contains) ?? false }
@@ -281,7 +281,7 @@ package struct StormLife: Sendable, Equatable {
         }
         switch answer.state {
         case .visible, .snoozed:
-            // The current warnings count as shown, because the new text contains them.
+            // The current warnings count as shown, because the new text contains these warnings.
             var changed = shown
             changed.alerted.add(extremes: facts.extremes)
             if answer.state == .visible { changed.alerted.add(hazards: facts.hazards) }
@@ -312,16 +312,16 @@ package struct StormLife: Sendable, Equatable {
 
     private mutating func comeBack(_ shown: Shown, _ answer: StormNotificationState, _ mayAlert: Bool, _ now: Date) -> [Command] {
         guard mayAlert, outlook == .expected else { return [] }
-        // A return in the future is not counted, because the clock was ahead at that time.
+        // A time in the future is not counted, because the clock was ahead at that time.
         let recent = shown.returns.filter { $0 <= now && now.timeIntervalSince($0) < Self.returnSpan }
         var facts = facts
         let isNew =
             facts.level > shown.highest ?? .moderate || facts.isWarned && !shown.alerted.isWarned
             || facts.isAnotherExtreme(than: shown.alerted) || facts.isAnotherHazard(than: shown.alerted)
-        // If a warning alerted before its storm was called off, the warning counts as known.
+        // If an alert for a warning was shown before the storm was called off, the warning counts as known.
         facts.add(warningsOf: shown.alerted)
         let isSilent = recent.count >= Self.alertingReturns && !isNew
-        // After a return without an alert, the storm alerts only at a level that is higher than all earlier levels.
+        // If the storm is shown again without an alert, the next alert requires a level that is higher than all earlier levels.
         if isSilent {
             facts.level = max(facts.level, shown.highest ?? .moderate)
             facts.isWarned = facts.isWarned || shown.alerted.isWarned
@@ -360,7 +360,7 @@ extension StormLife.Phase {
 extension StormSeverity: Codable {}
 
 extension StormLife.Memory {
-    /// Converts the flags of an earlier version. A storm that the earlier version had shown does not alert again.
+    /// Converts the flags of an earlier version. No second alert is shown for a storm that the earlier version had shown.
     package init(
         earlierVersionOf reasons: [StormReason], begins: Date, ends: Date, isShown: Bool, isClosed: Bool, isCancelled: Bool
     ) {

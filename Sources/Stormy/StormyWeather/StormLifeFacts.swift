@@ -1,7 +1,7 @@
 import Foundation
 
 extension StormLife {
-    /// The facts that decide whether a change alerts.
+    /// The facts that decide whether a change of the storm causes an alert.
     package struct Facts: Sendable, Equatable, Codable {
         /// The highest level.
         package var level: StormSeverity

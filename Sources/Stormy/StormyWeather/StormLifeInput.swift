@@ -6,7 +6,7 @@ package struct StormNotificationState: Sendable, Equatable {
         /// The storm has no notification.
         case none
         /// The notification was not shown yet, because no notification server is running, because of quiet hours, or because the
-        /// do-not-disturb mode hides it.
+        /// do-not-disturb mode hides the notification.
         case waiting
         /// The notification is on the screen, or the server removed it before the user responded.
         case visible

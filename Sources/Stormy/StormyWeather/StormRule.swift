@@ -27,7 +27,8 @@ package struct StormRule: Sendable, Equatable, Codable {
     package var gustsKMH: Double
     /// The lowest precipitation that counts, in mm per hour.
     package var rainMMPerHour: Double
-    /// The lowest severity of an official warning that counts alone, if its kind is ``AlertHazard/isStorm``.
+    /// The lowest severity of an official warning that counts without another condition, if the kind of the warning is
+    /// ``AlertHazard/isStorm``.
     package var alertSeverity: CAPSeverity
 
     /// The minimum rain or showers that confirm thunder, in mm per hour. Source of the rule: Open-Meteo's weather code is 95 from
@@ -39,7 +40,7 @@ package struct StormRule: Sendable, Equatable, Codable {
     /// The minimum gusts that confirm thunder, in km/h.
     package var confirmingGustsKMH: Double { gustsKMH / 2 }
 
-    /// The minimum number of known hours in the horizon that the verdict calm requires.
+    /// The minimum number of known hours in the horizon that is required for the verdict `calm`.
     package static let minimumKnownHours = 6
 
     /// Creates a rule. The default values are the defaults of the configuration.
@@ -56,11 +57,11 @@ package struct StormRule: Sendable, Equatable, Codable {
 
     /// Assesses the hours from `now` to the end of the horizon, including the hour of `now`.
     ///
-    /// One storm is sufficient for the verdict stormy, even if other hours are unknown. The verdict is calm only if the forecast
-    /// contains the hour of `now` and enough other hours. Missing data never counts as calm.
+    /// One storm is sufficient for the verdict `stormy`, even if other hours are unknown. The verdict is calm only if the
+    /// forecast contains the hour of `now` and enough other hours. Missing data never counts as calm.
     ///
     /// - Parameters:
-    ///   - second: the forecast of another service. Thunder counts if both forecasts contain it. A storm that is only in the
+    ///   - second: the forecast of another service. Thunder counts if both forecasts contain thunder. A storm that is only in the
     ///     second forecast also counts.
     ///   - alerts: official warnings at the place.
     package func assess(
@@ -201,7 +202,7 @@ package struct StormRule: Sendable, Equatable, Codable {
     }
 
     /// Returns whether the values of an hour are sufficient to recognize a storm. If thunderstorms count, the hour needs a
-    /// weather code. Gusts may be missing, because not every model has them, and the code and the rain are enough.
+    /// weather code. Gusts may be missing, because not every model has gusts, and because the code and the rain are sufficient.
     func isKnown(_ hour: ForecastHour) -> Bool {
         thunderstorm ? hour.weatherCode != nil : hour.precipitationMM != nil || hour.gustsKMH != nil
     }

@@ -120,7 +120,7 @@ private struct Hours {
         let length = window.until.timeIntervalSince(window.from)
         let style = Date.FormatStyle(locale: locale, timeZone: timeZone).hour().minute()
         if length < 86_400 { return style }
-        // The weekday alone is used only for dates within a week, because it is unique only within a week.
+        // The weekday alone is used only for dates within a week, because a weekday is unique only within a week.
         return length < 6 * 86_400 ? style.weekday(.abbreviated) : style.weekday(.abbreviated).day().month(.abbreviated)
     }
 

@@ -46,11 +46,11 @@ package struct AlertArea: Sendable, Equatable {
     /// `true` if the area is incomplete and has at least one code of a type in the region table.
     var hasUnknownPart: Bool { !codes.isEmpty && isIncomplete }
 
-    /// The codes that are missing in the region table. Empty if the area has a polygon or a circle, because shapes are used
-    /// before codes.
+    /// The codes that are missing in the region table. Empty if the area has a polygon or a circle, because codes are used only
+    /// for areas without a shape.
     package var unknownCodes: [RegionCode] { isDrawn ? [] : codes.filter { RegionTable.europe.region($0) == nil } }
 
-    /// The regions of the codes.
+    /// The regions that the codes of the area stand for.
     package var regions: Set<WarningRegion> { codes.isEmpty ? [] : Set(codes.compactMap(RegionTable.europe.region)) }
 
     /// Returns whether the area contains a place. If the area has polygons or circles, its codes are not used. `nil` if the area
@@ -107,8 +107,9 @@ package struct AlertArea: Sendable, Equatable {
     /// ring is inside. A ring is closed even if the last corner differs from the first corner.
     ///
     /// An edge takes the short way around the Earth, so a ring over the date line does not have to be divided. A ring around the
-    /// Earth contains the pole of its side. An ambiguous ring (``isAmbiguous(_:)``) also contains the inside that a flat map
-    /// shows. The time is proportional to the number of corners.
+    /// Earth contains the North Pole if the mean latitude of its corners is at least 0. Otherwise, the ring contains the South
+    /// Pole. An ambiguous ring (``isAmbiguous(_:)``) also contains the inside that a flat map shows. The time is proportional to
+    /// the number of corners.
     static func contains(_ ring: [Coordinates], _ place: Coordinates) -> Bool {
         guard ring.count >= 3, var last = ring.last else { return false }
         // The number of turns around the place is the number of times that the ring crosses the place's meridian to the east.
@@ -165,7 +166,7 @@ package struct AlertArea: Sendable, Equatable {
         return turns != 0
     }
 
-    /// Degrees east of the place's meridian, -180..<180.
+    /// Returns the degrees from the place's meridian to the corner, to the east, in the range -180..<180.
     private static func east(_ corner: Coordinates, of place: Coordinates) -> Double {
         let turned = corner.longitude - place.longitude
         return turned >= 180 ? turned - 360 : turned < -180 ? turned + 360 : turned
@@ -203,7 +204,7 @@ extension AlertArea: Codable {
         if hasUnreadableShape { try values.encode(true, forKey: .hasUnreadableShape) }
     }
 
-    /// Latitude and longitude of each corner in steps, as 32-bit numbers in base64.
+    /// Returns the latitude and longitude of each corner in steps, as 32-bit numbers in base64.
     private static func packed(_ ring: [Coordinates]) -> String {
         var numbers: [Int32] = []
         numbers.reserveCapacity(2 * ring.count)

@@ -106,8 +106,8 @@ package struct AlertBook: Sendable, Equatable {
         }
     }
 
-    /// If the feed no longer lists a warning with an open end, marks the end as assumed, because a feed may list only its newest
-    /// warnings.
+    /// If the feed no longer lists a warning without an end, uses the assumed end as the end of the warning. A missing warning
+    /// may still be in force, because a feed may list only its newest warnings.
     package mutating func assumeUnlistedEnds(by current: [AlertMessage]) {
         let listed = Set(current.map(\.identifier))
         for index in messages.indices where !listed.contains(messages[index].identifier) {
@@ -193,7 +193,7 @@ package struct AlertBook: Sendable, Equatable {
     ///   - language: the reader's language, for example "en". Messages in this language are preferred.
     ///   - now: the current time. A cancellation has no effect before the time at which it was sent.
     ///   - listedAt: the time of the last response. The assumed end of a warning without an end is after the next daily check,
-    ///     because that check requests the service again. The assumed end is limited by the longest duration of a hazard, because
+    ///     because this check requests the service again. The assumed end is limited by the longest duration of a hazard, because
     ///     a list may be an archive of old warnings.
     package func events(
         at place: Coordinates?, language: String?, now: Date = .distantFuture, listedAt: Date? = nil

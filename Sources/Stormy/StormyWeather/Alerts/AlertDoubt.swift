@@ -2,7 +2,7 @@ import Foundation
 
 /// A part of a warning that is not used as the service wrote it. The warning is still used, and the user is shown a message.
 package enum AlertDoubt: String, Sendable, Hashable, Codable, CaseIterable {
-    /// The severity cannot be read, or an update does not contain it.
+    /// The severity cannot be read, or an update does not contain the severity.
     case severity
     /// A time cannot be read.
     case time

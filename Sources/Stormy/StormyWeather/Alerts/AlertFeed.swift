@@ -20,9 +20,9 @@ package enum AlertFeed {
     package struct Content: Sendable, Equatable {
         package var entries: [Entry]
         package var leftOut = 0
-        /// The number of entries without a usable link, and of warnings in entries that cannot be read.
+        /// The number of entries without a usable link, plus the number of warnings in entries that cannot be read.
         package var unusable = 0
-        /// The element `updated` of the feed itself (see ``DataTime``). `nil` if the feed does not have it.
+        /// The element `updated` of the feed itself (see ``DataTime``). `nil` if the feed does not have this element.
         package var dataTime: Date?
     }
 

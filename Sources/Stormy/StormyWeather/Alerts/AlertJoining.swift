@@ -7,10 +7,10 @@ extension AlertEvent {
 
     /// Joins the events of services that send one message for each region, day and language.
     ///
-    /// Two warnings are one warning if they have the same hazard and severity, an area in common at the place, and times that
-    /// overlap or touch. For this reason, messages that differ only in language are one warning. The text in the reader's
-    /// language is used. If there is no such text, the English text is used, or else the text of the first message. Cancelled
-    /// events are not changed.
+    /// Two warnings are one warning if they have the same hazard and severity, a common area at the place, and times that overlap
+    /// or touch. For this reason, messages that differ only in language are one warning. The text in the reader's language is
+    /// used. If there is no such text, the English text is used, or else the text of the first message. Cancelled events are not
+    /// changed.
     ///
     /// - Parameters:
     ///   - place: the place of the events.
@@ -90,7 +90,7 @@ extension AlertEvent {
         one.isSameHazard(as: other) && !marks(one, place, regions).isDisjoint(with: marks(other, place, regions))
     }
 
-    /// A property of an area. Two areas with a common property count as one area.
+    /// A property of an area. Two areas count as the same area if they have a common property.
     private enum Mark: Hashable {
         case region(WarningRegion), ring([Coordinates]), name(String)
         /// The service was requested for the place, and sent no area.

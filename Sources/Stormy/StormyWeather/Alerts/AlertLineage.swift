@@ -14,7 +14,7 @@ struct AlertLineage {
 
     /// - Parameters:
     ///   - place: The place. `nil` if cancellations for every place count.
-    ///   - now: a cancellation and an update count from the time at which they were sent.
+    ///   - now: The current time. A cancellation or an update has no effect before the time at which it was sent.
     init(_ messages: [AlertMessage], at place: Coordinates?, now: Date) {
         let known = messages.sorted {
             ($0.sent, $0.identifier, $0.link ?? "") < ($1.sent, $1.identifier, $1.link ?? "")
@@ -100,7 +100,7 @@ struct AlertLineage {
 
     // MARK: Unused references
 
-    /// Returns a sentence for each unused reference of the listed messages.
+    /// Returns one sentence for each reference of the listed messages that is not used.
     func unusedReferences(of listed: Set<String>) -> [String] {
         let messages = known.filter { listed.contains($0.identifier) }
         let itself = messages.filter {

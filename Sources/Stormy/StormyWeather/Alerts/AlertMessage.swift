@@ -12,7 +12,7 @@ package struct AlertMessage: Sendable, Equatable, Codable {
     package var references: [String]
     /// The infos of the message, one info for each language, hazard or time.
     package var infos: [AlertInfo]
-    /// The sender in a CAP document. `nil` if the service does not send it.
+    /// The sender in a CAP document. `nil` if the service does not send the sender.
     package var sender: String?
     /// The address of the document that contains the message, if a feed links to it.
     package var link: String?
@@ -46,16 +46,16 @@ package struct AlertMessage: Sendable, Equatable, Codable {
 
 /// An `info` element of a message.
 package struct AlertInfo: Sendable, Equatable, Codable {
-    /// The language in the form of RFC 3066, for example "en-US". `nil` if the service does not send it.
+    /// The language in the form of RFC 3066, for example "en-US". `nil` if the service does not send the language.
     package var language: String?
     /// The service's name for the event, for example "Severe Thunderstorm Warning".
     package var event: String
     package var hazard: AlertHazard
-    /// The severity. `nil` if the service does not send it, or if it cannot be read.
+    /// The severity. `nil` if the service does not send the severity, or if the severity cannot be read.
     package var severity: CAPSeverity?
-    /// The beginning: the onset of the hazard, or else the time at which the message becomes effective.
+    /// The beginning, which is the onset of the hazard, or else the time at which the message becomes effective.
     package var from: Date
-    /// The end: the end of the hazard, or else the time at which the message expires.
+    /// The end, which is the end of the hazard, or else the time at which the message expires.
     package var until: Date
     /// `true` if the service sends no end of the hazard. Such a warning ends with a cancellation, or when the service does not
     /// list it any more. In this case the value of ``until`` is assumed.
@@ -74,7 +74,7 @@ package struct AlertInfo: Sendable, Equatable, Codable {
     ///   - until: the end. If the end is before the beginning, the hazard ended at this end. An end that is too far in the future
     ///     is not used.
     ///   - sent: the time when the message was sent. If a hazard began long before this time, the assumed end is counted from
-    ///     this time. `nil` if the service does not send it.
+    ///     this time. `nil` if the service does not send this time.
     package init(
         language: String? = nil, event: String, hazard: AlertHazard, severity: CAPSeverity?, from: Date, until: Date,
         hasOpenEnd: Bool = false, sent: Date? = nil, issuer: String, areas: [AlertArea], texts: AlertTexts? = nil
@@ -155,8 +155,8 @@ extension AlertMessage {
     /// `true` if a polygon or a circle of an area could not be read, or if all shapes of an area are lines or points.
     package var hasUnreadableShapes: Bool { infos.contains { $0.areas.contains(where: \.hasUnreadableShape) } }
 
-    /// The codes that are missing in the region table, of areas without a polygon or a circle. The codes are in their order,
-    /// without duplicates.
+    /// The codes that are missing in the region table, of areas without a polygon or a circle. The codes are in the order of the
+    /// message, without duplicates.
     package var unknownCodes: [RegionCode] {
         var found: Set<RegionCode> = []
         return infos.flatMap { $0.areas.flatMap(\.unknownCodes) }.filter { found.insert($0).inserted }
@@ -164,7 +164,8 @@ extension AlertMessage {
 }
 
 extension AlertMessage {
-    /// Returns whether this content of a document is older than the known content, for example because it came from a cache.
+    /// Returns whether this content of a document is older than the known content, for example because the content came from a
+    /// cache.
     ///
     /// A message with another identifier is newer, unless the known message refers to it. A message from the future came from a
     /// wrong clock, and is not compared.

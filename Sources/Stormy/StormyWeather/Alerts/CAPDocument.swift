@@ -153,7 +153,7 @@ package enum CAPDocument {
             isUS: sender.hasSuffix("noaa.gov"))
     }
 
-    /// `true` for MeteoAlarm's level 1, "1; green; Minor": At this level, no warning is in force.
+    /// Returns `true` for MeteoAlarm's level 1, for example "1; green; Minor". At this level, no warning is in force.
     private static func isGreen(_ info: ResponseXML) -> Bool {
         parameters(info, "awareness_level").contains { $0.prefix { $0 != ";" }.trimmingCharacters(in: .whitespaces) == "1" }
     }

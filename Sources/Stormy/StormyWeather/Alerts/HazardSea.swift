@@ -1,9 +1,9 @@
 import Foundation
 
 /// This extension contains the words for the sea. A warning that is only for the sea does not count as a storm. A warning that
-/// also contains a word for land or for a hazard on land counts.
+/// also contains a word for land or for a hazard on land may count as a storm.
 extension HazardWords {
-    /// Returns whether the name of an area contains only parts of the sea.
+    /// Returns whether the name of an area names only the sea.
     ///
     /// Every part of the name must name the sea. "Grenada and its surrounding waters" also names land.
     static func isSea(_ area: some StringProtocol) -> Bool {

@@ -4,7 +4,7 @@ import Foundation
 ///
 /// Sources: the event names of the US service, of MET Norway, of the DWD, of INMET and of MeteoAlarm's members.
 enum HazardWords {
-    /// The words of one kind.
+    /// The words that show one kind of hazard.
     struct Words {
         let hazard: AlertHazard
         /// Complete words, in lower case.
@@ -65,7 +65,7 @@ enum HazardWords {
             }
         }
 
-        /// Returns the name without the words of a kind.
+        /// Returns the name without the words that show one kind of hazard.
         func without(_ known: Words) -> Name {
             let rest = known.parts.reduce(text) { $0.replacing($1, with: " ") }
             return Name(rest.split { !$0.isLetter }.filter { !known.complete.contains(String($0)) }.joined(separator: " "))
@@ -191,7 +191,7 @@ enum HazardWords {
                 """),
     ]
 
-    /// The words of the kinds that count. If several kinds match, the first kind in the list is used.
+    /// The words for the kinds of hazards that count as a storm. If several kinds match, the first kind in the list is used.
     private static let storms = [
         Words(
             .thunderstorm,
@@ -285,7 +285,8 @@ enum HazardWords {
     /// Words for polar lights, which are also names of towns.
     private static let lights = Words(.space, "aurora auroras", parts: "aurora borealis, aurora australis")
 
-    /// The words of the kinds that do not count. If several kinds match, the first kind in the list is used.
+    /// The words for the kinds of hazards that do not count as a storm. If several kinds match, the first kind in the list is
+    /// used.
     private static let others = [
         Words(
             .heat,

@@ -1,7 +1,7 @@
 import Foundation
 import TransferMachines
 
-/// The Atom feed of one country at MeteoAlarm: The feed is an index of warnings. An entry is about one area of one warning in one
+/// The Atom feed of one country at MeteoAlarm. The feed is an index of warnings. An entry is about one area of one warning in one
 /// language, and contains a link to the warning's CAP document. The entries are compared with a place before a document is
 /// downloaded.
 ///
@@ -53,7 +53,7 @@ package struct MeteoAlarmFeed: Sendable, Equatable {
         }
     }
 
-    /// The time at which the feed was written. `nil` if the feed does not contain it.
+    /// The time at which the feed was written. `nil` if the feed does not contain this time.
     package let updated: Date?
     private let documents: [Document]
 
@@ -109,8 +109,8 @@ package struct MeteoAlarmFeed: Sendable, Equatable {
     /// The number of warnings that the feed lists.
     package var count: Int { documents.count }
 
-    /// Compares every warning with a place. The final decision needs the document, because polygons and circles are used before
-    /// codes.
+    /// Compares every warning with a place. The final decision needs the document, because codes are used only if the document
+    /// has no polygons and circles.
     package func content(at place: Coordinates) -> Content {
         let regions = Set(RegionCoverage(of: place).regions)
         var (content, unknown): (Content, Set<RegionCode>) = (Content(), [])

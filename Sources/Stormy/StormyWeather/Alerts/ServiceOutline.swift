@@ -3,13 +3,14 @@
 /// The outlines are drawn manually, about 20 km outside the border. For this reason, the outline of a country also contains towns
 /// of a neighbour country that are close to the border.
 enum ServiceOutline {
-    /// Norway with its coast, Svalbard and Jan Mayen. Source of the rule: the maritime and land borders of Norway.
+    /// Returns whether a place is in Norway or its coastal waters, in Svalbard, or on Jan Mayen. Source of the rule: the maritime
+    /// and land borders of Norway.
     static func norwayContains(_ place: Coordinates) -> Bool {
         AlertArea.contains(norway, place) || (70.5...71.5).contains(place.latitude) && (-10 ... -7).contains(place.longitude)
             || (73.5...81.5).contains(place.latitude) && (9...35).contains(place.longitude)
     }
 
-    /// Returns whether a place is in the 48 continental states or their coastal waters.
+    /// Returns whether a place is in the 48 continental states of the United States or in their coastal waters.
     static func continentalStatesContain(_ place: Coordinates) -> Bool { AlertArea.contains(continentalStates, place) }
 
     private static let norway = ring([

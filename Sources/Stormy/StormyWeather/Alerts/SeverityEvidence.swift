@@ -2,7 +2,7 @@
 package enum NoDanger: String, Sendable, Hashable, Codable {
     case past, unlikely, allClear
 
-    /// A clause for the user. The clause follows the name of a warning.
+    /// The clause that follows the name of a warning in a text for the user.
     var words: String {
         switch self {
         case .past: "which is over according to its service"
@@ -43,7 +43,7 @@ struct SeverityEvidence {
 
     private var named: CAPSeverity? { CAPSeverity(capName: name) }
 
-    /// Source of the rule: MeteoAlarm's levels 2 to 4. Level 1 is not a warning.
+    /// The severity for MeteoAlarm's levels 2 to 4. Level 1 is not a warning. Source of the rule: the levels of MeteoAlarm.
     private var awareness: CAPSeverity? {
         let levels: [Int: CAPSeverity] = [2: .moderate, 3: .severe, 4: .extreme]
         return awarenessLevels.lazy.compactMap { text in

@@ -15,7 +15,7 @@ package struct ForecastPicture {
 
     /// - Parameters:
     ///   - title: the place, for example "Sydney".
-    ///   - summary: a sentence about the expected weather. Screen readers also read it.
+    ///   - summary: a sentence about the expected weather. Screen readers also read this sentence.
     ///   - source: the name of the service that is credited, and the age of the forecast.
     ///   - mark: An identifier that distinguishes several pictures on one page.
     package init(_ plotted: PlottedHours, title: String, summary: String, source: String, mark: String = "") {

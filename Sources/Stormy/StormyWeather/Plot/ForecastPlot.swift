@@ -2,7 +2,7 @@ import Foundation
 
 /// The next hours as lines of text. An hour has three columns. If the hours do not fit on one line, the plot has several lines.
 package struct ForecastPlot {
-    /// The abilities of the terminal.
+    /// The style of the text, which depends on the abilities of the terminal.
     package enum Style: Sendable { case coloured, plain, ascii }
 
     private let plotted: PlottedHours
@@ -21,7 +21,7 @@ package struct ForecastPlot {
 
     package var lines: [String] {
         guard !plotted.hours.isEmpty else { return ["The forecast has no future hours."] }
-        // The last cell needs no space after it.
+        // No space is needed after the last cell.
         let size = max(1, (columns - Self.labelWidth + 1) / 3)
         let parts = stride(from: 0, to: plotted.hours.count, by: size).map {
             Array(plotted.hours[$0..<min($0 + size, plotted.hours.count)])

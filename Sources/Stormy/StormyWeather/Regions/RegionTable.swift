@@ -19,7 +19,7 @@ package struct RegionCode: Sendable, Hashable, Codable {
 
 /// A warning region of a European weather service.
 package struct WarningRegion: Sendable, Hashable {
-    /// The EMMA_ID of the region, for example "FR035". For Bulgaria, it is the NUTS3 code.
+    /// The EMMA_ID of the region, for example "FR035". For Bulgaria, the code is the NUTS3 code.
     package let code: String
     /// The name of the region, for example "Haute Savoie".
     package let name: String
@@ -64,7 +64,7 @@ package struct RegionTable: Sendable {
 
     private let bytes: [UInt8]
     private let records: [Record]
-    /// The number of a region, by its code and its other codes.
+    /// The number of the region for each code. The keys are the EMMA_IDs of the regions and their other codes.
     private let numbers: [RegionCode: Int]
     /// The types of codes that the table has.
     private let types: Set<String>
@@ -179,7 +179,7 @@ package struct RegionTable: Sendable {
         return records.compactMap { record in
             guard let longitude = record.box.longitude(of: place, margin: margin), isMeant(record.region) else { return nil }
             var (map, reader) = (LocalMap(place, longitude: longitude), RegionTableReader(bytes, record.polygons))
-            // The corners were checked when the table was read.
+            // This call does not fail, because the corners were checked when the table was read.
             guard (try? Self.visit(&reader, record.box, { map.add($0, $1, $2) })) != nil else { return nil }
             let kilometres = map.distance()
             return kilometres <= limit ? (record.region, kilometres) : nil
@@ -197,7 +197,7 @@ struct RingNumber: Equatable {
 /// A flat map in kilometres with a place at its origin. The corners of a region are added in order. The map is used for at most
 /// 10 km, so its error is much smaller than the error of the outlines.
 private struct LocalMap {
-    /// Kilometres on a sphere of 6,371 km.
+    /// The number of kilometres in one degree, on a sphere with a radius of 6,371 km.
     private static let perDegree = 111.195
 
     private let longitude, latitude: Double

@@ -72,14 +72,14 @@ struct RegionTableReader {
         return count
     }
 
-    /// Returns the range of the next bytes, and continues after it.
+    /// Returns the range of the next bytes, and moves the reader to the end of this range.
     mutating func skip(_ count: Int) throws(RegionTableError) -> Range<Int> {
         guard count <= end - offset else { throw .damaged(offset: offset) }
         defer { offset += count }
         return offset..<offset + count
     }
 
-    /// Reads the corners of one ring, in steps. No corner is stored.
+    /// Reads the corners of one ring, in steps. The corners are not stored.
     ///
     /// - Throws: ``RegionTableError/damaged(offset:)`` if a corner is outside of `box`.
     mutating func ring(in box: RegionBox, _ visit: (_ east: Int, _ north: Int) -> Void) throws(RegionTableError) {

@@ -2,8 +2,8 @@ import Foundation
 
 /// Bright Sky: forecasts for Germany from the open data of the Deutscher Wetterdienst, without an API key. Data: CC BY 4.0.
 ///
-/// Source of the rules: brightsky.dev and its documentation. The precipitation of an hour is the precipitation of the previous
-/// hour. The units are the DWD's units.
+/// Source of the rules: brightsky.dev and its documentation. The precipitation that the service lists for a time is the
+/// precipitation of the hour before this time. The units are the DWD's units.
 package struct BrightSky: WeatherService {
     package var source: String { "Deutscher Wetterdienst (Bright Sky)" }
     package var longestAge: TimeInterval? { nil }

@@ -76,7 +76,8 @@ package struct NationalWeatherService: WeatherService {
             temperatureC: ServiceUnit.celsius(period["temperature"], unit))
     }
 
-    /// Returns the greater speed of "15 mph", of "10 to 15 mph", or of a value with its unit.
+    /// Returns the speed in a text such as "15 mph" or "10 to 15 mph", or in a value with a unit. If there are two speeds, the
+    /// greater speed is returned.
     private static func speed(_ value: JSONValue?, _ values: inout StormValues) -> Double? {
         if let number = value?["value"] ?? value?["maxValue"] {
             return values.gusts(number.finite, value?["unitCode"]?.text)

@@ -6,11 +6,11 @@ package struct GeocodingMatch: Sendable, Equatable, Codable {
     package var name: String
     /// The place's coordinates.
     package var coordinates: Coordinates
-    /// The country's name. `nil` if the service does not send it.
+    /// The country's name. `nil` if the service does not send the name.
     package var country: String?
-    /// The state, province or region. `nil` if the service does not send it.
+    /// The state, province or region. `nil` if the service does not send the region.
     package var admin1: String?
-    /// The IANA time zone. `nil` if the service does not send it.
+    /// The IANA time zone. `nil` if the service does not send the time zone.
     package var timezone: String?
 
     /// Creates a match from its parts.

@@ -10,7 +10,7 @@ enum ServiceTime {
     ///
     /// - Parameter utcOffset: the offset of times without a zone, in seconds. `nil` if such times cannot be converted.
     static func date(_ value: JSONValue?, utcOffset: Int? = nil) -> Date? {
-        // Unix times are GMT. The service's offset is not added, because it is only for the names of days.
+        // Unix times are GMT. The service's offset is not added, because the offset is only for the names of days.
         if let seconds = value?.finite { return instant(seconds) }
         return value?.text.flatMap { date($0, utcOffset: utcOffset) }
     }

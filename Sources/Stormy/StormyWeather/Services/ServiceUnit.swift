@@ -4,7 +4,7 @@
 /// The limits are slightly above the measured records (401 mm in an hour, gusts of 408 km/h, -89 and 57 °C). Values outside these
 /// limits come from a broken model, or are fill values such as 9999.
 enum ServiceUnit {
-    /// - Parameter unit: `nil` if the value has the requested unit.
+    /// - Parameter unit: The unit of the value. `nil` if the value already has the requested unit.
     static func kilometresPerHour(_ value: Double?, _ unit: String?) -> Double? {
         let factor: Double? =
             switch unit {
