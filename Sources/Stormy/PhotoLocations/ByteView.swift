@@ -7,7 +7,7 @@ struct ByteView {
     private struct Extent {
         /// The offset of the range in the view.
         var start: Int
-        /// The range in the file.
+        /// The offset of the range in the file.
         var offset: Int
         var count: Int
     }

@@ -1,7 +1,7 @@
-/// A codestream of JPEG 2000 (ISO 15444-1 Annex A): The codestream consists of marker segments for the picture and for each tile
+/// A codestream of JPEG 2000 (ISO 15444-1 Annex A). The codestream consists of marker segments for the picture and for each tile
 /// part, and of coded data.
 ///
-/// Comments are searched as text. Segments that the decoder does not need are also searched.
+/// Comments are searched as text. Segments that a decoder does not need are also searched.
 struct Codestream {
     /// The first marker, and the marker of the size of the picture.
     static let start: [UInt8] = [0xFF, 0x4F, 0xFF, 0x51]

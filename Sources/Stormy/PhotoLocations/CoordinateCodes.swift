@@ -147,7 +147,8 @@ extension CoordinateText {
     /// Companies that have a map and other services. The addresses of their maps contain "map" or "ditu".
     private static let companies: Set<String> = ["google", "apple", "bing", "baidu", "amap", "qq", "admin", "maps"]
 
-    /// Finds the numbers in an address of a map: "windy.com/?47.370094,8.549106,11", "mapy.cz/zakladni?x=8.549106&y=47.370094".
+    /// Finds the numbers in an address of a map, for example "windy.com/?47.370094,8.549106,11",
+    /// "mapy.cz/zakladni?x=8.549106&y=47.370094".
     func link(at dot: Int) -> Find? {
         let host = letters[..<dot].suffix(20).reversed().prefix { Self.isLetter($0) || Self.isDigit($0) }.reversed()
         let name = String(decoding: host, as: UTF8.self)

@@ -99,8 +99,8 @@ extension CoordinateText {
         return result
     }
 
-    /// Finds "48.1373 N, 11.5755 E", "47-22-12.3N 008-32-56.8E" and "47 22.205 N 8 32.946 E", The parameter is the index of the
-    /// last digit of the first angle.
+    /// Finds texts such as "48.1373 N, 11.5755 E", "47-22-12.3N 008-32-56.8E" and "47 22.205 N 8 32.946 E". The parameter is the
+    /// index of the last digit of the first angle.
     func hemispheres(at index: Int) -> Find? {
         let side = letter(index + 1) == 0x20 ? index + 2 : index + 1
         guard Self.isDigit(letter(index)), isHemisphere(side) else { return nil }
@@ -125,8 +125,8 @@ extension CoordinateText {
         return nil
     }
 
-    /// Finds "N47.370094 E8.549106", and degrees with minutes in one number: "N47222056E008329464",
-    /// "[N][47222056][E][008329464]".
+    /// Finds texts such as "N47.370094 E8.549106", and texts with degrees and minutes in one number, for example
+    /// "N47222056E008329464", "[N][47222056][E][008329464]".
     func sides(at index: Int) -> Find? {
         let north = letter(index) == UInt8(ascii: "[") ? index + 1 : index
         guard "NS".utf8.contains(letter(north)), !Self.isLetter(letter(index - 1)), let first = angle(behindSide: north) else {
@@ -142,8 +142,8 @@ extension CoordinateText {
             north..<second.range.upperBound, latitude, longitude, isSouth: letter(north) == UInt8(ascii: "S"), east)
     }
 
-    /// Returns the degrees of numbers that contain degrees, minutes and seconds: "4722.2056", "472212.34", and "47222056", which
-    /// has four digits of a fraction.
+    /// Returns the degrees of numbers that contain degrees, minutes and seconds. Examples are "4722.2056", "472212.34", and
+    /// "47222056", which has four digits of a fraction.
     private func packed(_ first: BareAngle, _ second: BareAngle) -> (Double, Double)? {
         guard first.parts == 1, second.parts == 1 else { return nil }
         let wholes = [first, second].map { letters[$0.range].prefix { $0 != 46 } }
@@ -182,7 +182,8 @@ extension CoordinateText {
     /// The bytes of typographic marks for minutes and seconds in Windows-1252.
     static let minuteMarks: Set<UInt8> = [0x92, 0x94, 0xB4]
 
-    /// Finds "48°08'14.3"N" and "48 deg 8' 14.28" N": Such an angle has a hemisphere, and has minutes or a fraction.
+    /// Finds angles such as "48°08'14.3"N" and "48 deg 8' 14.28" N". Such an angle has a hemisphere, and has minutes or a
+    /// fraction.
     ///
     /// - Parameter isSecond: `true` if the angle follows a latitude.
     func degrees(at mark: Int, isSecond: Bool = false) -> Find? {
@@ -241,8 +242,8 @@ extension CoordinateText {
         return find
     }
 
-    /// Finds "47.370094°, 8.549106°". Angles with fewer digits are ignored, because they may describe something else, for example
-    /// the angle of a camera.
+    /// Finds pairs of angles such as "47.370094°, 8.549106°". Angles with fewer digits are ignored, because they may describe
+    /// something else, for example the angle of a camera.
     private func withoutSides(_ first: Number) -> Find? {
         let mark = first.range.upperBound
         var start = mark + (letter(mark) == 0xC2 ? 2 : 1)

@@ -113,7 +113,7 @@ struct CoordinateText {
         }
     }
 
-    /// Returns the complete name around an index: A name consists of letters, and of digits or marks that are followed by a
+    /// Returns the complete name around an index. A name consists of letters, and of digits or marks that are followed by a
     /// letter.
     private func name(around index: Int) -> Range<Int>? {
         var (start, end) = (index, index)

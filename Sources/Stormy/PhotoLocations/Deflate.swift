@@ -28,7 +28,7 @@ enum Deflate {
         }
     }
 
-    /// Returns the CRC-32 of PNG, The calculation continues from the CRC-32 of the previous bytes.
+    /// Returns the CRC-32 that PNG uses. The calculation continues from the CRC-32 of the previous bytes.
     static func checksum(_ bytes: [UInt8], after previous: UInt32 = 0) -> UInt32 {
         UInt32(crc32(UInt(previous), bytes, UInt32(bytes.count)))
     }
@@ -53,7 +53,8 @@ extension Deflate {
         return shortest.map { $0 + [UInt8](repeating: 0, count: length - $0.count) }
     }
 
-    /// Returns blocks without data, with this number of bytes. The blocks end at the end of a byte (RFC 1951 §3.2.4).
+    /// Returns blocks without data, with this number of bytes. The last bit of the blocks is the last bit of a byte (RFC 1951
+    /// §3.2.4).
     ///
     /// - Returns: `nil` for 1, 2, 3, 4 and 8 bytes, because no such blocks have these lengths.
     private static func emptyBlocks(in length: Int) -> [UInt8]? {

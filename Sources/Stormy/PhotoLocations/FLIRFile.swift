@@ -31,7 +31,7 @@ struct FLIRFile {
         view.recordBlock(block)
         guard view.search.begin("FLIR", at: view.offset(0)) else { return }
         guard view.has("FFF\0", at: 0) || view.has("AFF\0", at: 0) else { return OpaqueBytes(view, block).clean() }
-        // The version is a number between 100 and 199. For this reason, the version shows the order of bytes.
+        // The version is a number between 100 and 199, so the byte order of the version is known.
         let little = !(100..<200).contains(view.number(0x14, 4) ?? 0)
         guard let list = view.number(0x18, 4, little: little), let count = view.number(0x1C, 4, little: little) else { return }
         for index in 0..<min(count, 10_000) {

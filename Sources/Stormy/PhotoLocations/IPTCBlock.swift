@@ -49,8 +49,8 @@ struct IPTCBlock {
     /// Returns the size of a dataset about a location in bytes of another format. `nil` if the first three bytes only look like a
     /// dataset by chance.
     ///
-    /// A real dataset contains text, and another dataset is next to it. If no other dataset is next to it, the dataset must
-    /// contain a name, and must be followed by a zero or by the end of the bytes.
+    /// A real dataset contains text, and is next to another dataset. A single dataset must contain a name, and must be followed
+    /// by a zero or by the end of the bytes.
     static func looseDataset(at position: Int, in view: ByteView) -> Int? {
         guard let size = textDataset(at: position, in: view) else { return nil }
         if textDataset(at: position + size, in: view) != nil || isBehindDataset(position, in: view) { return size }

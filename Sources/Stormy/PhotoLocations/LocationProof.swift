@@ -18,7 +18,7 @@ struct LocationProof {
     private static let (maximumStream, maximumStreams) = (1 << 20, 256 << 20)
 
     private enum Kind {
-        /// The pattern alone is enough, because it rarely occurs by chance.
+        /// The pattern alone is enough, because such a pattern rarely occurs by chance.
         case certain
         /// The pattern counts only if a pattern for the other axis of the same location is near.
         case paired
@@ -253,7 +253,7 @@ struct LocationProof {
         return (48...57).contains(last) || last == 46
     }
 
-    /// Returns whether the next two rationals are the minutes and seconds of the angle.
+    /// Returns whether the next two rationals in the file are the minutes and seconds of the angle.
     private static func completes(_ degrees: Double, _ bytes: UnsafeBufferPointer<UInt8>, _ start: Int, _ little: Bool) -> Bool {
         guard start + 16 <= bytes.count else { return false }
         func number(_ offset: Int) -> Double {

@@ -13,7 +13,7 @@ package struct FoundPlace: Sendable, Hashable {
 
 /// The reason why a photo cannot be cleaned.
 package enum LocationFailure: Error, Sendable, Equatable, CustomStringConvertible {
-    /// The file cannot be read, or it changed while it was read.
+    /// The file cannot be read, or the file changed while it was read.
     case unreadable
     /// The search of the file exceeds the limits for a photo.
     case tooExpensive(String)
@@ -52,7 +52,7 @@ final class LocationSearch {
     private(set) var credentials: [String] = []
     /// Content credentials that are removed if another byte of the file changes.
     private(set) var signatures: [(block: String, remove: () -> Void)] = []
-    /// Ranges of the file that hold coded pixels, sound or text that is not metadata.
+    /// Ranges of the file that contain coded pixels, sound or text that is not metadata.
     private(set) var pixels: [Range<Int>] = []
     /// The blocks of the file, with their names for messages.
     private(set) var blocks: [(range: Range<Int>, name: String)] = []
@@ -70,7 +70,7 @@ final class LocationSearch {
     /// - Parameter depth: The number of containers around these bytes.
     init(_ source: PhotoBytes, depth: Int = 0) { (self.source, self.depth) = (source, depth) }
 
-    /// Parses a container inside the current container. Too many levels are a failure.
+    /// Parses a container inside the current container. Too many levels of containers are a failure.
     func nest(_ block: String, _ parse: () -> Void) {
         guard depth < Self.maximumDepth else { return fail(.tooExpensive(block)) }
         depth += 1

@@ -11,8 +11,8 @@ struct MediaSearch {
 
     init(_ view: ByteView, _ name: String) { (self.view, self.name) = (view, name) }
 
-    /// The number of bytes that are searched in every film. Cameras record positions at least every second, so if these bytes of
-    /// a long film contain no position, the film is not read to its end.
+    /// The number of bytes that are searched in every film. Cameras record positions at least every second, so a long film is
+    /// read to its end only if these bytes contain a position.
     static let beginning = 8 << 20
 
     func clean() {

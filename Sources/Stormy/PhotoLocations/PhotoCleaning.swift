@@ -37,9 +37,9 @@ package enum PhotoCleaning {
         return report
     }
 
-    /// Cleans a file. Returns the fields of `photo-cleaner`'s response: "clean" and the names of the overwritten blocks, or one
-    /// of these words with a reason: "unreadable" if the format is unknown, "failed" if the cleaning failed, or "fault" if a
-    /// system call failed.
+    /// Cleans a file. Returns the fields of `photo-cleaner`'s response. After a success, the fields are "clean" and the names of
+    /// the overwritten blocks. Otherwise, the fields are a word and a reason. The word is "unreadable" if the format is unknown,
+    /// "failed" if the cleaning failed, or "fault" if a system call failed.
     ///
     /// - Parameter path: The path as bytes, because file names need not be UTF-8.
     package static func response(about path: UnsafePointer<CChar>) -> [String] {

@@ -1,7 +1,7 @@
 /// A latitude and a longitude in bytes of an unknown format. Each number is stored after its name. Examples are attributes of
 /// OpenEXR and NetCDF, values of FLV, BSON, CBOR and MessagePack, and text after its size.
 ///
-/// Many files contain these names by chance. For this reason, both numbers must have the same form, and the same distance from
+/// Many files contain these names by chance. For this reason, the two numbers must have the same form, and the same distance from
 /// their names.
 struct TaggedNumbers {
     private let view: ByteView

@@ -53,7 +53,7 @@ struct Trailer {
         if kind == 0x0AA1 || isNamed {
             part.fill(2, 2, label)
             part.fill(8, nameLength, with: UInt8(ascii: "-"), label)
-            // If only the number identifies the block, the block may be at a damaged offset, so pixels in it are kept.
+            // If only the number identifies the block, the block may be at a damaged offset, so pixels in the block are kept.
             if isNamed { content.fill(0, content.count, label) } else { content.fillBehindPixels(label) }
             return true
         }

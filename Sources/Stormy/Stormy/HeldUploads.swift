@@ -25,8 +25,8 @@ package struct HeldUploads: Sendable {
         try BGTaskScheduler.shared.submit(request)
     }
 
-    /// Runs the processing task: resumes the held uploads and awaits them. When the task expires, unfinished uploads are
-    /// suspended again and another task is requested. The server keeps the bytes that it has received.
+    /// Runs the processing task: resumes the suspended uploads and awaits their ends. When the task expires, unfinished uploads
+    /// are suspended again and another task is requested. The server keeps the bytes that it has received.
     func run() async throws {
         let delivery = ReleasedUploads(store)
         let session = URLSession(configuration: PhotoUploads.configuration(), delegate: delivery, delegateQueue: nil)

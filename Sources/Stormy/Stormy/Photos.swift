@@ -101,9 +101,9 @@ extension StormyStore {
         var isKnown: Bool { photo == before }
     }
 
-    /// Returns the record of a photo that is about to be queued or held: a held record of the same file, the photo request that
-    /// the photo fulfils, or a new record. The request is the request of the photo's storm, or the oldest request. All changes
-    /// are in one transaction, so that two uploads never fulfil the same request.
+    /// Returns the record of a photo that is about to be queued or held back. The result is a record of the same file with the
+    /// state `held`, the photo request that the photo fulfils, or a new record. The request is the request of the photo's storm,
+    /// or the oldest request. All changes are in one transaction, so that two uploads never fulfil the same request.
     ///
     /// If the user adds the same photo for the same storm again, the record is used again. An action of a notification is
     /// delivered again if the app was killed.
@@ -166,7 +166,7 @@ extension StormyStore {
                     ORDER BY state, id LIMIT 1
                     """), arguments: [digest, storm, destination])
         if var again {
-            // If the photo was queued or sent with its location, no held record is added.
+            // If the photo was queued or sent with its location, no record with the state `held` is added.
             guard state == .queued else { return BegunPhoto(photo: again, before: again) }
             try closeHeld(path, destination, in: database)
             let stored = again
@@ -188,7 +188,7 @@ extension StormyStore {
             database.cachedStatement(
                 sql: "SELECT * FROM photo WHERE state = 'awaitingPhoto' AND (storm = ?1 OR ?1 IS NULL) ORDER BY id LIMIT 1"),
             arguments: [storm])
-        // The user may have cancelled a held record of the same photo. Such a record is used again.
+        // The user may have cancelled a record of the same photo that had the state `held`. Such a record is used again.
         let abandoned = try PhotoRecord.fetchOne(
             database.cachedStatement(
                 sql: """
@@ -210,7 +210,8 @@ extension StormyStore {
 
     private static func newSubmission() -> String { BackgroundTransfers.stored(submissionKey: UUID().uuidString) }
 
-    /// Closes the held record of a file that was sent, because the user does not have to decide about the file any more.
+    /// Closes the record with the state `held` of a file that was sent, because the user does not have to decide about the file
+    /// any more.
     static func closeHeld(_ path: String, _ destination: String?, in database: Database) throws {
         try database.execute(
             sql: """
@@ -309,7 +310,7 @@ extension StormyStore {
         ).execute(arguments: [new.digest, new.destination])
     }
 
-    /// Cancels a held photo or a photo request.
+    /// Cancels a photo request, or a photo that is held back because of its location.
     package func cancelPhoto(_ id: Int64) throws -> Bool {
         try queue.write { database in
             guard var photo = try PhotoRecord.fetchOne(database, key: id),

@@ -19,7 +19,7 @@ struct Destinations {
 
     init(_ configuration: Configuration) { self.configuration = configuration }
 
-    /// `true` if a default destination is configured, even if it cannot be used now.
+    /// `true` if a default destination is configured, even if the destination cannot be used now.
     var hasDefault: Bool { configuration.upload.destination(named: nil) != nil }
 
     /// Returns the destination with a name, or the default destination if the name is `nil`.

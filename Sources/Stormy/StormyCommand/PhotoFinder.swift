@@ -226,7 +226,7 @@ struct PhotoFinder {
 
     /// Returns the names in a folder, and the error number that ended the list. The number is 0 if the list is complete.
     ///
-    /// Foundation is not used, because it leaves out names that are not UTF-8, without an error.
+    /// Foundation is not used, because Foundation leaves out names that are not UTF-8 and reports no error.
     static func entries(of folder: String) -> (names: [[UInt8]], code: Int32) {
         guard let entries = opendir(folder) else { return ([], errno) }
         defer { closedir(entries) }

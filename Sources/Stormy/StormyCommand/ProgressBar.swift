@@ -9,7 +9,7 @@ final class ProgressBar: @unchecked Sendable {  // because it is called by one t
     private let isOn = isDrawn
 
     private static var isDrawn: Bool {
-        // In a test no bar is drawn, because it would be drawn on the terminal of the test run.
+        // In a test no bar is drawn, because the bar would be drawn on the terminal of the test run.
         CapturedOutput.current == nil && Terminal.isTerminal(STDERR_FILENO) && Terminal.understandsSequences
             && !Terminal.refusesColor
     }
@@ -26,7 +26,7 @@ final class ProgressBar: @unchecked Sendable {  // because it is called by one t
     /// The length in seconds of the period over which a rate is measured.
     private static let rateWindow = 2.0
 
-    /// - Parameter total: the number of all bytes, or 0 if it is unknown.
+    /// - Parameter total: The total number of bytes, or 0 if the number is unknown.
     func show(done: Int64, of total: Int64, waiting: String?) {
         guard isOn else {
             if let waiting, waiting != lastWaiting { Output.note("waiting: \(waiting)") }

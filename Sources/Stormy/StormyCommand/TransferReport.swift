@@ -5,7 +5,7 @@ import BackgroundTransfer
 import Foundation
 import Stormy
 
-/// This extension lists photo requests and held photos together with the transfers.
+/// This extension lists photo requests, and photos that are held back, together with the transfers.
 extension TransferReport {
     static func identifier(of photo: PhotoRecord) -> String { "photo-\(photo.id ?? 0)" }
 

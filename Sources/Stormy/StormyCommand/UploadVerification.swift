@@ -105,7 +105,7 @@ struct UploadVerification {
         return uploads.filter { latest[place($0)] == $0.id }
     }
 
-    /// Marks a photo as lost if the server does not have it, so that it can be uploaded again.
+    /// Marks a photo as lost if the server does not have it, so that the photo can be uploaded again.
     private func record(_ finding: UploadFinding, _ upload: BackgroundTransferStatus) throws {
         switch finding {
         case .same, .sameRecord, .sameLength, .unknown, .unreachable: return

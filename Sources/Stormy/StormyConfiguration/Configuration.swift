@@ -31,7 +31,7 @@ extension Configuration {
         package var contact = ""
         /// `base_url`: an http or https address that replaces the scheme, host and port of the weather service.
         package var baseURL: String?
-        /// `geocoding_url`: the corresponding address for the service that looks up names.
+        /// `geocoding_url`: an address that replaces the scheme, host and port of the service that searches for places by name.
         package var geocodingURL: String?
 
         /// The defaults.
@@ -59,9 +59,9 @@ extension Configuration {
     package struct Schedule: Sendable, Equatable {
         /// The behavior after a check was missed because the machine was off or asleep.
         package enum Missed: String, Sendable, CaseIterable {
-            /// A single check is run as soon as possible.
+            /// A single check is run as soon as possible after the missed check.
             case once
-            /// No check is run until the next scheduled check.
+            /// No check is run before the next scheduled check.
             case skip
         }
 
@@ -100,7 +100,7 @@ extension Configuration {
     package struct Notifications: Sendable, Equatable {
         /// `enabled`
         package var enabled = true
-        /// `quiet_hours`. `nil` if the value is empty.
+        /// `quiet_hours`. The value is `nil` if the text is empty.
         package var quietHours: QuietHours?
         /// The notifications that are also shown in quiet hours.
         package enum QuietPass: String, Sendable, CaseIterable {
@@ -128,7 +128,7 @@ extension Configuration {
     package struct QuietHours: Sendable, Equatable {
         /// The beginning in minutes after local midnight, 0...1439.
         package var fromMinute: Int
-        /// The end in minutes after local midnight, 0...1439. Never equal to ``fromMinute``.
+        /// The end in minutes after local midnight, 0...1439. The end is never equal to ``fromMinute``.
         package var untilMinute: Int
 
         /// Creates a period from its bounds.

@@ -22,7 +22,7 @@ package struct ConfigurationError: Error, Equatable, Sendable, CustomStringConve
         case exposedCredential(key: String)
         /// The key is a credential, and the file belongs to another user.
         case foreignCredential(key: String)
-        /// Other users can change or replace the file. This is not accepted, because passwords and photos are sent to the
+        /// Other users can change or replace the file. Such a file is not accepted, because passwords and photos are sent to the
         /// addresses in the file.
         ///
         /// - Parameter place: the file, or its folder.
@@ -35,9 +35,9 @@ package struct ConfigurationError: Error, Equatable, Sendable, CustomStringConve
     package var problem: Problem
     /// The path of the file, in the form that the caller passed.
     package var path: String
-    /// The line, beginning with 1. `nil` if it is unknown.
+    /// The line, beginning with 1. `nil` if the line is unknown.
     package var line: Int?
-    /// The column in Unicode scalars, beginning with 1. `nil` if it is unknown.
+    /// The column in Unicode scalars, beginning with 1. `nil` if the column is unknown.
     package var column: Int?
 
     /// Creates an error from its parts.

@@ -17,7 +17,7 @@ extension Configuration {
 /// Reads the tables of a configuration, with one function for each section. Each key and its limits are only in one function.
 struct ConfigurationParser {
     private(set) var configuration = Configuration()
-    /// The first credential in the file. This error is thrown if other users can read the file.
+    /// The first credential in the file. The error about this credential is thrown if other users can read the file.
     private(set) var credential: ConfigurationError?
 
     private enum Section: String, CaseIterable {
@@ -171,7 +171,8 @@ struct ConfigurationParser {
         destination.passwordFile = try table.string("password_file")
         destination.token = try secret(table, "token", orFile: "token_file")
         destination.tokenFile = try table.string("token_file")
-        // The access key is not a credential, because it is an identifier like `user`. The secret key is always in another file.
+        // The access key is not a credential, because an access key is an identifier like `user`. The secret key is always in
+        // another file.
         destination.accessKey = try table.string("access_key")
         destination.secretKeyFile = try table.string("secret_key_file")
         destination.region = try table.string("region")

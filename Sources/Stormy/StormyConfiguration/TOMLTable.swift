@@ -33,7 +33,7 @@ struct TOMLTable {
 
     struct Entry {
         var value: Value
-        /// The place of the key. If a table is written several times, this is the place of its first occurrence.
+        /// The place of the key. If a table is written several times, the value is the place of the first occurrence.
         var place: Place?
     }
 
@@ -48,8 +48,8 @@ struct TOMLTable {
 
     fileprivate mutating func set(_ key: String, _ entry: Entry) { entries[key] = entry }
 
-    /// Parses a complete text. The time is proportional to the size of the text. Nesting is limited: values to 32 levels, dotted
-    /// keys to some thousands.
+    /// Parses a complete text. The time is proportional to the size of the text. Nesting is limited: values can have 32 levels,
+    /// and dotted keys can have some thousands of parts.
     static func read(_ text: String) throws(Refusal) -> TOMLTable {
         let builder = Builder()
         var text = text

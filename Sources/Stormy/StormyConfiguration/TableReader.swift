@@ -4,7 +4,7 @@ import Foundation
 struct TableReader {
     let path: [String]
     private let table: TOMLTable
-    /// The place of the table. `nil` for the root table, which has no key.
+    /// The place of the table. `nil` for the root table, because the root table has no key.
     private let place: TOMLTable.Place?
     /// The name of the file in errors.
     private let file: String
@@ -107,7 +107,7 @@ struct TableReader {
     }
 
     /// Returns an http or https address with a host. `nil` if the key is missing or the text is empty. Errors do not contain the
-    /// value, because it may contain a password.
+    /// value, because the value may contain a password.
     func url(_ key: String) throws(ConfigurationError) -> String? {
         guard let text = try string(key) else { return nil }
         guard let parts = URLComponents(string: text), let scheme = parts.scheme?.lowercased(),
@@ -176,7 +176,7 @@ struct TableReader {
         return ConfigurationError(problem, path: file, line: place?.line, column: place?.column)
     }
 
-    /// Returns the full name of a key for errors. Parts are quoted if TOML requires it, and control characters are escaped.
+    /// Returns the full name of a key for errors. Parts are quoted if TOML requires quotes, and control characters are escaped.
     private func name(_ key: String) -> String {
         (path + [key]).map { part in
             let plain = part.unicodeScalars.allSatisfy {

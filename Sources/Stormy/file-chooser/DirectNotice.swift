@@ -9,8 +9,8 @@ enum DirectNotice {
         let connection = try bus.open()
         defer { bus.release() }
         let server = BusObject(name: name, path: "/org/freedesktop/Notifications", interface: name)
-        // The parameters (susssasa{sv}i) are: app, replaced id, icon, title, body, no buttons, no hints, and the server's default
-        // time on the screen.
+        // The parameters (susssasa{sv}i) are the app, the replaced id, the icon, the title, the body, no buttons, no hints, and
+        // the server's default time on the screen.
         var parts: [OpaquePointer?] = [
             g_variant_new_string("Stormy"), g_variant_new_uint32(0), g_variant_new_string("dialog-warning"),
             g_variant_new_string(title), g_variant_new_string(withoutMarkup(body)),
@@ -20,7 +20,7 @@ enum DirectNotice {
         try server.call("Notify", g_variant_new_tuple(&parts, gsize(parts.count)), on: connection, seconds: 10) { _ in }
     }
 
-    /// Escapes the body, because most servers read it as markup.
+    /// Escapes the body, because most notification servers read the body as markup.
     private static func withoutMarkup(_ text: String) -> String {
         var escaped = ""
         for character in text {

@@ -9,7 +9,7 @@ package struct StoreContent: Equatable, Sendable {
     package var checks: [CheckRecord]
     /// The storms that have not ended.
     package var storms: [StormRecord]
-    /// The photo requests that wait for a photo, and the photos that are held because of their location.
+    /// The photo requests that wait for a photo, and the photos that are not sent because of their location.
     package var photos: [PhotoRecord]
 }
 

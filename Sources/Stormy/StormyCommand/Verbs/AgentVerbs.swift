@@ -42,8 +42,8 @@ struct AgentVerb: AsyncParsableCommand, CommandWithEffect {
         startIfWorkIsLeft()
     }
 
-    /// Schedules the daily check again if only the store contains it, because the ledger was moved away or restored from a
-    /// backup.
+    /// Schedules the daily check again if only the store contains the check, for example because the ledger was moved away or
+    /// restored from a backup.
     static func restoreLostCheck() {
         let file = AppRuntime.shared.directories.data.appendingPathComponent(StormyStore.fileName)
         guard StormySettings.areSet, FileManager.default.fileExists(atPath: file.path),
@@ -58,7 +58,7 @@ struct AgentVerb: AsyncParsableCommand, CommandWithEffect {
         }
     }
 
-    /// Starts an agent for commands that show whether an agent runs, or for commands that continue to run.
+    /// Starts an agent for commands that show whether an agent is running, or for commands that continue to run.
     static func startIfWorkIsLeft() {
         AppRuntime.shared.startAgentIfWorkIsLeft()
     }

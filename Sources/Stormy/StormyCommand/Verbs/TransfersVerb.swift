@@ -143,7 +143,7 @@ struct TransfersVerb: AsyncParsableCommand {
         }
     }
 
-    /// Cancels photo requests and held photos, which are not queued in the agent.
+    /// Cancels photo requests, and photos that are held back because of their location. The agent has no transfers for them.
     ///
     /// - Returns: The number of cancelled photos.
     private func cancelPhotos(_ store: StormyStore, _ unknown: inout Set<String>) throws -> Int {
@@ -171,8 +171,8 @@ struct TransfersVerb: AsyncParsableCommand {
         Downloads.removeResultNotifications(failed.filter { $0.session == Downloads.sessionIdentifier })
     }
 
-    /// Leaves out transfers that must not be retried. A photo that was added again since would be uploaded twice. A photo whose
-    /// presigned address was used for another photo would replace the other photo.
+    /// Leaves out transfers that must not be retried. If a photo was added again in the meantime, the photo would be uploaded
+    /// twice. A photo whose presigned address was used for another photo would replace the other photo.
     private func withoutPhotosElsewhere(
         _ selection: BackgroundTransfers.Selection, _ store: StormyStore, _ problem: inout FirstProblem
     ) throws -> BackgroundTransfers.Selection {

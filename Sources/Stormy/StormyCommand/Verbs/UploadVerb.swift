@@ -66,7 +66,7 @@ struct UploadVerb: AsyncParsableCommand {
         try StormyTool.configure()
         if verify { return try await UploadVerification(store: try StormyStore.open()).run(files, at: to, json: json) }
         let destination = try Destinations().named(to)
-        // The file chooser opens only after the destination is known to be configured.
+        // The file chooser opens only after the command has checked that the destination is configured.
         guard let given = choose && files.isEmpty ? try await PhotoChoice.choosePhotos() : files else { return }
         var finder = PhotoFinder(isRecursive: recursive)
         let found = finder.find(given)
@@ -145,7 +145,7 @@ struct UploadVerb: AsyncParsableCommand {
         var queued: Int { queuedNow.count }
         /// `true` if a failed upload continues.
         private(set) var hasContinued = false
-        /// The numbers of held photos in the store.
+        /// The numbers in the store of the photos that are held back because of their location.
         private(set) var held: [Int64] = []
         private(set) var problem = FirstProblem()
         /// The position of each transfer's file among the files that were given.
@@ -157,7 +157,7 @@ struct UploadVerb: AsyncParsableCommand {
         private var troubles: [String] = []
         private var knownBefore: [String] = []
 
-        /// The numbers of photos in one durable commit: The first commits contain few photos, so that the agent begins early.
+        /// The numbers of photos in one durable commit. The first commits contain few photos, so that the agent begins early.
         /// Later commits contain more photos, because each commit takes time.
         private static let sizes = (first: 100, largest: 400)
 
