@@ -210,8 +210,8 @@ struct BoxFile {
             return view.search.fail(.unproven(block: name))
         }
         let directory = Box(ByteView(LocationSearch(MemoryBytes(movie))), at: 0)
-        // The samples of a metadata track are in this file, but their tables are in the deflated directory. For this reason, the
-        // samples cannot be found.
+        // The samples of a metadata track are in this file, but the tables of the samples are in the deflated directory. For this
+        // reason, the samples cannot be found.
         if directory?.children.contains(where: { $0.type == "trak" && TimedMetadata.isMetadata($0) }) ?? true {
             return view.search.fail(.unproven(block: name))
         }

@@ -75,8 +75,8 @@ struct Codestream {
         let name =
             kind == 0x64 ? "comment of \(block)" : "marker segment FF\(String(kind, radix: 16, uppercase: true)) of \(block)"
         content.recordBlock(name)
-        // The first two bytes of a comment are 1 if the comment is text in ISO 8859-1. The first two bytes are 0 if the comment
-        // consists of other bytes, which may be UTF-8.
+        // If a comment is text in ISO 8859-1, its first two bytes are the number 1. If the comment consists of other bytes, which
+        // may be UTF-8, the number is 0.
         let text = content.from(2)
         let isText = kind == 0x64 && (content.number(0, 2) != 0 || text.allBytes().allSatisfy { $0 >= 0x20 || 9...13 ~= $0 })
         if isText { comments.append(text) } else { OpaqueBytes(content, name).clean() }

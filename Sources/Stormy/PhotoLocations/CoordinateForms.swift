@@ -59,7 +59,7 @@ extension CoordinateText {
     /// usually part of a word.
     private static let sidesOfSecond = "EWO"
 
-    /// An angle with degrees, and with optional minutes and seconds. The numbers are separated by the same mark, for example
+    /// An angle with degrees, and with optional minutes and seconds. The same character separates all numbers, for example
     /// "47.370094", "47-22-12.3", "47 22.205".
     struct BareAngle {
         var range: Range<Int>
@@ -195,7 +195,7 @@ extension CoordinateText {
         while start < digits, letters[start] == 46 { start += 1 }
         guard let number = number(at: start), number.range.upperBound == digits, number.value <= 360 else { return nil }
         // The degree sign in Latin-1 and "d" are frequent in bytes that are not text. For this reason, the minutes must have a
-        // mark.
+        // mark such as "'".
         let hasLetter = letters[mark] == UInt8(ascii: "d") && !has("deg", at: mark)
         let isOneByte = hasLetter || [0xB0, 0xBA].contains(letters[mark])
         var end = mark + (isOneByte ? 1 : letters[mark] == 0xC2 ? 2 : 3)

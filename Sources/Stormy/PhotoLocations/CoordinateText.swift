@@ -81,7 +81,7 @@ struct CoordinateText {
     // MARK: Names
 
     private func named(at index: Int) -> Find? {
-        // A name such as "&q=" begins with a mark, so the name begins at the next letter.
+        // A name such as "&q=" begins with a punctuation mark, so the name begins at the next letter.
         let inside = Self.isLetter(letters[index]) ? index : index + 1
         guard let range = name(around: inside), let name = CoordinateName(letters[range]) else { return nil }
         let isQuoted =
@@ -113,8 +113,8 @@ struct CoordinateText {
         }
     }
 
-    /// Returns the complete name around an index. A name consists of letters, and of digits or marks that are followed by a
-    /// letter.
+    /// Returns the complete name around an index. A name consists of letters, and of digits or punctuation marks that are
+    /// followed by a letter.
     private func name(around index: Int) -> Range<Int>? {
         var (start, end) = (index, index)
         func joins(_ place: Int) -> Bool {

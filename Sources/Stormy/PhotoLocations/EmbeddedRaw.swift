@@ -37,7 +37,7 @@ struct EmbeddedRaw {
     private func fail() { view.search.fail(.unproven(block: block)) }
 
     private func clean(_ fork: Fork) {
-        // Deflated bytes are recorded like pixels, because they may contain the marks of other blocks by chance.
+        // Deflated bytes are recorded like pixels, because they may contain the signatures of other blocks by chance.
         for deflated in fork.blocks { deflated.recordPixels(0, deflated.count) }
         guard let inner = view.search.search(nested: fork, as: block) else { return }
         for (index, deflated) in fork.blocks.enumerated() where inner.overwrites.touches(fork.range(index)) {

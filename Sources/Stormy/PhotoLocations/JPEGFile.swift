@@ -177,7 +177,7 @@ struct JPEGFile {
         for segment in segments {
             if segment.marker == 0xED, segment.content.has(Self.photoshop, at: 0) {
                 let part = segment.content.from(Self.photoshop.count)
-                // A segment that begins with the mark may begin another list of resources.
+                // A segment that begins with the signature 8BIM may begin another list of resources.
                 if part.has("8BIM", at: 0), let last = run.last, !last.has("8BIM", at: 0) || last.count < 65_000 { flush() }
                 run.append(part)
             } else {
@@ -189,13 +189,13 @@ struct JPEGFile {
 
     /// Cleans blocks that are longer than one segment: thermal data and content credentials.
     private func cleanJoined(_ segments: [Segment]) {
-        // The bytes after the mark are a byte 1, the number of the part, and the number of the last part.
+        // The bytes after the signature are a byte 1, the number of the part, and the number of the last part.
         let thermal = segments.filter { $0.marker == 0xE1 && $0.content.has("FLIR\0", at: 0) && $0.content.count > 8 }
         if !thermal.isEmpty {
             let joined = ByteView(joining: thermal.map { $0.content.from(8) }, in: view.search)
             FLIRFile(joined, "thermal data (FLIR) of \(block)").clean()
         }
-        // The bytes after the mark are the number of the box (2 bytes) and the number of the packet (4 bytes).
+        // The bytes after the signature are the number of the box (2 bytes) and the number of the packet (4 bytes).
         let boxes = segments.filter { $0.marker == 0xEB && $0.content.has("JP", at: 0) && $0.content.count > 8 }
         guard !boxes.isEmpty else { return }
         for (_, list) in Dictionary(grouping: boxes, by: { $0.content.number(2, 2) ?? 0 }) {

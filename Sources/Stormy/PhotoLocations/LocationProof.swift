@@ -1,8 +1,8 @@
 import CZlib
 import Glibc
 
-/// Searches bytes of any format for known locations. The search finds rationals, doubles, floats and integers in both byte
-/// orders, decimal text, degrees and minutes, UTF-16, hexadecimal digits, and compressed streams.
+/// Searches bytes of any format for known locations. The search finds rationals, doubles, floats and integers in each byte order,
+/// and decimal text. It also finds degrees and minutes, UTF-16, hexadecimal digits, and compressed streams.
 ///
 /// The search shares no code with the parsers, so that it does not repeat an error of a parser. From the parsers, the search
 /// receives only the locations.
@@ -136,7 +136,7 @@ struct LocationProof {
                 }
             }
         }
-        // If the number has few digits, the text is the number itself.
+        // If the number has few digits, the pattern is the complete number.
         let short = decimal(degrees + 1e-9, 2)
         if short.hasSuffix("0"), !short.hasSuffix("00"), abs(degrees * 10 - (degrees * 10).rounded()) < 1e-6 {
             result.append((String(short.dropLast()), .paired))

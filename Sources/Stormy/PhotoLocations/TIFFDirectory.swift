@@ -31,8 +31,8 @@ struct TIFFDirectory {
     /// Reads the entries that are inside the view. Returns `nil` if the directory begins after the end of the view.
     ///
     /// - Parameters:
-    ///   - shift: A number that is added to the offsets of values, because the offsets in makers' notes may be counted from
-    ///     another position than the beginning of the file.
+    ///   - shift: A number that is added to the offsets of values. In makers' notes, offsets may be counted from another position
+    ///     than the beginning of the file.
     ///   - isBig: `true` for BigTIFF, whose numbers have 8 bytes.
     init?(_ view: ByteView, at offset: Int, little: Bool, isBig: Bool = false, shift: Int = 0) {
         (entrySize, countSize) = isBig ? (20, 8) : (12, 2)

@@ -49,7 +49,7 @@ struct TIFFPixels {
         ranges.append(start..<start + min(size, view.count - start))
     }
 
-    /// Returns the size of a strip or tile. If the stored size is wrong, it must not hide metadata after the pixels, and pixels
+    /// Returns the size of a strip or tile. Even if the stored size is wrong, metadata after the pixels must be found, and pixels
     /// must not be treated as metadata.
     private func size(_ lengths: [Int], _ index: Int, _ start: Int) -> Int? {
         let stored = lengths[safe: index] ?? 0

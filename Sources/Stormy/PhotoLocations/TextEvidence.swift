@@ -2,8 +2,9 @@
 /// the letters of a coordinate by chance.
 ///
 /// The found letters, the text around these letters, and the bytes before and after the text are rated in bits. With the required
-/// number of bits, less than one wrong result is expected in 10 TiB. The noise of a sensor may consist of digits and signs. For
-/// this reason, a result with few letters also needs words, zeros at both ends, or the name of a tag before the text.
+/// number of bits, less than one wrong result in 10 TiB of data is expected. The noise of a sensor may consist of digits and
+/// signs. For this reason, a result with few letters counts only with words around the text, zeros before and after the text, or
+/// the name of a tag before the text.
 struct TextEvidence {
     /// The letters, one for each code unit. Code units beyond Latin-1 are 1, which is not text.
     let letters: [UInt8]

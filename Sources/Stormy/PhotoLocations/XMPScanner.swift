@@ -24,7 +24,7 @@ struct XMPScanner {
     /// `true` if the number of values that were read because of their names exceeds the limit for a photo.
     var isTooExpensive: Bool { valuesRead > 20_000 }
     var position = 0
-    /// The marks that do not occur in the remaining text.
+    /// The end marks, for example "-->", that do not occur in the remaining text.
     private var missing: Set<String> = []
 
     /// The number of location elements around this text.
@@ -36,7 +36,7 @@ struct XMPScanner {
         var contentStart = 0
         while let start = next(UInt8(ascii: "<"), from: position) {
             recordText(contentStart..<start)
-            // Readers of XMP continue after a mark without an end, for example if a closing tag is damaged.
+            // Readers of XMP continue after a mark such as "<!--" that has no end mark, for example if a closing tag is damaged.
             if has("<!--", at: start) {
                 position = end(of: "-->", from: start) ?? start + 4
                 recordText(start..<position)
@@ -114,7 +114,7 @@ struct XMPScanner {
                 continue
             }
             let valueStart = position + 1
-            // A tag cannot begin inside a value. If a tag begins, the mark at the end of the value is damaged.
+            // A tag cannot begin inside a value. If a tag begins, the quotation mark at the end of the value is damaged.
             let end = text[valueStart...].firstIndex { $0 == text[position] || $0 == UInt8(ascii: "<") } ?? text.count
             result.append((start..<start + name.count, valueStart..<end))
             position = end < text.count && text[end] != UInt8(ascii: "<") ? end + 1 : end

@@ -86,7 +86,7 @@ extension StormyStore {
     /// Stores the forecast, the judgement and the storms of a response in one transaction. If the method is called again with the
     /// same response, the store does not change.
     ///
-    /// - Parameter second: the forecast of another service, if one was requested.
+    /// - Parameter second: The forecast of another service. `nil` if no other service was requested.
     func storeResponse(
         _ fetched: FetchedForecast, beside second: Forecast? = nil, of place: Place, fetchedAt: Date, rule: StormRule, now: Date
     ) throws -> Assessment {

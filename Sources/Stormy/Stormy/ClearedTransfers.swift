@@ -9,7 +9,7 @@ extension StormyStore {
     /// Removes ended transfers from the list. The records, receipts and files of these transfers are kept.
     ///
     /// - Parameter ended: All transfers that have ended. The store then forgets other removed transfers, because the ledger does
-    ///   not contain them any more.
+    ///   not contain these transfers any more.
     /// - Returns: The number of transfers that this call removes from the list.
     package func clearTransfers(_ ended: [String]) throws -> Int {
         let before = try clearedTransfers()

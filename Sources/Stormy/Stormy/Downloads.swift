@@ -61,7 +61,7 @@ package enum Downloads {
     fileprivate static func notification(_ taskIdentifier: Int) -> String { "download-\(taskIdentifier)" }
 }
 
-/// Notifies the user of downloads that ended while no command in a terminal waited for them.
+/// Notifies the user of downloads that ended while no command in a terminal waited for the downloads.
 final class DownloadDelivery: URLSessionDownloadDelegate, EventDelivery {
     let lastEvent = LastEvent()
     let trouble = FirstError()

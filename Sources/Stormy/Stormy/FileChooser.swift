@@ -62,7 +62,7 @@ enum FileChooser {
         return .unavailable
     }
 
-    /// All choosers exit with 1 if the user cancels. zenity also exits with 1 if it cannot open a display.
+    /// All choosers exit with 1 if the user cancels. The program zenity also exits with 1 if it cannot open a display.
     private static func judge(_ ended: OpenChooser.End, of chooser: Chooser) -> Choice {
         switch ended {
         case .cancelled: return .cancelled

@@ -4,8 +4,8 @@ import Foundation
 import StormyWeather
 import Synchronization
 
-/// Stores the responses of weather requests that continued in the agent. Each response is stored, and shown to the user, as soon
-/// as it is delivered.
+/// Stores the responses of weather requests that continued in the agent. Each response is stored and shown to the user as soon as
+/// the response is delivered.
 final class HandedOverWeather: URLSessionDownloadDelegate, EventDelivery {
     private let question: StormQuery
     let lastEvent = LastEvent()

@@ -77,8 +77,8 @@ package struct NoonSchedule: Sendable {
         if try isEnabled { try submitNext() }
     }
 
-    /// Schedules the check again if it is on and the ledger has no request, because the ledger was moved to another folder or
-    /// restored from a backup.
+    /// Schedules the check again if the check is on and the ledger has no request, for example because the ledger was moved to
+    /// another folder or restored from a backup.
     ///
     /// - Returns: `true` if the request was missing.
     package func restoreIfLost() throws -> Bool {
@@ -129,7 +129,7 @@ struct NoonCheck {
             }
             // The check was turned off while this launch was starting.
             guard check.isOn else { return try schedule.removeLeftover() }
-            // Tomorrow's check is scheduled first, so that no failure below prevents it.
+            // Tomorrow's check is scheduled first, so that a later failure cannot prevent tomorrow's check.
             try schedule.submitNext()
         } catch {
             // The launch continues, because the recurrence rule of the request also schedules tomorrow's check.

@@ -10,8 +10,8 @@ package enum PhotoLocation {
     /// The number of bytes by which two windows overlap. The overlap is larger than each pattern, because a pattern may begin in
     /// one window and end in the next window.
     private static let overlap = 64
-    /// The maximum number of TIFF marks, and the maximum number of directory entries that are followed. Because of these limits,
-    /// a crafted file cannot take much time. A file that exceeds a limit counts as a file with a location.
+    /// The maximum number of TIFF headers, and the maximum number of directory entries that are followed. Because of these
+    /// limits, a crafted file cannot take much time. A file that exceeds a limit counts as a file with a location.
     private static let (maximumMarks, maximumEntries) = (10_000, 2_000_000)
 
     /// - Parameter leave: A closure that receives each range that was searched. Later, only a few numbers in such a range are
@@ -22,8 +22,8 @@ package enum PhotoLocation {
         for start in stride(from: 0, to: data.count, by: window) {
             let range = start..<min(start + window + overlap, data.count)
             if words.contains(where: { isAny(of: $0.value, in: data, range) }) { return true }
-            // The file may contain a film with a location. The mark of a location has four bytes and may occur by chance, so the
-            // mark counts only after the beginning of a film.
+            // The file may contain a film with a location. The signature of a location has only four bytes and may occur by
+            // chance. For this reason, the signature counts only after the beginning of a film.
             let behind = film ? start : findFilm(in: data, range)
             film = behind != nil
             if let behind, places.contains(where: { find($0, in: data, behind..<range.upperBound) != nil }) { return true }
@@ -49,8 +49,9 @@ package enum PhotoLocation {
         return false
     }
 
-    /// Returns the position of the first box of a film (ISO 14496-12 §4.3). The mark alone is not sufficient, because it occurs
-    /// by chance in one of two files of 2 GiB. The four bytes before the mark must be the size of a small box.
+    /// Returns the position of the first box of a film (ISO 14496-12 §4.3). The signature of the box alone is not sufficient,
+    /// because it occurs by chance in every second file of 2 GiB. The four bytes before the signature must be the size of a small
+    /// box.
     private static func findFilm(in data: Data, _ range: Range<Int>) -> Int? {
         var from = range.lowerBound
         while let mark = find(filmMark, in: data, from..<range.upperBound) {
@@ -61,9 +62,9 @@ package enum PhotoLocation {
     }
 
     /// Blocks that are not read and that may contain a position: a phone's trailer (SEFT), and a camera's telemetry (GPMF). One
-    /// mark of four bytes may occur by chance. Two such marks in one file are not a coincidence.
+    /// signature of four bytes may occur by chance. If both signatures of a block are in the file, this is not a coincidence.
     private static let unreadBlocks = [["SEFH", "SEFT"], ["GPMF", "DEVC"]].map { $0.map { Array($0.utf8) } }
-    /// The mark of an IPTC block in a Photoshop resource. The cleaner cleans only the first IPTC block of a file.
+    /// The signature of an IPTC block in a Photoshop resource. The cleaner cleans only the first IPTC block of a file.
     private static let iptcMark = Array("8BIM".utf8) + [4, 4]
 
     private static func count(_ mark: [UInt8], in data: Data, _ range: Range<Int>) -> Int {
@@ -105,8 +106,8 @@ package enum PhotoLocation {
     }
 
     /// The names of XMP properties with a location (drones write one name with a spelling error), of other text properties, and
-    /// of JPEG XL boxes with compressed metadata. XMP may be UTF-16 (ISO 16684-1 §7.3). In UTF-16, the letters of a name are
-    /// separated by zeros in both byte orders.
+    /// of JPEG XL boxes with compressed metadata. XMP may be UTF-16 (ISO 16684-1 §7.3). In UTF-16, a zero byte is before or after
+    /// each letter of a name.
     private static let words: [UInt8: [[UInt8]]] = {
         let texts = [
             "GPSLatitude", "GPSLongitude", "GPSDest", "GpsLatitude", "GpsLongitude", "GpsLongtitude", ":Latitude", ":Longitude",

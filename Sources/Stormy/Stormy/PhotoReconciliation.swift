@@ -21,7 +21,7 @@ package struct PhotoReconciliation {
         /// Sentences about failed uploads whose end was not recorded in the store.
         package var failed: [String] = []
         /// The number of photos that wait until their destination is configured. The keys are the names of the destinations. The
-        /// photos are not sent to another destination, because other people could see them there.
+        /// photos are not sent to another destination, because other people could see the photos there.
         package var waiting: [String: Int] = [:]
         /// The paths of photos that cannot be read now, for example because their drive is not connected.
         package var away: [String] = []
@@ -104,7 +104,7 @@ package struct PhotoReconciliation {
     // MARK: Photos that the ledger lacks
 
     /// Queues photos again with the same keys. Their transfers are missing, because the ledger was lost or restored from a
-    /// backup, or because a process ended before it queued its photo.
+    /// backup, or because a process ended before the process queued its photo.
     private func queueAgain(
         _ queued: [PhotoRecord], _ states: [String: BackgroundTransferStatus.State], _ outcome: inout Outcome
     ) throws {

@@ -283,7 +283,7 @@ package struct PhotoUploads: Sendable {
         let photo = begun.photo
         let known = Beginning.done(.success(.known(photo: photo.id!, transfer: transfer?.id, url: photo.remoteURL)))
         if photo.state == .completed { return known }
-        // Another process may be about to begin the transfer. Both processes use the same submission key, so the agent creates
+        // Another process may be about to begin the transfer. The two processes use the same submission key, so the agent creates
         // only one transfer.
         guard begun.isKnown, let transfer else { return .submit(begun, note: nil) }
         if transfer.state.hasEnded { return nil }

@@ -9,8 +9,8 @@ extension StormyStore {
     /// Deletes old forecasts, feeds that are no longer requested, and photo requests without a photo. Storms are kept. Photos are
     /// also kept, because a deleted photo would be uploaded again.
     ///
-    /// Records with a date in the future are kept: the clock was ahead when they were written. If the clock is ahead now, the
-    /// next check restores the records that are deleted.
+    /// Records with a date in the future are kept, because the clock was ahead when these records were written. If the clock is
+    /// ahead now, the next check restores the records that are deleted.
     func prune(now: Date) throws {
         let before = now.timeIntervalSince1970 - Self.retention
         try queue.write { database in

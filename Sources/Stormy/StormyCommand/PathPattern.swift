@@ -9,7 +9,7 @@ struct PathPattern {
     private(set) var unreadable: [PathName: Int32] = [:]
 
     /// Returns whether a text contains `*` or `?`. The character `[` alone does not make a pattern, because many file names
-    /// contain it: `photo[1].jpg` is usually the name of a file, and not a pattern for `photo1.jpg`.
+    /// contain this character. For example, `photo[1].jpg` is usually the name of a file, and not a pattern for `photo1.jpg`.
     static func isPattern(_ word: String) -> Bool { word.utf8.contains { $0 == UInt8(ascii: "*") || $0 == UInt8(ascii: "?") } }
 
     /// `GLOB_TILDE` is not used, because the shell replaces a `~` that is not quoted.

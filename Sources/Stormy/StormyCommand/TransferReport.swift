@@ -17,16 +17,16 @@ extension TransferReport {
     }
 
     /// Reconciles the store with the ledger. The store and the ledger differ if a process recorded a photo and was killed before
-    /// it created the transfer. They also differ if the file of the store or of the ledger was moved away or restored from a
-    /// backup.
+    /// it created the transfer. The store and the ledger also differ if the file of the store or of the ledger was moved away or
+    /// restored from a backup.
     static func reconcile(_ store: StormyStore) throws {
         for sentence in try PhotoReconciliation(store: store).run().sentences { Output.note("stormy: \(sentence)") }
     }
 
     /// Returns all transfers of the agent, and the photos that are not queued in the agent.
     static func all(_ store: StormyStore) throws -> [TransferReport] {
-        // An error of the reconciliation does not end the command, because commands that only show data must also work on a full
-        // disk, and while another process writes. The next command or the daily check reconciles the photos.
+        // An error of the reconciliation does not end the command. Commands that only show data must also work on a full disk,
+        // and while another process writes. The next command or the daily check reconciles the photos.
         let trouble: (any Error)?
         do {
             if !store.isCopy, !AppRuntime.shared.hasLedgerInMemory { try reconcile(store) }

@@ -4,7 +4,8 @@ extension StormRule {
     /// The number of hours from now for which missing values are reported.
     package static let reportedHours = 12
 
-    /// Returns the next hours for which the forecast has too few values, as ascending windows. Contiguous hours are one window.
+    /// Returns the next hours for which the forecast has too few values, as ascending windows. Contiguous hours are joined into
+    /// one window.
     ///
     /// An hour is unknown if it is missing in the forecast, or if a necessary value is missing. Gusts and rain are necessary only
     /// if the forecast has them for most hours, because some services never send them.

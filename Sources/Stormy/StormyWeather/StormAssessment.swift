@@ -148,7 +148,7 @@ package struct StormReason: Sendable, Equatable, Codable {
     /// The time of the reason, from its first hour to the end of its last hour.
     package var window: StormWindow { StormWindow(from: from, until: until) }
 
-    /// Joins hours of one kind that follow each other into one reason. The result is ascending by start, then in the order of
+    /// Joins consecutive hours of the same kind into one reason. The result is ascending by start, then in the order of
     /// ``StormReasonKind``.
     static func runs(_ hours: [StormReason]) -> [StormReason] {
         let runs = StormReasonKind.allCases.filter { $0 != .alert }.flatMap { kind in
@@ -221,9 +221,9 @@ package struct StormReason: Sendable, Equatable, Codable {
 
 /// The verdict on a forecast.
 package enum StormVerdict: Sendable, Equatable, Codable {
-    /// At least one reason is in the horizon.
+    /// At least one reason is within the hours that are assessed (the horizon).
     case stormy
-    /// Enough hours are known, and none of the known hours is stormy.
+    /// Enough hours have values, and no hour with values is stormy.
     case calm
     /// The weather is unknown. The value is a sentence with the reason.
     case unknown(why: String)
@@ -266,6 +266,7 @@ package struct Assessment: Sendable, Equatable, Codable {
     /// `true` if the forecast has thunder without a confirming condition. Another service may confirm the thunder.
     package var hasDoubtfulThunder: Bool { unconfirmed?.contains { $0.kind == .thunderstorm } ?? false }
 
-    /// The times of the storms. Reasons of any kind whose distance is at most six hours are one storm.
+    /// The times of the storms. If the distance between two reasons of any kind is at most six hours, the reasons belong to one
+    /// storm.
     package var windows: [StormWindow] { StormWindow.merge(reasons.map(\.window)) }
 }

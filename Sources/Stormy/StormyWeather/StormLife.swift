@@ -1,6 +1,7 @@
 import Foundation
 
-/// The states of one storm at one place: the newest data, and the notifications that the user was shown.
+/// The state of one storm at one place. The state consists of the newest data, and of the notifications that were shown to the
+/// user.
 ///
 /// All rules about this state are in this type. The page StormLife describes the rules. The type has no side effects: the input
 /// is an event, and the output is a list of commands. The store contains the state as a row. The commands follow from the

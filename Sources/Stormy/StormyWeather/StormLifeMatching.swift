@@ -11,10 +11,10 @@ extension StormLife {
 
     /// Updates the storms of one place after an assessment.
     ///
-    /// New and known windows are one storm if they overlap or their distance is at most six hours, directly or through other
-    /// windows. Windows of the same warning are also one storm, at any distance. If several records form one storm, the storm
-    /// keeps the shown record, or else the oldest record. For this reason, only one alert is shown for a storm. A repeated call
-    /// with the same data changes nothing.
+    /// New and known windows belong to one storm if they overlap, or if their distance is at most six hours, directly or through
+    /// other windows. Windows of the same warning belong to one storm at any distance. If several records form one storm, the
+    /// storm keeps the shown record, or else the oldest record. For this reason, only one alert is shown for a storm. A repeated
+    /// call with the same data changes nothing.
     ///
     /// - Parameter known: The storms of the place with their numbers. Also pass storms that ended within the last six hours, so
     ///   that a storm that returns keeps its record.

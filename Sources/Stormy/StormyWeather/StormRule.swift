@@ -40,7 +40,7 @@ package struct StormRule: Sendable, Equatable, Codable {
     /// The minimum gusts that confirm thunder, in km/h.
     package var confirmingGustsKMH: Double { gustsKMH / 2 }
 
-    /// The minimum number of known hours in the horizon that is required for the verdict `calm`.
+    /// The minimum number of hours with values in the horizon that is required for the verdict `calm`.
     package static let minimumKnownHours = 6
 
     /// Creates a rule. The default values are the defaults of the configuration.
@@ -97,8 +97,9 @@ package struct StormRule: Sendable, Equatable, Codable {
         return "\(severity), but the configured minimum is \(alertSeverity.rawValue)"
     }
 
-    /// Returns three lists: the warnings that count, the warnings that do not count (not severe enough, or not a storm), and the
-    /// messages of events that no longer count (cancelled, weaker, elsewhere, or after the horizon).
+    /// Returns three lists. The first list contains the warnings that count. The second list contains the warnings that do not
+    /// count, because they are not severe enough or not about a storm. The third list contains the messages of events that no
+    /// longer count (cancelled, weaker, elsewhere, or after the horizon).
     private func reasons(of alerts: [AlertEvent], now: Date) -> (counting: [StormReason], others: [StormReason], over: [String]) {
         let horizonEnd = now.addingTimeInterval(Double(horizonHours) * ForecastHour.seconds)
         var (counting, others, over): ([StormReason], [StormReason], [String]) = ([], [], [])

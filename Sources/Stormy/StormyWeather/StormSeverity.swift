@@ -1,7 +1,7 @@
 /// The severity of a storm, which is the severity of its worst reason.
 ///
-/// Source of the values: the warning levels of the Deutscher Wetterdienst. `severe` is level 3 of these levels (gusts of 105
-/// km/h, 25 mm of rain in an hour), and `extreme` is level 4 (gusts of 140 km/h, 40 mm of rain in an hour).
+/// Source of the values: the warning levels of the Deutscher Wetterdienst. `severe` is level 3 (gusts of 105 km/h, 25 mm of rain
+/// in an hour). `extreme` is level 4 (gusts of 140 km/h, 40 mm of rain in an hour).
 package enum StormSeverity: Int, Sendable, Comparable {
     case moderate
     case severe

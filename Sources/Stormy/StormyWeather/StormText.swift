@@ -29,15 +29,15 @@ package enum StormText {
         }
     }
 
-    /// Returns the expected weather with times: "Strong thunderstorm 17:00–20:00, gusts up to 92 km/h." The worst kind and the
-    /// most severe warning are first, because some desktops show only one line. The times of a reason are shown if they differ
-    /// from the times of the previous reason. The text is empty without reasons.
+    /// Returns the expected weather with times, for example "Strong thunderstorm 17:00–20:00, gusts up to 92 km/h". The worst
+    /// kind and the most severe warning are first, because some desktops show only one line. The times of a reason are shown if
+    /// they differ from the times of the previous reason. The text is empty without reasons.
     ///
     /// - Parameters:
     ///   - timeZone: the time zone of the place. If the time in the reader's zone differs, the text contains the time zone.
     ///   - reader: the reader's time zone.
     ///   - now: the current time. A reason that has already begun is shown only with its end, "until 20:00". `nil` to always show
-    ///     both times.
+    ///     the beginning and the end.
     package static func body(
         _ reasons: [StormReason], timeZone: TimeZone, reader: TimeZone = .current, locale: Locale, units: WeatherUnits,
         now: Date? = nil

@@ -7,7 +7,7 @@ package struct StormWindow: Sendable, Hashable, Codable {
     /// The end of the window. The end is never before ``from``.
     package var until: Date
 
-    /// The maximum distance in seconds (6 h) of two windows that are one storm.
+    /// The maximum distance in seconds (6 h) between two windows of the same storm.
     package static let mergeGap: TimeInterval = 6 * 3600
 
     /// Creates a window. Bounds in the wrong order are exchanged.

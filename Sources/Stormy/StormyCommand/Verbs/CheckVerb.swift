@@ -27,7 +27,7 @@ struct CheckVerb: AsyncParsableCommand {
         let kind: String
         let detail: String
         let from: Date
-        /// The end of the reason. If ``openEnd`` is `true`, the end is assumed.
+        /// The end of the time for which the reason is valid. If ``openEnd`` is `true`, the end is assumed.
         let until: Date
         /// `true` if the service states no end.
         let openEnd: Bool?

@@ -39,7 +39,8 @@ struct ScheduleVerb: AsyncParsableCommand {
         }
         let store = try StormyStore.open()
         let schedule = NoonSchedule(store: store)
-        // The autostart is installed first, so that systemd's user manager, if there is one, starts the agent for the request.
+        // The autostart is installed first, so that systemd's user manager can start the agent for the request. Some machines
+        // have no user manager.
         let trouble = installAutostart()
         try schedule.turnOn(at: time, exact: exact, wakesSystem: wake)
         let summary = try StatusReport.schedule(store)

@@ -143,7 +143,8 @@ struct TransfersVerb: AsyncParsableCommand {
         }
     }
 
-    /// Cancels photo requests, and photos that are held back because of their location. The agent has no transfers for them.
+    /// Cancels photo requests, and photos that are held back because of their location. The agent has no transfers for these
+    /// photos.
     ///
     /// - Returns: The number of cancelled photos.
     private func cancelPhotos(_ store: StormyStore, _ unknown: inout Set<String>) throws -> Int {

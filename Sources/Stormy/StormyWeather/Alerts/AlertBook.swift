@@ -7,8 +7,8 @@ package struct AlertEvent: Sendable, Equatable {
     /// The identifiers of all known messages of the event in ascending order, including messages that are only referenced.
     package var messages: [String]
     package var state: State
-    /// The infos of the newest message about the place, in one language. Each hazard and time has one info. Empty if the warning
-    /// is cancelled or is for other places now, or if only a message that refers to the warning is known.
+    /// The `info` elements of the newest message about the place, in one language. There is one element for each hazard and time.
+    /// Empty if the warning is cancelled or is for other places now, or if only a message that refers to the warning is known.
     package var infos: [AlertInfo]
 
     package init(messages: [String], state: State, infos: [AlertInfo]) {
@@ -51,7 +51,7 @@ package struct AlertBook: Sendable, Equatable {
         }
     }
 
-    /// Joins warnings of one list that have the same identifier and no address. The result has the parts of both warnings.
+    /// Joins warnings of one list that have the same identifier and no address. The result has the parts of the two warnings.
     private static func joined(_ listed: [AlertMessage]) -> [AlertMessage] {
         var (joined, known): ([AlertMessage], [[String?]: Int]) = ([], [:])
         for message in listed {

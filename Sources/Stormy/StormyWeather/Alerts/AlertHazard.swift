@@ -68,8 +68,8 @@ struct HazardEvidence {
     /// The kind of the hazard.
     ///
     /// The parts are checked in this order: areas at sea, codes, category, words, terms of unknown lists. If no part shows the
-    /// kind, a weather warning has the kind ``AlertHazard/weather``. The words of a headline can only show kinds that count,
-    /// because names of places contain words of other kinds.
+    /// kind, a weather warning has the kind ``AlertHazard/weather``. The words of a headline can show only kinds that count as a
+    /// storm, because names of places contain words of other kinds.
     var hazard: AlertHazard {
         if isForSea || hasOnlySeaAreas { return .marine }
         if let coded = codedHazard { return coded }

@@ -7,10 +7,10 @@ extension AlertEvent {
 
     /// Joins the events of services that send one message for each region, day and language.
     ///
-    /// Two warnings are one warning if they have the same hazard and severity, a common area at the place, and times that overlap
-    /// or touch. For this reason, messages that differ only in language are one warning. The text in the reader's language is
-    /// used. If there is no such text, the English text is used, or else the text of the first message. Cancelled events are not
-    /// changed.
+    /// Two warnings count as one warning if they have the same hazard and severity, a common area at the place, and times that
+    /// overlap or touch. For this reason, messages that differ only in language count as one warning. The text in the reader's
+    /// language is used. If there is no such text, the English text is used, or else the text of the first message. Cancelled
+    /// events are not changed.
     ///
     /// - Parameters:
     ///   - place: the place of the events.
@@ -41,8 +41,8 @@ extension AlertEvent {
 
     /// Joins the events of a substitute service with the events of the service that it replaces.
     ///
-    /// Both services were requested for one place, so areas are not compared. If two warnings have the same hazard and severity,
-    /// and times that overlap or touch, they are one warning with the text of the replaced service.
+    /// The two services were requested for the same place, so areas are not compared. If two warnings have the same hazard and
+    /// severity, and times that overlap or touch, they count as one warning with the text of the replaced service.
     package static func joined(_ own: [AlertEvent], substituteEvents: [AlertEvent]) -> [AlertEvent] {
         var joined = own
         for event in substituteEvents {
@@ -66,7 +66,7 @@ extension AlertEvent {
         return joined
     }
 
-    /// Returns an info for each warning, in the order of their beginnings.
+    /// Returns one `info` element for each warning, in the order of their beginnings.
     private static func collapsed(
         _ infos: [AlertInfo], at place: Coordinates, _ regions: Set<WarningRegion>, _ language: String?
     ) -> [AlertInfo] {

@@ -70,7 +70,7 @@ struct AlertLineage {
             return chain
         }
         for index in known.indices where !replaced.contains(index) { _ = chain(from: index) }
-        // The remaining messages replace each other in circles. No chain from another message leads to them.
+        // The remaining messages replace each other in circles. No chain from another message leads to these messages.
         var circles: [[AlertMessage]] = []
         for newest in known.indices.reversed() where !reached.contains(newest) && known[newest].replacedBy == nil {
             replaced.remove(newest)

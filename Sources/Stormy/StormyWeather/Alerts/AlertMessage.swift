@@ -10,7 +10,7 @@ package struct AlertMessage: Sendable, Equatable, Codable {
     package var kind: Kind
     /// The identifiers of the messages that this message replaces or cancels.
     package var references: [String]
-    /// The infos of the message, one info for each language, hazard or time.
+    /// The `info` elements of the message, one element for each language, hazard or time.
     package var infos: [AlertInfo]
     /// The sender in a CAP document. `nil` if the service does not send the sender.
     package var sender: String?
@@ -18,10 +18,10 @@ package struct AlertMessage: Sendable, Equatable, Codable {
     package var link: String?
     /// The identifier of the message that the document at ``link`` contains now. `nil` if the document contains this message.
     package var replacedBy: String?
-    /// `true` if the message has more infos than ``CAPDocument/mostInfos``. The least severe infos are not used.
+    /// `true` if the message has more `info` elements than ``CAPDocument/mostInfos``. The least severe elements are not used.
     package var hasTooManyInfos: Bool?
-    /// `true` if the times have no offset from UTC. In this case an info begins at the earliest time and ends at the latest time
-    /// that the text may mean in any time zone.
+    /// `true` if the times have no offset from UTC. In this case, the beginning is the earliest time and the end is the latest
+    /// time that the text may mean in any time zone.
     package var hasNoOffset: Bool?
     /// The earliest time that ``sent`` may mean, if its text has no offset from UTC. `nil` if the time is exact.
     package var earliestSent: Date?
@@ -183,7 +183,7 @@ extension AlertMessage {
         return answers.allSatisfy { $0 == nil } || answers.contains(true)
     }
 
-    /// The values that are equal in translations of one info.
+    /// The values that are equal in all translations of one `info` element.
     private struct TranslationKey: Hashable {
         let severity: CAPSeverity?
         let from, until: Date
@@ -196,7 +196,8 @@ extension AlertMessage {
         }
     }
 
-    /// Returns the infos at a place. For each hazard of one severity and time, infos in only one language are returned.
+    /// Returns the `info` elements for a place. For each hazard, severity and time, the elements of only one language are
+    /// returned.
     func infos(at place: Coordinates?, language: String?) -> [AlertInfo] {
         let meant = Self.classified(infos.filter { info in place.map { info.contains($0) ?? true } ?? true })
         let translations = Dictionary(grouping: meant) { TranslationKey($0, hazard: $0.hazard) }
@@ -206,7 +207,7 @@ extension AlertMessage {
         return meant.filter { best[TranslationKey($0, hazard: $0.hazard)] == .some($0.language) }
     }
 
-    /// Copies the kind of a translation to an info whose text contains no known words.
+    /// Copies the kind of a translation to an `info` element whose text contains no known words.
     private static func classified(_ infos: [AlertInfo]) -> [AlertInfo] {
         let known = Dictionary(grouping: infos.filter { !$0.hazard.isUnclassified }) { TranslationKey($0) }
         return infos.map { info in

@@ -17,8 +17,8 @@ extension CAPDocument {
     /// Reads triples of sender, identifier and time. The parts of a triple are separated by commas. Triples are separated by
     /// blanks.
     ///
-    /// Other forms are also read, because a cancellation without its references would cancel nothing: senders with blanks, blanks
-    /// after commas, commas between triples, and triples without a time or a sender.
+    /// Other forms are also read, because a cancellation without its references would cancel nothing. These forms are senders
+    /// with blanks, blanks after commas, commas between triples, and triples without a time or a sender.
     ///
     /// - Parameter own: the sender of the document, which is used if a reference has no sender.
     static func references(_ text: String, of own: String) -> [Reference] {
@@ -68,7 +68,8 @@ extension CAPDocument {
 
     private static func untimed(_ fields: [Substring], _ own: String) -> [Reference] {
         guard let last = fields.last, fields.count > 1 else {
-            // Words such as "none" are not identifiers. If they were, all messages with such a word would count as one warning.
+            // Words such as "none" are not identifiers. If such words counted as identifiers, all messages with the same word
+            // would count as one warning.
             let words = (fields.first ?? "").split(separator: " ").filter { $0.contains { ("1"..."9").contains($0) } }
             return words.filter { !isTime($0) }.map { (own, String($0)) }
         }

@@ -2,8 +2,8 @@ import Foundation
 
 /// The end of a hazard according to its message.
 ///
-/// Source of the rules: CAP 1.2 (`expires` is the end of the message), the alert format of the US service (`ends` is the end of
-/// the event, and null until further notice), and NWS directive 10-1703 (VTEC, an end of zeros).
+/// Sources of the rules: In CAP 1.2, `expires` is the end of the message. In the alert format of the US service, `ends` is the
+/// end of the event, and is null if the end is open. In NWS directive 10-1703 (VTEC), an end of zeros is an open end.
 struct HazardEnd: Equatable {
     /// The end of the hazard. If ``isOpen`` is `true`, this end is assumed.
     let until: Date

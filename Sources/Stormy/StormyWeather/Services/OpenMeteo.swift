@@ -7,8 +7,8 @@ package struct OpenMeteo: WeatherService {
     package var longestAge: TimeInterval? { nil }
     private let address: ServiceAddress
 
-    /// - Parameter baseURL: an address that replaces scheme, host and port, for tests and mirrors. If it has a path, the path
-    ///   becomes a prefix.
+    /// - Parameter baseURL: an address that replaces scheme, host and port, for tests and mirrors. If this address has a path,
+    ///   the path becomes a prefix.
     package init(baseURL: String? = nil) { address = ServiceAddress("https://api.open-meteo.com", replacement: baseURL) }
 
     package func covers(_ place: Coordinates) -> Bool { true }
@@ -41,7 +41,7 @@ package struct OpenMeteo: WeatherService {
     ///   - name: the name that the user typed, with an optional qualifier after a comma ("Paris, Texas").
     ///   - count: the maximum number of matches, limited to the service's range 1...100.
     ///   - language: the ISO 639-1 code for the names in the response.
-    ///   - baseURL: an address that replaces scheme, host and port. If it has a path, the path becomes a prefix.
+    ///   - baseURL: an address that replaces scheme, host and port. If this address has a path, the path becomes a prefix.
     /// - Throws: ``WeatherRequestError``
     package static func geocodingURL(
         name: String, count: Int = 5, language: String = "en", baseURL: String? = nil

@@ -3,9 +3,10 @@ import Foundation
 extension OpenMeteo {
     /// Parses a forecast response. Values may be missing or have other forms, but the response must be complete.
     ///
-    /// The parser accepts null at any position, arrays of unequal length (missing values are null), unix times and local ISO 8601
-    /// times, `weathercode` for `weather_code`, other units (converted), a list with one place, missing gusts. Impossible values
-    /// are treated as null. A response that is not complete JSON is an error, and never a calm forecast.
+    /// The parser accepts null at any position, arrays of unequal length (missing values are null), and missing gusts. It accepts
+    /// unix times and local ISO 8601 times, `weathercode` for `weather_code`, other units (which are converted), and a list with
+    /// one place. Impossible values are treated as null. A response that is not complete JSON is an error, and never a calm
+    /// forecast.
     /// - Parameters:
     ///   - data: the body, decompressed, at most ``ServiceResponse/maximumBytes``.
     ///   - status: the HTTP status.
