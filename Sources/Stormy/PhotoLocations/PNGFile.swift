@@ -97,8 +97,8 @@ struct PNGFile {
             }
         }
 
-        /// Returns whether a text chunk contains a location, and records the location. Tools write tags as chunks, for example
-        /// "exif:GPSLatitude" or "lat".
+        /// Returns whether a text chunk contains a location, and records the location. Some tools write each tag as a chunk, for
+        /// example "exif:GPSLatitude" or "lat".
         private func isLocation(_ keyword: [UInt8], _ text: ByteView) -> Bool {
             let last = Array(keyword.split(separator: UInt8(ascii: ":")).last ?? [])
             let value = text.bytes(0, min(text.count, 200)) ?? []

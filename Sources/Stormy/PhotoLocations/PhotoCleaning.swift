@@ -3,7 +3,7 @@ import Glibc
 /// Overwrites the location data in the file of a photo.
 package enum PhotoCleaning {
     package struct Report: Sendable, Equatable {
-        /// The blocks that contained a location. Empty if the file is unchanged.
+        /// The blocks that contained a location. The array is empty if the file is unchanged.
         package var blocks: [String]
         /// The content credentials that were removed, because they signed the old bytes.
         package var credentials: [String]

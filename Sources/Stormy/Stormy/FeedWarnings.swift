@@ -36,7 +36,7 @@ struct FeedWarnings: Sendable {
     ///
     /// - Parameter limit: the time for all feeds. When the time is up, the next check requests the missing documents.
     /// - Returns: The number of new documents that were not requested, because a feed has too many documents for one check.
-    /// - Throws: an error of the store. Errors of feeds are stored for each place.
+    /// - Throws: an error of the store. If a feed has an error, the error is stored for each place.
     @discardableResult
     func refresh(within limit: Duration) async throws -> Int {
         let places = try store.places()

@@ -129,7 +129,7 @@ final class HandedOverWeather: URLSessionDownloadDelegate, EventDelivery {
         return try question.judge(fetched, of: place)
     }
 
-    /// Seconds within which the responses of two services belong to the same check.
+    /// The number of seconds within which the responses of two services belong to the same check.
     private static let sameQuestion: Double = 3600
 
     /// - Parameter source: The weather source whose response could not be used. `nil` if the source is unknown, for example

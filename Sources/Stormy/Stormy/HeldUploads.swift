@@ -9,7 +9,7 @@ import Synchronization
 package struct HeldUploads: Sendable {
     package static let identifier = "StormyUploads"
 
-    /// Seconds until the task checks again whether the network is metered.
+    /// The number of seconds until the task checks again whether the network is metered.
     private static let meteredDelay: Double = 900
 
     let store: StormyStore

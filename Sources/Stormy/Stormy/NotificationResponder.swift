@@ -219,7 +219,7 @@ final class NotificationResponder: UNUserNotificationCenterDelegate, Sendable {
 
     private func showAgain(_ request: UNNotificationRequest, after seconds: Double) async {
         guard let content = request.content.mutableCopy() as? UNMutableNotificationContent else { return }
-        // A notification without its picture is better than no notification.
+        // If the picture is missing, the notification is shown without the picture.
         content.attachments = content.attachments.filter { FileManager.default.fileExists(atPath: $0.url.path) }
         // A notification that is snoozed again keeps its identifier.
         let suffix = request.identifier.hasSuffix(StormNotifier.snoozed) ? "" : StormNotifier.snoozed

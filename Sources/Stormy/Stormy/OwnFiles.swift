@@ -59,7 +59,7 @@ package struct OwnFiles: Sendable {
     package func contain(_ path: String) throws(Unknown) -> Bool {
         switch PathStatus.at(path) {
         case .absent: return false
-        // A path that is not possible for any file is not the path of an app's file.
+        // If a path is not valid for any file, it is not the path of a file of the app.
         case .unreadable(let number) where FileFault(number) == .impossible: return false
         case .unreadable(let number): throw Unknown(reason: String(cString: strerror(number)))
         case .found(let information): return try has(information, at: PathName.resolved(path))

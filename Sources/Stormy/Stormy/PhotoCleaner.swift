@@ -23,7 +23,7 @@ final class PhotoCleaner: Sendable {
     private let program: String?
     private let send: Sending
 
-    /// Sends bytes through a socket: the system call, or a test double that fails.
+    /// A function that sends bytes through a socket. The function is the system call, or a test double that fails.
     typealias Sending = @Sendable (_ socket: Int32, UnsafeRawBufferPointer) -> Int
 
     /// - Parameter program: the path of `photo-cleaner`. `nil` if the program is not installed.
@@ -201,8 +201,8 @@ final class PhotoCleaner: Sendable {
             while !rest.suffix(2).elementsEqual([0, 0]) {
                 guard try hasAnswer(within: &patience, file) else { return .ended }
                 let count = recv(socket, &buffer, buffer.count, 0)
-                // ECONNRESET is not an error of this process: a program that was killed before it read the path resets the
-                // connection.
+                // ECONNRESET is not an error of this process. If the program was killed before it read the path, the connection
+                // is reset.
                 if count < 0, errno != ECONNRESET { throw Self.noAnswer(about: file) }
                 guard count > 0, rest.count < 1 << 20 else { return .ended }
                 rest += buffer[..<count]

@@ -14,8 +14,8 @@ package enum PhotoLocation {
     /// limits, a crafted file cannot take much time. A file that exceeds a limit counts as a file with a location.
     private static let (maximumMarks, maximumEntries) = (10_000, 2_000_000)
 
-    /// - Parameter leave: A closure that receives each range that was searched. Later, only a few numbers in such a range are
-    ///   read again.
+    /// - Parameter leave: A closure that receives each range that was searched. After this call, only a few numbers in such a
+    ///   range are read again.
     package static func isPresent(in data: Data, leave: (Range<Int>) -> Void = { _ in }) -> Bool {
         var (film, seen, captions) = (false, Set<Int>(), 0)
         var (marks, entries) = (0, 0)

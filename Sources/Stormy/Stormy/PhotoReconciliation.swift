@@ -143,7 +143,7 @@ package struct PhotoReconciliation {
         case replaced
     }
 
-    /// Seconds after which a file that cannot be read counts as lost.
+    /// The number of seconds after which a file that cannot be read counts as lost.
     private static let patience = 30.0 * 86_400
 
     /// The state of the file at the path of a photo.

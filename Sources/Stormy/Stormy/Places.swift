@@ -27,7 +27,8 @@ extension Place {
         latitude = try row.decode(Double.self, forKey: .latitude)
         longitude = try row.decode(Double.self, forKey: .longitude)
         timeZone = try row.decodeIfPresent(String.self, forKey: .timeZone)
-        // A provider of a later version is unknown here, so the configured service is requested.
+        // If a later version of Stormy stored the place, the provider may be unknown. In this case, the configured service is
+        // requested.
         provider = try row.decodeIfPresent(String.self, forKey: .provider).flatMap(WeatherProvider.init(rawValue:))
     }
 }

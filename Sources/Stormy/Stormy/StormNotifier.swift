@@ -35,7 +35,7 @@ package struct StormNotifier: Sendable {
         case none
     }
 
-    /// Shows or updates the notifications of a place's storms with the current data.
+    /// Shows or updates the notifications of the storms at a place, with the current data.
     package func show(_ place: Place, _ alerting: Alerting = .all) throws {
         // The place is read again, because the response that contained the storm may also have set the place's time zone.
         guard let place = try store.places().first(where: { $0.id == place.id }) else { return }
@@ -79,7 +79,8 @@ package struct StormNotifier: Sendable {
         case .alert:
             // The buttons are registered here, because a manual check may be the first process that shows a notification.
             Self.registerCategory()
-            // The new alert also appears if the user closed or snoozed the earlier, weaker alert.
+            // Earlier notifications are removed, so that the new alert also appears if the user closed or snoozed the earlier,
+            // weaker alert.
             Self.remove([Self.identifier(of: storm) + Self.snoozed, Self.identifier(of: storm) + Self.calledOff])
             try add(storm, place, isSilent: false)
         case .showSilently:

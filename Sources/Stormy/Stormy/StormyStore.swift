@@ -148,9 +148,8 @@ package final class StormyStore: Sendable {
             try FileManager.default.createDirectory(
                 at: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
             // An existing folder may have wider permissions. If this user cannot change the permissions, SQLite reports the
-            // error.
-            // Permissions that are already correct are not set again, because for the agent, each change of attributes in this
-            // folder is a change of the app.
+            // error. Correct permissions are not set again, because the agent treats each change of attributes in this folder as
+            // a change of the app.
             if let mode = PathStatus.at(folder.path).information?.st_mode, mode & 0o777 != 0o700 { chmod(folder.path, 0o700) }
             let file = file(path)
             do { try file.makeIfMissing() } catch {

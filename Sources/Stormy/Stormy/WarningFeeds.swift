@@ -114,10 +114,11 @@ extension StormyStore {
 
     // MARK: Documents
 
-    /// Seconds for which a document is kept after its feed last contained it.
+    /// The number of seconds for which a document is kept after its feed last contained it.
     private static let documentRetention: Double = 7 * 86_400
-    /// Seconds after which a document is requested again. The value is less than a day, so that each daily check requests the
-    /// document. A check may begin earlier than the check of the day before, for example after the clocks were changed.
+    /// The number of seconds after which a document is requested again. The value is less than a day, so that each daily check
+    /// requests the document. A check may begin earlier than the check of the day before, for example after the clocks were
+    /// changed.
     private static let documentTrust: Double = 20 * 3600
 
     /// Returns the known documents of a feed, and deletes old documents of other feeds.

@@ -88,7 +88,7 @@ extension StormyStore {
     /// The number of seconds for which messages are kept after the end of their event. A late cancellation can then still be
     /// matched with the event.
     private static let retention: Double = 3 * 86_400
-    /// Seconds for which a stored forecast is used to judge a new warning.
+    /// The number of seconds for which a stored forecast is used to judge a new warning.
     private static let usefulAge: Double = 12 * 3600
 
     /// Returns the events of all services at a place.
@@ -101,7 +101,7 @@ extension StormyStore {
         for (record, counts) in try Self.records(of: place, database) {
             let events = record.events(at: place, now: now)
             switch AlertService(key: record.service) {
-            // Storms of a removed source are called off.
+            // Storms that come only from a removed source are called off.
             case _ where !counts: others += events.map { AlertEvent(messages: $0.messages, state: .cancelled, infos: []) }
             case .meteoAlarm?: substituteEvents += events
             case .some: own += events

@@ -12,12 +12,13 @@ package struct WeatherUnavailable: Error, CustomStringConvertible {
 /// A manual check of one place. The check runs in this process, and the result is shown to a waiting user. ``AsyncOpen`` and
 /// ``AutoOpen`` run this check for each place.
 package struct WeatherCheck: Sendable {
-    /// Seconds without a byte after which a service counts as unavailable. The limit is short because the user waits.
+    /// The number of seconds without a byte after which a service counts as unavailable. The limit is short because the user
+    /// waits.
     private static let patience: Double = 15
     /// The maximum number of seconds for a complete response, because a user or a script waits for the response.
     private static let longestAnswer: Double = 60
     static let longestWait: Duration = .seconds(longestAnswer)
-    /// Seconds after which a stored copy counts as stale.
+    /// The number of seconds after which a stored copy counts as stale.
     private static let staleAge: Double = 3 * 3600
 
     let store: StormyStore

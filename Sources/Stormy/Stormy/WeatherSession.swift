@@ -125,7 +125,7 @@ package struct StormQuery {
     /// The time after which a request continues in the background if the service does not respond and another service can be
     /// requested.
     private static let patience: Duration = .seconds(10)
-    /// Seconds for the request of the time of a service's data.
+    /// The maximum number of seconds for a request for the time of a service's data.
     private static let timePatience = 5.0
 
     private func request(_ source: WeatherSource, isLast: Bool) async throws -> ServiceReply {

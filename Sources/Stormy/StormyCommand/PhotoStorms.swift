@@ -16,7 +16,8 @@ extension StormyStore {
         return storm
     }
 
-    /// Returns the names of the places of storms, by the numbers of the storms. A storm whose place was removed is left out.
+    /// Returns the names of the places of storms. The keys are the numbers of the storms. A storm whose place was removed is left
+    /// out.
     func placesOfStorms() throws -> [Int64: String] {
         let places = Dictionary(try places().map { ($0.id, $0.name) }) { first, _ in first }
         return try storms().reduce(into: [:]) { names, storm in
@@ -24,7 +25,7 @@ extension StormyStore {
         }
     }
 
-    /// Returns sentences with the storms to which photos were added.
+    /// Returns sentences with the names of the storms to which photos were added.
     func stormsOfPhotos(_ photos: Set<Int64>) throws -> [String] {
         let storms = try photosOfStorms().filter { $0.id.map(photos.contains) ?? false }.compactMap(\.storm)
         if storms.isEmpty { return [] }

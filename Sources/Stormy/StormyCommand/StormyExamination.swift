@@ -200,7 +200,7 @@ private struct StoreExamination {
         }
     }
 
-    /// Seconds after which a daily check is overdue.
+    /// The number of seconds after which a daily check is overdue.
     private static let patience = 26 * 3600.0
 
     private func weather(_ store: StormyStore, _ places: [Place]) -> [DoctorFinding] {

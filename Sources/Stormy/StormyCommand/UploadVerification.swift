@@ -75,7 +75,7 @@ struct UploadVerification {
                 let credential = try destinations?.of(upload, photos)?.asCredential
                 finding = try await BackgroundTransfers.verifyUpload(upload.id, credential: credential)
             } catch {
-                // An error is recorded for this upload only, so that the other uploads are still verified.
+                // An error is recorded only for this upload, so that the other uploads are still verified.
                 finding = .unreachable(CommandFailure(ofStormy: error).message)
             }
             try record(finding, upload)

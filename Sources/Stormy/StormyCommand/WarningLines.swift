@@ -101,8 +101,8 @@ struct WarningLines {
         answer.dataTime.map { "; data from \(Output.relative($0, now: now))" } ?? ""
     }
 
-    /// Seconds after which the data of a service is old. A feed may be older, because a feed without warnings may not change for
-    /// a long time.
+    /// The number of seconds after which the data of a service is old. A feed may be older, because a feed without warnings may
+    /// not change for a long time.
     private static let oldAge: Double = 86_400
 
     private func hasOldData(_ answer: WarningResult) -> Bool {

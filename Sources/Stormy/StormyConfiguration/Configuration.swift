@@ -26,8 +26,8 @@ extension Configuration {
     package struct Weather: Sendable, Equatable {
         /// `provider`
         package var provider = WeatherProvider.openMeteo
-        /// `contact`: an e-mail address or a web address for the User-Agent. Empty if there is no contact. The value never
-        /// contains control characters.
+        /// `contact`: an e-mail address or a web address for the User-Agent. The text is empty if there is no contact. The value
+        /// never contains control characters.
         package var contact = ""
         /// `base_url`: an http or https address that replaces the scheme, host and port of the weather service.
         package var baseURL: String?

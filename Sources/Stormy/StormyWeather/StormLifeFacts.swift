@@ -5,7 +5,7 @@ extension StormLife {
     package struct Facts: Sendable, Equatable, Codable {
         /// The highest level.
         package var level: StormSeverity
-        /// `true` if an official warning was one of the facts.
+        /// `true` if the facts include an official warning.
         package var isWarned: Bool
         /// The earliest start of the storm in the alerts that were shown.
         package var begins: Date

@@ -9,8 +9,8 @@
 // The exit code is 0 after a choice, 1 if the user cancelled, and 2 if there is no file chooser (and the reason is printed). The
 // option --check shows no window, and exits with 0 or 2. The option --tell shows a notification, and exits with 0, or with 2 and
 // the reason.
-@preconcurrency import CLinux  // its stdio has the same variables
-@preconcurrency import Glibc  // stdin, stdout and stderr are variables there
+@preconcurrency import CLinux  // because its stdio has the same variables as Glibc
+@preconcurrency import Glibc  // because stdin, stdout and stderr are variables in Glibc
 
 /// Exits without the exit handlers of libraries, because threads of the bus library are still running.
 func exitNow(_ code: Int32) -> Never {

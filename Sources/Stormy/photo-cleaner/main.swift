@@ -8,8 +8,8 @@
 // The only argument is the folder of the photos. The program has no network and no access to other files of the user, because a
 // crafted file may compromise the parser. The program does not use Foundation, because Foundation is ten times larger than the
 // program.
-@preconcurrency import CLinux  // its stdio has the same variables
-@preconcurrency import Glibc  // stdin, stdout and stderr are variables there
+@preconcurrency import CLinux  // because its stdio has the same variables as Glibc
+@preconcurrency import Glibc  // because stdin, stdout and stderr are variables in Glibc
 import PhotoLocations
 
 // Limits the memory that a crafted file can use.

@@ -51,8 +51,8 @@ struct PlaceVerb: AsyncParsableCommand {
             try await PlaceVerb.show(place, store, syncs: syncs)
         }
 
-        /// Returns the provider, and removes its option from the words. The option may be before the name or after the
-        /// coordinates.
+        /// Returns the provider, and removes the option for the provider from the arguments. The option may be before the name or
+        /// after the coordinates.
         private func chosenProvider(_ words: inout [String]) throws -> WeatherProvider? {
             guard let index = words.firstIndex(where: { $0 == "--provider" || $0.hasPrefix("--provider=") }) else {
                 return provider

@@ -46,8 +46,8 @@ package struct AlertArea: Sendable, Equatable {
     /// `true` if the area is incomplete and has at least one code of a type in the region table.
     var hasUnknownPart: Bool { !codes.isEmpty && isIncomplete }
 
-    /// The codes that are missing in the region table. Empty if the area has a polygon or a circle, because codes are used only
-    /// for areas without a shape.
+    /// The codes that are missing in the region table. The array is empty if the area has a polygon or a circle, because codes
+    /// are used only for areas without a shape.
     package var unknownCodes: [RegionCode] { isDrawn ? [] : codes.filter { RegionTable.europe.region($0) == nil } }
 
     /// The regions that the codes of the area stand for.

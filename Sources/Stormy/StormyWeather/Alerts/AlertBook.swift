@@ -8,7 +8,8 @@ package struct AlertEvent: Sendable, Equatable {
     package var messages: [String]
     package var state: State
     /// The `info` elements of the newest message about the place, in one language. There is one element for each hazard and time.
-    /// Empty if the warning is cancelled or is for other places now, or if only a message that refers to the warning is known.
+    /// The array is empty if the warning is cancelled, or is now only for other places. It is also empty if only messages that
+    /// refer to the warning are known.
     package var infos: [AlertInfo]
 
     package init(messages: [String], state: State, infos: [AlertInfo]) {

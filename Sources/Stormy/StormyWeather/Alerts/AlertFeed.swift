@@ -95,7 +95,7 @@ package enum AlertFeed {
 
     private static func document(in text: String) -> ResponseXML? {
         guard text.hasPrefix("<"), text.contains("alert") else { return nil }
-        // The encoding in the declaration belongs to the original document, not to this text.
+        // The XML declaration is skipped, because its encoding belongs to the original document and not to this text.
         let start = text.hasPrefix("<?xml ") ? text.range(of: "?>")?.upperBound : nil
         let root = ResponseXML.read(Data(text[(start ?? text.startIndex)...].utf8))
         return root?.name == "alert" ? root : nil

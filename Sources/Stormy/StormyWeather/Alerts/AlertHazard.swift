@@ -55,7 +55,7 @@ struct HazardEvidence {
     var codes: [Code] = []
     /// MeteoAlarm's `awareness_type`, for example "3; Thunderstorm".
     var awarenessTypes: [String] = []
-    /// CAP categories, for example "Met". Empty if unknown.
+    /// CAP categories, for example "Met". The array is empty if the categories are unknown.
     var categories: [String] = []
     /// The codes of the areas in the system of the US National Weather Service, for example "ANZ335".
     var zones: [String] = []

@@ -80,7 +80,7 @@ struct AlertLineage {
         return (replaced.union(known.indices.filter { known[$0].replacedBy != nil }), circles)
     }
 
-    /// Seconds within which the parts of a split warning are sent.
+    /// The number of seconds within which the parts of a split warning are sent.
     private static let splitTime: TimeInterval = 120
 
     /// Returns whether a later message also ends `message`, although the later message only refers to an earlier message of the

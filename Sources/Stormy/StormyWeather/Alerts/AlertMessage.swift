@@ -132,7 +132,7 @@ extension AlertMessage {
     package enum Unplaced: Sendable, Equatable { case all, some }
 
     /// Returns which areas of a relevant warning cannot be compared with a place. `nil` if all areas can be compared, or if
-    /// another area contains the place. In the second case, the warning is shown in any case.
+    /// another area contains the place. In the second case, the warning is shown because of the other area.
     ///
     /// Unreadable shapes and too many corners are not included, because they are reported with separate sentences.
     ///
@@ -167,8 +167,8 @@ extension AlertMessage {
     /// Returns whether this content of a document is older than the known content, for example because the content came from a
     /// cache.
     ///
-    /// A message with another identifier is newer, unless the known message refers to it. A message from the future came from a
-    /// wrong clock, and is not compared.
+    /// A message with another identifier counts as newer, unless the known message refers to the other message. A message from
+    /// the future came from a wrong clock, and is not compared.
     package func isOlderVersion(of known: AlertMessage, now: Date) -> Bool {
         // A difference of one second is ignored, because services round their times.
         let isOlder = sent + 1 < known.sent && known.sent <= now

@@ -63,8 +63,8 @@ package enum AlertService: String, Sendable, CaseIterable, Codable {
             || RegionTable.europe.hasLand(of: .germany, within: borderKilometres, of: place)
     }
 
-    /// The number of kilometres outside of a country's outlines at which a place may still be in the country. The town Kehl is
-    /// 4.2 km outside.
+    /// The number of kilometres outside of a country's outlines at which a place may still be in the country. For example, the
+    /// town Kehl is 4.2 km outside of the outlines of Germany.
     private static let borderKilometres = 10.0
 
     /// Returns the requests for one place. For MeteoAlarm, one feed is requested for each country whose regions contain the
@@ -107,8 +107,8 @@ package enum AlertService: String, Sendable, CaseIterable, Codable {
     /// Returns the request for the time of the service's data. `nil` if the service sends this time with its warnings, or does
     /// not send this time.
     ///
-    /// Source of the rule: brightsky.dev. `/alerts` has no time, `/current_weather` has the time of the newest record of each
-    /// station.
+    /// Source of the rule: brightsky.dev. The response of `/alerts` contains no time. The response of `/current_weather` contains
+    /// the time of the newest record of each station.
     ///
     /// - Throws: ``WeatherRequestError/invalidBaseURL(_:)``
     package func dataTimeRequest(

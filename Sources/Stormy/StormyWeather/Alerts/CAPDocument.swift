@@ -23,7 +23,7 @@ package enum CAPDocument {
             let sentText = alert["sent"]?.text
         else { throw .notCAP }
         let offset = utcOffset(of: alert)
-        // Messages are ordered by this time. A time without an offset counts as UTC here.
+        // Messages are ordered by the time at which they were sent. If this time has no offset, it counts as UTC.
         guard let sent = ServiceTime.date(sentText, utcOffset: offset ?? 0), let span = span(of: sentText, offset) else {
             throw .notCAP
         }
@@ -70,7 +70,8 @@ package enum CAPDocument {
         return ranked.sorted { ($1.rank, $0.number) < ($0.rank, $1.number) }.prefix(mostInfos).map(\.info)
     }
 
-    /// The maximum numbers of hours by which local times are behind and ahead of UTC.
+    /// The maximum number of hours by which a local time is behind UTC, and the maximum number of hours by which a local time is
+    /// ahead of UTC.
     private static let (longestWest, longestEast) = (12.0, 14.0)
 
     /// Returns the offset for times without an offset: the first offset of another time in the document.

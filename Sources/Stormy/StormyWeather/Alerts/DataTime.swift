@@ -5,9 +5,10 @@ import Foundation
 ///
 /// After an outage, a service may respond with older data. Such a response does not end a warning.
 package enum DataTime {
-    /// Seconds by which clocks may differ. A time that is further in the future is an error of the service or of this machine.
+    /// The number of seconds by which clocks may differ. A time that is further in the future is an error of the service or of
+    /// this machine.
     static let tolerance: TimeInterval = 900
-    /// Seconds by which a stored time may differ from the time in the response, because of rounding.
+    /// The number of seconds by which a stored time may differ from the time in the response, because of rounding.
     private static let rounding: TimeInterval = 0.001
 
     /// Returns whether a response may end warnings that are missing in its list.

@@ -53,7 +53,7 @@ package struct ForecastPicture {
         """
     }
 
-    /// The styles use classes of this picture only, so that the rest of a page does not change.
+    /// The styles use only classes of this picture, so that the rest of a page does not change.
     private static let style = """
         .forecast { background: #ffffff; font: 13px sans-serif }
         .forecast text { fill: #222222 } .forecast .quiet { fill: #666666 } .forecast .grid { stroke: #dddddd }

@@ -150,7 +150,7 @@ package struct RegionCoverage: Sendable, Equatable {
 
     /// The land regions of the place, in the order of their codes.
     package let regions: [WarningRegion]
-    /// The countries whose feeds are requested for the place. Empty if MeteoAlarm does not cover the place.
+    /// The countries whose feeds are requested for the place. The array is empty if MeteoAlarm does not cover the place.
     package let countries: [MeteoAlarmCountry]
     /// The reason why ``regions`` is empty. `nil` if the array is not empty.
     package let gap: Gap?

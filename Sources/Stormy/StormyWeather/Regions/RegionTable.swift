@@ -141,8 +141,8 @@ package struct RegionTable: Sendable {
     // MARK: Places
 
     /// Returns the land regions of a place: all regions within ``inside`` kilometres, or else the nearest region within
-    /// ``nearby`` kilometres. Empty if no land region is within this distance. The time is proportional to the number of corners
-    /// of the regions whose frames are near the place.
+    /// ``nearby`` kilometres. The result is empty if no land region is within this distance. The time is proportional to the
+    /// number of corners of the regions whose frames are near the place.
     package func landRegions(at place: Coordinates) -> [WarningRegion] {
         let near = distances(from: place, limit: Self.nearby) { !$0.isSea }
         let inside = near.filter { $0.kilometres <= Self.inside }

@@ -35,7 +35,7 @@ package struct NationalWeatherService: WeatherService {
         _ data: Data, status: Int, to request: WeatherRequest, now: Date
     ) throws(WeatherError) -> WeatherResponse {
         let answer = try ServiceResponse.jsonOfAPlace(data, status: status)
-        // In linked data (JSON-LD), the members are at the top level.
+        // If the response is linked data (JSON-LD), the members are at the top level.
         let properties = answer["properties"] ?? answer
         if let place = properties["forecastHourly"]?.text { return .more(try hourly(place)) }
         var values = StormValues()
