@@ -1,10 +1,10 @@
-/// This extension finds coordinates that are recognized by their form and have no name: ISO 6709 text, NMEA sentences of GPS
-/// receivers, and numbers with hemispheres.
+/// This extension finds coordinates that have no name and are recognized by their form. These forms are ISO 6709 text, NMEA
+/// sentences of GPS receivers, and numbers with hemispheres.
 extension CoordinateText {
     /// Finds a place of ISO 6709, for example "+48.1373+011.5755/".
     ///
-    /// Catalogue numbers have a similar form. A text counts as a place only if it has digits after its points or a "/" at its
-    /// end, and if its minutes are valid.
+    /// Catalogue numbers have a similar form. A text counts as a place only if its minutes are valid. It must also have digits
+    /// after its points, or a "/" at its end.
     func place(at position: Int) -> Find? {
         let text = Array(letters[position...].prefix(60))
         var parts: [(digits: Int, fraction: Int, isPossible: Bool)] = []

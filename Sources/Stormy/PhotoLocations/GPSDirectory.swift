@@ -1,5 +1,5 @@
-/// Reads the locations of a GPS directory (Exif 3.0 §4.6.6): the latitude (tags 1 and 2), the longitude (tags 3 and 4) and the
-/// destination (tags 19 to 22).
+/// Reads the locations of a GPS directory (Exif 3.0 §4.6.6). The latitude has the tags 1 and 2, the longitude has the tags 3 and
+/// 4, and the destination has the tags 19 to 22.
 struct GPSDirectory {
     private let directory: TIFFDirectory
     private let view: ByteView

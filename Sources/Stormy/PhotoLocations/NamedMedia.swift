@@ -90,7 +90,7 @@ struct NamedMedia {
         return (1, channels * bits / 8)
     }
 
-    /// Returns the size of all samples if their sizes are equal. Otherwise, returns 0 and the size of each sample.
+    /// Returns the size of all samples if their sizes are equal. If the sizes differ, returns 0 and the size of each sample.
     private func sizes(_ table: Box) -> (uniform: Int, each: [Int]) {
         if let list = table.child("stsz")?.content, let uniform = list.number(4, 4), let count = list.number(8, 4) {
             return (uniform, uniform > 0 ? [] : Self.numbers(list, from: 12, width: 4, count: count))

@@ -151,7 +151,7 @@ struct PatternTable<Value: Sendable>: Sendable {
     private var patterns: [(bytes: [UInt8], value: Value)] = []
     private var byPrefix: [[Int32]] = []
     private var isFirst = [UInt16](repeating: 0, count: 1 << 16)
-    /// One bit for each pair of bytes. The table is small enough for the processor's cache.
+    /// The table has one bit for each pair of bytes. The table is small enough for the processor's cache.
     private var bits = [UInt64](repeating: 0, count: 1 << 10)
 
     init(_ patterns: [([UInt8], Value)]) {

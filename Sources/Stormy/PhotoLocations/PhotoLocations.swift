@@ -14,8 +14,8 @@ package struct PhotoLocations {
 
     /// Searches all bytes of a file for locations.
     ///
-    /// - Throws: An error if the file cannot be read, exceeds the limits, or has a location in a block that cannot be changed in
-    ///   place.
+    /// - Throws: An error if the file cannot be read or exceeds the limits. An error is also thrown if a block with a location
+    ///   cannot be changed in place.
     package init(searching source: PhotoBytes) throws(LocationFailure) {
         let search = LocationSearch(source)
         isKnownFormat = search.cleanFile(nil)

@@ -3,16 +3,16 @@
 ///
 /// The found letters, the text around these letters, and the bytes before and after the text are rated in bits. With the required
 /// number of bits, less than one wrong result in 10 TiB of data is expected. The noise of a sensor may consist of digits and
-/// signs. For this reason, a result with few letters counts only with words around the text, zeros before and after the text, or
-/// the name of a tag before the text.
+/// signs. For this reason, a result with few letters requires more evidence: words around the text, zeros before and after the
+/// text, or a tag name before the text.
 struct TextEvidence {
     /// The letters, one for each code unit. Code units beyond Latin-1 are 1, which is not text.
     let letters: [UInt8]
     /// `isStart` is `true` if the block begins with the first letter. `isEnd` is `true` if the block ends with the last letter.
     let (isStart, isEnd): (Bool, Bool)
 
-    /// The ratings in tenths of bits. The values are for a digit, for another found letter, for a letter of the text around, and
-    /// for a zero or the end of the block next to the text.
+    /// The ratings in tenths of bits. The values are for a digit, another found letter, a letter of the text around, and a zero
+    /// or the end of the block next to the text.
     private static let (digit, mark, other, bound) = (47, 60, 14, 60)
     /// The required rating with words, the required rating without words, and the maximum rating of the text around.
     private static let (needed, certain, otherLimit) = (560, 720, 160)

@@ -37,8 +37,8 @@ extension PhotoRecord {
         var transfers = try BackgroundTransfers.all().filter { transfer in
             transfer.session == PhotoUploads.sessionIdentifier && transfer.submission.map { !known.contains($0) } ?? false
         }
-        // A photo is matched by the number of its transfer. If the photo has no number (the server lost the photo, or the command
-        // was killed), the photo is matched by the label of the transfer.
+        // A photo is matched by the number of its transfer. A photo has no number if the server lost the photo, or if the command
+        // was killed. Such a photo is matched by the label of the transfer.
         for hasNumber in [true, false] {
             earlier = try earlier.filter { photo, number in
                 let position = transfers.lastIndex { transfer in

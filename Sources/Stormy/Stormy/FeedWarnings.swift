@@ -85,8 +85,8 @@ struct FeedWarnings: Sendable {
         }
     }
 
-    /// Returns sentences about the warnings for a place: the parts that are not read, and the parts that are not used exactly as
-    /// the service wrote them.
+    /// Returns sentences about parts of the warnings for a place. These parts are not read, or are not used exactly as the
+    /// service wrote them.
     func limits(of messages: [AlertMessage], at place: Place) -> [String] {
         let now = BGTaskScheduler.now
         let unplaced = messages.compactMap { $0.unplaced(at: place.coordinates, least: settings.rule.alertSeverity, now: now) }

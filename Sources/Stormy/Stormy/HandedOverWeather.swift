@@ -141,7 +141,7 @@ final class HandedOverWeather: URLSessionDownloadDelegate, EventDelivery {
 
     private func sourceByLabel(by task: URLSessionTask) throws -> WeatherSource? {
         guard try sources(of: task).isEmpty, let label = task.taskDescription else { return nil }
-        // The label begins with the place's name. The name identifies the place, and the service is not known.
+        // For each service, the label begins with the place's name, so the name identifies the place.
         let name = label.prefix { $0 != "\t" }
         return try question.store.places().first { $0.name == name }.flatMap { question.settings.sources(for: $0).first }
     }

@@ -77,8 +77,8 @@ package struct NoonSchedule: Sendable {
         if try isEnabled { try submitNext() }
     }
 
-    /// Schedules the check again if the check is on and the ledger has no request, for example because the ledger was moved to
-    /// another folder or restored from a backup.
+    /// Schedules the check again if the check is on and the ledger has no request. For example, the ledger was moved to another
+    /// folder or restored from a backup.
     ///
     /// - Returns: `true` if the request was missing.
     package func restoreIfLost() throws -> Bool {

@@ -105,9 +105,9 @@ package enum PhotoLocation {
         }
     }
 
-    /// The names of XMP properties with a location (drones write one name with a spelling error), of other text properties, and
-    /// of JPEG XL boxes with compressed metadata. XMP may be UTF-16 (ISO 16684-1 §7.3). In UTF-16, a zero byte is before or after
-    /// each letter of a name.
+    /// The names of XMP properties and other text properties with a location, and of JPEG XL boxes with compressed metadata.
+    /// Drones write one name with a spelling error. XMP may be UTF-16 (ISO 16684-1 §7.3). In UTF-16, a zero byte is before or
+    /// after each letter of a name.
     private static let words: [UInt8: [[UInt8]]] = {
         let texts = [
             "GPSLatitude", "GPSLongitude", "GPSDest", "GpsLatitude", "GpsLongitude", "GpsLongtitude", ":Latitude", ":Longitude",

@@ -3,7 +3,7 @@ import Foundation
 /// The decision whether a photo may be sent, after the cleaner tried to remove its location. The decision has no side effects.
 ///
 /// A photo or film is sent if the cleaner proved that it has no location. A file of an unknown format is sent if it contains
-/// nothing that looks like a location, with a note that this result is not certain. All other files are not sent.
+/// nothing that looks like a location. A note states that this result is not certain. All other files are not sent.
 enum PhotoPrivacy: Equatable {
     /// - Parameter note: A text for the user.
     case send(removed: [String], note: String?)
@@ -14,8 +14,8 @@ enum PhotoPrivacy: Equatable {
 
     /// - Parameters:
     ///   - format: The format of the picture. `nil` if the file is not a picture of a known format.
-    ///   - looksLocated: `true` if something in the file looks like a location. This value is not used if the file is proved to
-    ///     be clean.
+    ///   - looksLocated: `true` if something in the file looks like a location. The value is not used if the cleaner proved that
+    ///     the file has no location.
     init(format: PhotoFormat?, verdict: PhotoCleaner.Verdict, looksLocated: Bool) {
         let advice = "--keep-location uploads the file unchanged"
         switch (verdict, format, looksLocated) {

@@ -90,8 +90,8 @@ package struct PhotoReconciliation {
 
     // MARK: Ends that the store lacks
 
-    /// Stores the ends of transfers that this store did not record, because the store could not be written at that time, or was
-    /// restored from a backup. After this, the user may add these photos again.
+    /// Stores the ends of transfers that are missing in this store. The ends are missing because the store could not be written
+    /// at that time, or was restored from a backup. After this, the user may add these photos again.
     ///
     /// - Returns: the photos, with their ends.
     @discardableResult
@@ -162,8 +162,8 @@ package struct PhotoReconciliation {
             } else if !FileFault(errno).isAbsence {
                 self = .away
             } else {
-                // If a drive is not mounted, its mount point is missing, or is an empty folder that did not change since the user
-                // added the photo.
+                // If a drive is not mounted, its mount point is missing or empty. An empty mount point has not changed since the
+                // user added the photo.
                 let folder = URL(fileURLWithPath: path).deletingLastPathComponent().path
                 let others = try? FileManager.default.contentsOfDirectory(atPath: folder)
                 let isUntouched =

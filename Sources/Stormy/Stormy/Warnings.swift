@@ -21,8 +21,8 @@ struct WarningRecord: StoreRecord {
     var dataTime: Date?
     /// `true` if the service responded that the place is outside its area.
     var isOutside = false
-    /// `true` if warnings may be missing in the last response, because a part is unreadable, or because the data is not newer
-    /// than the data before.
+    /// `true` if warnings may be missing in the last response. The reason is an unreadable part, or data that is not newer than
+    /// before.
     var isLacking = false
 
     /// `true` if MeteoAlarm is requested in place of the service.
@@ -192,7 +192,7 @@ extension StormyStore {
         try Self.storeJudgement(assessment, knowsForecast: useful != nil, of: place, database, now: now)
     }
 
-    /// Calls off the storms of removed sources. This requires no response.
+    /// Calls off the storms of removed sources. No response of a service is required.
     func endUncounted(at place: Place, rule: StormRule, now: Date) throws {
         let hasUncounted = try queue.read { try Self.records(of: place, $0) }.contains { !$0.counts }
         if !hasUncounted { return }

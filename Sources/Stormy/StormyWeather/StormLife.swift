@@ -49,8 +49,8 @@ package struct StormLife: Sendable, Equatable {
         case over(Phase, at: Date)
     }
 
-    /// The part of the state that is also stored in the notification. This copy is newer than the store if a process was killed
-    /// before it stored the state, or if the store was restored from a backup.
+    /// The part of the state that is also stored in the notification. The copy is newer than the store if a process was killed
+    /// before it stored the state. The copy is also newer if the store was restored from a backup.
     package struct Memory: Sendable, Equatable, Codable {
         /// A counter that increases with each change on the screen.
         package var step = 0

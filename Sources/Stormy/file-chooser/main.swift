@@ -6,9 +6,9 @@
 //     file-chooser --check
 //     file-chooser --tell TITLE TEXT
 //
-// The exit code is 0 after a choice, 1 if the user cancelled, and 2 if there is no file chooser (and the reason is printed). The
-// option --check shows no window, and exits with 0 or 2. The option --tell shows a notification, and exits with 0, or with 2 and
-// the reason.
+// The exit code is 0 after a choice, and 1 if the user cancelled. The exit code is 2 if there is no file chooser, and the reason
+// is printed. The option --check shows no window, and exits with 0 or 2. The option --tell shows a notification, and exits with
+// 0, or with 2 and the reason.
 @preconcurrency import CLinux  // because its stdio has the same variables as Glibc
 @preconcurrency import Glibc  // because stdin, stdout and stderr are variables in Glibc
 

@@ -346,8 +346,8 @@ private enum UploadReport: Encodable {
     }
 }
 
-/// Prints the ends of uploads while the command waits. Each failure is printed at once, because the terminal may be closed before
-/// the last upload ends.
+/// Prints the ends of uploads while the command waits, and records which ends were printed. Each failure is printed at once,
+/// because the terminal may be closed before the last upload ends.
 private final class PrintedEnds: Sendable {
     private let transfers = Mutex<Set<Int64>>([])
     /// The output of the command. The output is stored here, because task-local values are missing in a delegate's queue.

@@ -35,9 +35,9 @@ package struct AlertArea: Sendable, Equatable {
     /// `true` if the area is drawn or the region table has one of its codes. A circle without a radius does not count.
     var isPlaced: Bool { isDrawn || !regions.isEmpty }
 
-    /// `true` if the area may contain more places than its codes show. This is the case if the area is not drawn, and if each
-    /// type of its codes has a code that is missing in the region table. Codes of several types are several names of the same
-    /// area, so one complete type is enough.
+    /// `true` if the area may contain more places than its codes show. This is the case if the area is not drawn, and if a code
+    /// of each type is missing in the region table. Codes of several types are several names of the same area, so one complete
+    /// type is enough.
     var isIncomplete: Bool {
         let unknown = Set(unknownCodes.map(\.type))
         return !isDrawn && codes.allSatisfy { unknown.contains($0.type) }

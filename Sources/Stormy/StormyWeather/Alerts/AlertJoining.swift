@@ -7,8 +7,8 @@ extension AlertEvent {
 
     /// Joins the events of services that send one message for each region, day and language.
     ///
-    /// Two warnings count as one warning if they have the same hazard and severity, a common area at the place, and times that
-    /// overlap or touch. For this reason, messages that differ only in language count as one warning. The text in the reader's
+    /// Two warnings count as one warning if they have the same hazard and severity, a common area at the place, and overlapping
+    /// or adjacent times. For this reason, messages that differ only in language count as one warning. The text in the reader's
     /// language is used. If there is no such text, the English text is used, or else the text of the first message. Cancelled
     /// events are not changed.
     ///
@@ -41,8 +41,8 @@ extension AlertEvent {
 
     /// Joins the events of a substitute service with the events of the service that it replaces.
     ///
-    /// The two services were requested for the same place, so areas are not compared. If two warnings have the same hazard and
-    /// severity, and times that overlap or touch, they count as one warning with the text of the replaced service.
+    /// The two services were requested for the same place, so areas are not compared. Two warnings count as one warning if they
+    /// have the same hazard and severity, and overlapping or adjacent times. The text of the replaced service is used.
     package static func joined(_ own: [AlertEvent], substituteEvents: [AlertEvent]) -> [AlertEvent] {
         var joined = own
         for event in substituteEvents {

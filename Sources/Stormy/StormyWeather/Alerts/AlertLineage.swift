@@ -84,8 +84,8 @@ struct AlertLineage {
     private static let splitTime: TimeInterval = 120
 
     /// Returns whether a later message also ends `message`, although the later message only refers to an earlier message of the
-    /// same chain. This is the case if all references of the later message are in the chain, and if the later message was not
-    /// sent together with `message`. If a later message is only about one part of a split warning, it also has other references.
+    /// same chain. The result is `true` if all references of the later message are in the chain, and the two messages were not
+    /// sent together. If a later message is only about one part of a split warning, it also has other references.
     private static func means(_ later: AlertMessage, also message: AlertMessage, _ references: [String: Set<String>]) -> Bool {
         guard later.identifier != message.identifier, !later.references.isEmpty,
             later.sent.timeIntervalSince(message.sent) > splitTime

@@ -149,7 +149,8 @@ extension AlertMessage {
         return counting.contains { $0.areas.contains(where: \.isPlaceable) } ? .some : .all
     }
 
-    /// `true` if no area can be compared with a place: no area has a polygon or a circle, and no code is in the region table.
+    /// `true` if no area can be compared with a place. In this case, no area has a polygon or a circle, and no code is in the
+    /// region table.
     package var isCodedOnly: Bool { !infos.isEmpty && infos.allSatisfy { !$0.areas.contains(where: \.isPlaceable) } }
 
     /// `true` if a polygon or a circle of an area could not be read, or if all shapes of an area are lines or points.

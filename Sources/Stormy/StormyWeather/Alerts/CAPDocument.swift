@@ -70,8 +70,7 @@ package enum CAPDocument {
         return ranked.sorted { ($1.rank, $0.number) < ($0.rank, $1.number) }.prefix(mostInfos).map(\.info)
     }
 
-    /// The maximum number of hours by which a local time is behind UTC, and the maximum number of hours by which a local time is
-    /// ahead of UTC.
+    /// The maximum number of hours that a local time is behind UTC, and the maximum number of hours that it is ahead of UTC.
     private static let (longestWest, longestEast) = (12.0, 14.0)
 
     /// Returns the offset for times without an offset: the first offset of another time in the document.

@@ -1,7 +1,7 @@
 import Foundation
 
-/// Rules for the time of the data according to the service. This time is `updated` in responses of the US service and in Atom
-/// feeds, `last_record` in responses of Bright Sky.
+/// Rules for the time of the data according to the service. The time is the field `updated` in responses of the US service and in
+/// Atom feeds, and the field `last_record` in responses of Bright Sky.
 ///
 /// After an outage, a service may respond with older data. Such a response does not end a warning.
 package enum DataTime {

@@ -168,7 +168,7 @@ enum HazardCodes {
     /// Returns `true` for the lists whose codes are English terms: the German groups, and the profiles of Canada and Taiwan.
     static func hasTerms(_ list: String) -> Bool { list == "GROUP" || list.contains("CAP-CP") || list.contains("CAP-TWP") }
 
-    /// Returns the kind of an English term that is used as a code, for example "winterStorm" of the Canadian profile or
+    /// Returns the kind of an English term that is used as a code. Examples are "winterStorm" of the Canadian profile and
     /// "SNOWFALL" of the German profile.
     ///
     /// - Parameter list: the name of the list of codes.

@@ -12,8 +12,8 @@ extension HazardWords {
         return parts(of: name.text, areaMarks).map { Name($0) }.allSatisfy { seaAreas.isIn($0) && !landWords.isIn($0) }
     }
 
-    /// Returns the kind of a hazard on land in a name that also contains a word for the sea, for example "Flash Flood Warning and
-    /// Small Craft Advisory". `nil` if the name is only for the sea.
+    /// Returns the kind of a hazard on land in a name that also contains a word for the sea. An example is "Flash Flood Warning
+    /// and Small Craft Advisory". `nil` if the name is only for the sea.
     ///
     /// Wind is also a hazard of the sea. For this reason, wind counts only if the name also contains land, a tropical cyclone or
     /// a tornado.

@@ -28,8 +28,8 @@ package protocol WeatherService: Sendable {
     /// Returns whether the service has forecasts for a place.
     func covers(_ place: Coordinates) -> Bool
 
-    /// Returns the first request. Requests for the same place are equal on one day, because a later request continues the
-    /// transfer of an equal request, and because the service has caches.
+    /// Returns the first request. Requests for the same place are equal on one day. A later request can then continue the
+    /// transfer of an equal request, and the caches of the service are used.
     ///
     /// - Throws: ``WeatherRequestError/invalidBaseURL(_:)``
     func request(for place: Coordinates, now: Date) throws(WeatherRequestError) -> WeatherRequest
