@@ -179,7 +179,8 @@ struct NoonCheck {
                 await Lanes().forEach(of: places) { place in
                     do {
                         let seen = try await question.assessment(at: place) { asked.yield() }
-                        // Even if the forecast is calm or missing, storms that come from warnings are announced or called off.
+                        // Even if the forecast is calm or missing, storms that come from warnings are announced, or marked as no
+                        // longer expected.
                         try StormNotifier(store: store).show(place, seen == nil ? .warnedOf : .all)
                     } catch let error as WeatherUnknown {
                         unknown.record(error)

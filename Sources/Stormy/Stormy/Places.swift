@@ -79,8 +79,8 @@ extension StormyStore {
     package func movePlace(_ name: String, to coordinates: Coordinates) throws -> Place {
         var place = try place(named: name)
         try queue.write { database in
-            // The warnings of the old coordinates have ended. The storms of these warnings are called off, unless the new
-            // coordinates have the same storms.
+            // The warnings of the old coordinates have ended. The storms of these warnings are marked as no longer expected,
+            // unless the new coordinates have the same storms.
             let (now, before) = (BGTaskScheduler.now, place)
             var left = Assessment(verdict: .unknown(why: "the place was moved"))
             left.cancelled = try Self.records(of: before, database).flatMap { record, _ in

@@ -31,7 +31,8 @@ package struct StormNotifier: Sendable {
         case all
         /// An alert is shown only for a storm with an official warning, because the forecast has not arrived yet.
         case warnedOf
-        /// No alert is shown. Notifications of ended storms are withdrawn, and storms that are no longer expected are called off.
+        /// No alert is shown. Notifications of ended storms are withdrawn. If a storm is no longer expected, its notification is
+        /// replaced by "No longer expected".
         case none
     }
 
@@ -146,7 +147,7 @@ package struct StormNotifier: Sendable {
 
     /// The suffix of the identifier of a snoozed notification.
     static let snoozed = "-snoozed"
-    /// The suffix of an identifier that earlier versions used for storms that were called off.
+    /// The suffix of an identifier that earlier versions used for storms that were no longer expected.
     private static let calledOff = "-called-off"
 
     private func add(_ storm: StormRecord, _ place: Place, isSilent: Bool) throws {

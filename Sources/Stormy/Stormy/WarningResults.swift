@@ -86,7 +86,8 @@ extension StormyStore {
         }
     }
 
-    /// Deletes the records of sources that were removed. The same transaction has called off the storms of these sources.
+    /// Deletes the records of sources that were removed. The same transaction has marked the storms of these sources as no longer
+    /// expected.
     static func removeUncounted(at place: Place, _ database: Database) throws {
         for (record, counts) in try records(of: place, database) where !counts {
             try database.execute(

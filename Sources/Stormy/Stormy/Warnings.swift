@@ -101,7 +101,7 @@ extension StormyStore {
         for (record, counts) in try Self.records(of: place, database) {
             let events = record.events(at: place, now: now)
             switch AlertService(key: record.service) {
-            // Storms that come only from a removed source are called off.
+            // Storms that come only from a removed source are marked as no longer expected.
             case _ where !counts: others += events.map { AlertEvent(messages: $0.messages, state: .cancelled, infos: []) }
             case .meteoAlarm?: substituteEvents += events
             case .some: own += events
@@ -192,7 +192,7 @@ extension StormyStore {
         try Self.storeJudgement(assessment, knowsForecast: useful != nil, of: place, database, now: now)
     }
 
-    /// Calls off the storms of removed sources. No response of a service is required.
+    /// Marks the storms of removed sources as no longer expected. No response of a service is required.
     func endUncounted(at place: Place, rule: StormRule, now: Date) throws {
         let hasUncounted = try queue.read { try Self.records(of: place, $0) }.contains { !$0.counts }
         if !hasUncounted { return }

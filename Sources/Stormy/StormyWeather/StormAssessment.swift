@@ -241,7 +241,7 @@ package struct Assessment: Sendable, Equatable, Codable {
     /// The name of the second service. This service was also requested, because the first forecast had unconfirmed thunder.
     package var second: String?
     /// The identifiers of messages of warnings that have ended or do not count any more. Storms with only these warnings are
-    /// called off.
+    /// marked as no longer expected.
     package var cancelled: [String]?
     /// The next hours for which no service has values. See ``StormRule/unknownHours(in:now:)``. `nil` if all of these hours are
     /// known.

@@ -28,8 +28,8 @@ package struct StormLife: Sendable, Equatable {
         package var seen: Facts?
         /// The highest level that was ever on the screen.
         package var highest: StormSeverity?
-        /// The times at which another alert for the storm was shown. Before each of these times, the storm was called off or had
-        /// ended, and was then expected again.
+        /// The times at which another alert for the storm was shown. Before each of these times, the storm was called off (marked
+        /// as no longer expected) or had ended, and was then expected again.
         package var returns: [Date] = []
 
         /// `true` if the storm was ever on the screen.
@@ -41,8 +41,8 @@ package struct StormLife: Sendable, Equatable {
         /// No notification of the storm was shown.
         case unshown
         case shown(Shown)
-        /// The storm is called off. The user was shown "No longer expected", or had dismissed the notification of the storm
-        /// before.
+        /// The storm is called off, which means that it is marked as no longer expected. The user was shown "No longer expected",
+        /// or had dismissed the notification of the storm before.
         case calledOff(Shown)
         /// The notification was withdrawn and the storm was closed at this time. If the clock was ahead when the storm was
         /// closed, the storm may not have ended.

@@ -54,10 +54,10 @@ package struct StormCheckData: Sendable, Equatable {
         case denied
     }
 
-    /// The maximum age in seconds of a downloaded forecast that can call off a storm.
+    /// The maximum age in seconds of a downloaded forecast that can show that a storm is no longer expected.
     package static let longestAge: Double = 3 * 3600
-    /// The maximum age in seconds of the data in a forecast that can call off a storm. The age is counted from the time when the
-    /// service made the forecast.
+    /// The maximum age in seconds of the data in a forecast that can show that a storm is no longer expected. The age is counted
+    /// from the time when the service made the forecast.
     package static let longestIssue: Double = 12 * 3600
     /// A fraction of a limit. If a value is below this fraction of its limit, the storm is not expected.
     package static let denyingPart = 0.8

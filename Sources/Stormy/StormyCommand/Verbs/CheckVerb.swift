@@ -109,7 +109,7 @@ struct CheckVerb: AsyncParsableCommand {
         let weather = try await open(store, places.map(\.name))
         let outcomes = weather.outcomes
         if let unknown = weather.unknownRegions { Output.note("  Not used: \(unknown)") }
-        // Without `--notify`, the command can withdraw notifications and call off storms, but shows no alert.
+        // Without `--notify`, the command can withdraw notifications and mark storms as no longer expected, but shows no alert.
         for (place, outcome) in zip(places, outcomes) {
             try StormNotifier(store: store).show(place, !notify ? .none : outcome.assessment == nil ? .warnedOf : .all)
         }
