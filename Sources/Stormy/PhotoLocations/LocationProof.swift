@@ -12,7 +12,8 @@ struct LocationProof {
     static let overlap = 1 << 17
     /// The maximum number of bytes of a pattern together with the bytes that confirm the pattern.
     private static let reach = 256
-    /// The maximum distance between a latitude and a longitude of the same location, for numbers that may occur alone by chance.
+    /// The maximum distance between a latitude and a longitude of the same location. This limit applies to numbers that may occur
+    /// by chance.
     private static let neighbourhood = 64
     /// The maximum number of inflated bytes of one stream, and of all streams.
     private static let (maximumStream, maximumStreams) = (1 << 20, 256 << 20)

@@ -83,7 +83,7 @@ package struct StormRule: Sendable, Equatable, Codable {
         return assessment
     }
 
-    /// Returns a text for the user with the cause why a reason in ``Assessment/unconfirmed`` does not count.
+    /// Returns a text that explains to the user why a reason in ``Assessment/unconfirmed`` does not count.
     ///
     /// - Parameter second: the other service that was also requested.
     package func words(notCounting reason: StormReason, second: String?) -> String {
