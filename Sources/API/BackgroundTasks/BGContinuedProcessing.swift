@@ -5,13 +5,13 @@ import Foundation
 
 /// A request to continue work that the user just began. A notification shows the progress of the work and a Cancel button.
 ///
-/// Submit the request in a process that the user started, as the result of an action of the user. The task runs in this process,
-/// also after the app's last command has returned. `earliestBeginDate` and `recurrence` have no effect.
+/// Submit the request when the user requests the work, in a process that the user started. The task runs in the same process,
+/// even after the app's last command has returned. `earliestBeginDate` and `recurrence` have no effect.
 ///
-/// Differs from Apple: progress is shown in a desktop notification. At most ``BGTaskScheduler/continuedProcessingRoom`` tasks of
-/// an app run at the same time.
+/// Differs from Apple: a desktop notification shows the progress. At most ``BGTaskScheduler/continuedProcessingRoom`` tasks of an
+/// app run at the same time.
 open class BGContinuedProcessingTaskRequest: BGTaskRequest, @unchecked Sendable {  // because its base class is unchecked Sendable
-    /// The strategy for a task that cannot run at once, because too many tasks are running.
+    /// The behavior if the task cannot run at once because too many tasks are running.
     public enum SubmissionStrategy: Int, Sendable {
         /// The submission fails with ``BGTaskScheduler/Error/immediateRunIneligible``.
         case fail = 0
@@ -35,7 +35,7 @@ open class BGContinuedProcessingTaskRequest: BGTaskRequest, @unchecked Sendable 
     open var title: String
     /// The second line of the notification, under the title.
     open var subtitle: String
-    /// The strategy for a task that cannot run at once, because too many tasks are running.
+    /// The behavior if the task cannot run at once because too many tasks are running.
     open var strategy: SubmissionStrategy = .queue
     /// The resources that this machine must have. If a resource is missing, the submission fails with
     /// ``BGTaskScheduler/Error/notPermitted``.
@@ -69,19 +69,19 @@ open class BGContinuedProcessingTaskRequest: BGTaskRequest, @unchecked Sendable 
 
 /// A task that the user began and that continues in the background. The progress of the task is shown on the desktop.
 ///
-/// The app must update ``progress``: after a minute without progress, the time of the task ends. The Cancel button in the
-/// notification also ends the time of the task. In both cases ``BGTask/expirationHandler`` is called.
+/// The app must update ``progress``, because the agent ends a task that makes no progress for a minute. The agent also ends the
+/// task if the user presses the Cancel button in the notification. Before the task ends, ``BGTask/expirationHandler`` is called.
 open class BGContinuedProcessingTask: BGTask, ProgressReporting, @unchecked Sendable {  // because the base class is
     private let lock = NSLock()
     private var shown: (title: String, subtitle: String)
     private let update: @Sendable (String, String) -> Void
 
-    /// The progress of the task, including its child progress objects. The progress is read twice a second. If the progress has no
-    /// total, each change of `completedUnitCount` counts as progress, and no percentage is shown.
+    /// The progress of the task, including the child progress objects. The process reads the progress twice a second. If the
+    /// progress has no total, each change of `completedUnitCount` counts as progress, and the notification shows no percentage.
     public let progress = Progress(totalUnitCount: 0)
 
-    /// Creates a mock for tests. The completion and the title of the mock are not recorded. Differs from Apple: on iOS, an app
-    /// cannot create a task.
+    /// Creates a task for tests (a mock). The ledger does not record the mock's completion or title. Differs from Apple: on iOS,
+    /// an app cannot create a task.
     ///
     /// - Parameter identifier: any identifier that the test needs.
     public override init(identifier: String) {
@@ -104,7 +104,7 @@ open class BGContinuedProcessingTask: BGTask, ProgressReporting, @unchecked Send
     /// The current second line of the notification.
     open var subtitle: String { lock.withLock { shown.subtitle } }
 
-    /// Changes the two lines of the notification. Cost: one durable transaction if a line changed.
+    /// Changes the two lines of the notification. If a line changes, the call costs one durable transaction.
     open func updateTitle(_ title: String, subtitle: String) {
         let isNew = lock.withLock { () -> Bool in
             defer { shown = (title, subtitle) }
@@ -115,8 +115,8 @@ open class BGContinuedProcessingTask: BGTask, ProgressReporting, @unchecked Send
 }
 
 extension BGTaskScheduler {
-    /// The maximum number of continued-processing tasks of an app that run at the same time. Beyond Apple, where the number is
-    /// not documented.
+    /// The maximum number of continued-processing tasks of an app that run at the same time. Apple does not document the maximum
+    /// number on iOS.
     public static let continuedProcessingRoom = ContinuedProcessing.room
 
     /// The resources that a continued-processing request can require on this machine: a GPU if the kernel provides a render node.
@@ -133,7 +133,7 @@ extension BGTaskScheduler {
             throw Error(.notPermitted, "\(request.identifier): this machine has no GPU that the task can use")
         }
         let record = request.record(now: AppRuntime.shared.now)
-        // The process watches the ledger before it writes the row, because the agent may react at once.
+        // The process begins to watch the ledger before it writes the request, because the agent may start the task at once.
         try hearing { try ContinuedTasks.shared.listen() }
         let refusal = try hearing { () -> Error? in
             try AppRuntime.shared.ledger().write { transaction -> Error? in
@@ -154,7 +154,7 @@ extension BGTaskScheduler {
         ContinuedTasks.shared.becomeBusy()
     }
 
-    /// Fails at once if no agent can start the task. Requests of other kinds wait in the ledger instead.
+    /// Throws an error if no agent can start the task. Requests of other kinds would wait in the ledger until an agent runs.
     private func requireAgent(for request: BGContinuedProcessingTaskRequest) throws {
         let why: String
         switch AppRuntime.shared.startAgent() {

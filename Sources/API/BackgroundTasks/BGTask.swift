@@ -1,9 +1,11 @@
 import BackgroundLedger
 import Foundation
 
-/// The work of one launch. The handler that was registered for the task's identifier receives the task. This class is abstract.
+/// The work of one launch. The app registers a handler for an identifier, and the handler receives the task. `BGTask` is an
+/// abstract class.
 ///
-/// The class and its subclasses are open, like Apple's classes, so that a mock can override the members that its test examines.
+/// The class and the subclasses are open, like Apple's classes. A test can therefore create a mock that overrides members of the
+/// class.
 open class BGTask: NSObject, @unchecked Sendable {  // because the lock guards all mutable state
     /// The identifier of the request that this launch belongs to.
     public let identifier: String
@@ -13,8 +15,8 @@ open class BGTask: NSObject, @unchecked Sendable {  // because the lock guards a
     private var isExpired = false
     private let complete: @Sendable (Bool) -> Void
 
-    /// Creates a mock for tests. The completion of the mock is not recorded. Differs from Apple: on iOS, an app cannot create a
-    /// task.
+    /// Creates a task for tests (a mock). The ledger does not record the mock's completion. Differs from Apple: on iOS, an app
+    /// cannot create a task.
     ///
     /// - Parameter identifier: any identifier that the test needs.
     public init(identifier: String) {
@@ -29,11 +31,11 @@ open class BGTask: NSObject, @unchecked Sendable {  // because the lock guards a
         super.init()
     }
 
-    /// A handler that is called once, shortly before the time ends, and then cleared. The handler runs on another thread than the
-    /// work. The handler must stop the work and make sure that ``setTaskCompleted(success:)`` is called. If the time has already
-    /// ended when the handler is set, the handler is called at once.
+    /// A handler that is called once, shortly before the launch's time limit, and then removed. The handler and the work run on
+    /// different threads. The handler must stop the work and make sure that ``setTaskCompleted(success:)`` is called. If the app
+    /// sets the handler after the time limit, the handler is called at once.
     ///
-    /// Without a handler, the task is completed unsuccessfully when its time is up.
+    /// If no handler is set, the task ends as unsuccessful at the time limit.
     open var expirationHandler: (() -> Void)? {
         get { lock.withLock { handler } }
         set {
@@ -47,11 +49,12 @@ open class BGTask: NSObject, @unchecked Sendable {  // because the lock guards a
         }
     }
 
-    /// Ends the task. Call this method for every task as soon as the work ends. Calls after the first call have no effect. Values
-    /// that the app set in `UserDefaults` before the call are written to the disk before the result of the launch is recorded.
+    /// Ends the task. Call this method for every task as soon as the work ends. Only the first call has an effect. Values that
+    /// the app set in `UserDefaults` are written to the disk before the ledger records the launch's result.
     ///
-    /// Differs from Apple: after the call the process ends, so values in variables of the app are lost. If an attempt at a transfer
-    /// that the launch began is running, the process first waits for the attempt, for at most ``BackgroundSettings/continuation``.
+    /// Differs from Apple: the process ends after the call, so values in variables of the app are lost. If the launch began a
+    /// transfer whose attempt is still running, the process first waits for the attempt. The maximum wait is
+    /// ``BackgroundSettings/continuation``.
     open func setTaskCompleted(success: Bool) {
         let isFirst = lock.withLock { () -> Bool in
             defer {
@@ -88,5 +91,5 @@ open class BGAppRefreshTask: BGTask, @unchecked Sendable {}  // because its base
 /// The work of a processing request.
 open class BGProcessingTask: BGTask, @unchecked Sendable {}  // because its base class is unchecked Sendable
 
-/// Differs from Apple: health research does not exist on a Linux desktop. A launch never creates this task.
+/// A task for health research. Differs from Apple: Linux desktops have no health research, so no launch creates this task.
 open class BGHealthResearchTask: BGProcessingTask, @unchecked Sendable {}  // because its base class is unchecked Sendable

@@ -6,7 +6,7 @@ import BackgroundLedger
 @_exported import struct BackgroundScheduling.WallClockTime
 import Foundation
 
-/// A request for a later launch in the background. This class is abstract: submit a request of one of the subclasses.
+/// A request for a later launch in the background. The class is abstract, so submit an instance of a subclass.
 open class BGTaskRequest: NSObject, NSCopying, @unchecked Sendable {  // because the scheduler copies each request
     /// The identifier of the task. The permitted list must contain this identifier.
     public let identifier: String
@@ -15,34 +15,35 @@ open class BGTaskRequest: NSObject, NSCopying, @unchecked Sendable {  // because
     /// as the current date.
     open var earliestBeginDate: Date?
 
-    /// A rule on the user's clock, for example every day at 12:00. Beyond Apple.
+    /// The rule for the times of a repeating request on the user's clock, for example every day at 12:00. Beyond Apple.
     ///
     /// After each launch, the request stays pending with its next occurrence, even if the handler crashed before it could submit
-    /// again. The request is planned again when the time zone or the clock changes. `earliestBeginDate` is not used.
+    /// again. The request is planned again when the time zone or the clock changes. If the request has a rule,
+    /// `earliestBeginDate` has no effect.
     public var recurrence: WallClockRule?
 
-    /// The delay in seconds between the time of the rule and the beginning of the request. The delay must be less than a day.
-    /// Delays spread the load on services that many apps call at noon.
+    /// The delay in seconds between the time that the rule gives and the start of the request. The delay must be less than a day.
+    /// Different delays spread the load on a server that many apps call at noon.
     public var recurrenceDelay: Double = 0
 
-    /// The next occurrence of a pending request with a rule, as a date on the user's clock. Beyond Apple.
+    /// The next time at which a pending request with a rule is due. Beyond Apple.
     public internal(set) var occurrence: Date?
 
     /// The policy for occurrences that were missed because the machine was off or asleep. Beyond Apple.
     public var missedOccurrences: MissedPolicy = .once
 
-    /// A Boolean value that indicates whether the request is launched while the desktop's power saver is on. Set the value to
-    /// `true` for work that uses almost no power and that the user expects. Beyond Apple: on iOS, Low Power Mode turns background
-    /// refresh off.
+    /// A Boolean value that indicates whether the agent launches the request while the desktop's power saver is on. Set the value
+    /// to `true` for work that uses almost no power and that the user expects. On iOS, Low Power Mode turns background refresh
+    /// off, and the app cannot change this.
     public var runsInLowPowerMode = false
 
     /// A Boolean value that indicates whether the machine wakes from sleep for this request. Waking requires `CAP_WAKE_ALARM`,
     /// logind, and a battery charge of at least 30 %.
     ///
-    /// Differs from Apple: iOS decides when to wake. The machine sleeps again when the work is complete and no user is active,
-    /// after 20 s at the latest. Work that is not complete by then continues when the machine wakes again. If the machine cannot be
-    /// woken, the request runs after the sleep, like every other request. `why` and `doctor` report what is missing. The machine is
-    /// not woken for a launch that is run late.
+    /// Differs from Apple: on iOS, only the system decides when a device wakes. The machine sleeps again when the work is
+    /// complete and no user is active, after 20 s at the latest. Work that is not complete after 20 s continues when the machine
+    /// wakes again. If the machine cannot be woken, the request runs after the sleep, like every other request. The commands
+    /// `why` and `doctor` report why the machine cannot be woken. The machine is not woken for a launch that runs late.
     public var wakesSystem = false
 
     init(identifier: String) {
@@ -72,8 +73,8 @@ open class BGTaskRequest: NSObject, NSCopying, @unchecked Sendable {  // because
             wakesSystem: wakesSystem, submittedAt: now)
     }
 
-    /// Limits a date to the range that calendars support. A date that is not a number is not changed, and a request with such a
-    /// date is refused when it is submitted.
+    /// Limits a date to the range that calendars support. An invalid date (not a number) is not changed. The scheduler refuses a
+    /// request with an invalid date when the app submits the request.
     private static func withinCalendars(_ date: Date) -> Date {
         date.timeIntervalSince1970.isNaN ? date : min(max(date, .distantPast), .distantFuture)
     }
@@ -112,14 +113,15 @@ open class BGAppRefreshTaskRequest: BGTaskRequest, @unchecked Sendable {  // bec
 /// A request for a launch that takes minutes and can require conditions.
 open class BGProcessingTaskRequest: BGTaskRequest, @unchecked Sendable {  // because its base class is unchecked Sendable
     /// A Boolean value that indicates whether the launch requires a network. If the network is lost while the launch runs, the
-    /// time of the launch ends.
+    /// agent ends the launch.
     ///
-    /// The request then waits for the network and is launched again, unless the handler submitted a new request with this
-    /// identifier or cancelled the identifier. Differs from Apple: iOS does not launch the request again.
+    /// After a lost network, the request waits for the network, and the agent launches the request again. The agent does not
+    /// launch the request again if the handler submitted a new request with this identifier, or cancelled the identifier. Differs
+    /// from Apple: iOS does not launch the request again.
     open var requiresNetworkConnectivity = false
     /// A Boolean value that indicates whether the launch requires external power. If external power is lost while the launch
-    /// runs, the time of the launch ends and the request waits again, as described at ``requiresNetworkConnectivity``. A machine
-    /// without a battery is always on external power.
+    /// runs, the agent ends the launch, and the request waits again (see ``requiresNetworkConnectivity``). A machine without a
+    /// battery is always on external power.
     open var requiresExternalPower = false
 
     /// - Parameter identifier: an identifier from the permitted list.
@@ -128,8 +130,8 @@ open class BGProcessingTaskRequest: BGTaskRequest, @unchecked Sendable {  // bec
     override var kind: LaunchKind { .processing }
 }
 
-/// A request for health research. Declared so that code compiles. Differs from Apple: the entitlement does not exist on Linux, so
-/// the submission fails with ``BGTaskScheduler/Error/notPermitted``.
+/// A request for health research. The declaration exists only so that code for iOS compiles. Differs from Apple: Linux has no
+/// entitlement for health research, so the submission fails with ``BGTaskScheduler/Error/notPermitted``.
 open class BGHealthResearchTaskRequest: BGProcessingTaskRequest, @unchecked Sendable {  // because the base class is
     /// The protection class of the files that the task needs.
     open var protectionTypeOfRequiredData: FileProtectionType = .complete

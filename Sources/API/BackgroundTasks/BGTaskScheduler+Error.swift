@@ -6,8 +6,8 @@ extension BGTaskScheduler {
 
     /// The reason that a request was not accepted.
     ///
-    /// The type has the form of an error that is imported from Objective-C. The static properties of the type are codes, for use as
-    /// values and in patterns: `catch BGTaskScheduler.Error.notPermitted`, `error.code == .notPermitted`.
+    /// The type has the same form as an error type that Swift imports from Objective-C. Each static property is an error code, so
+    /// that code for iOS compiles: `catch BGTaskScheduler.Error.notPermitted`, `error.code == .notPermitted`.
     public struct Error: Swift.Error, Hashable, Sendable, CustomNSError, LocalizedError {
         /// The error codes, with Apple's numbers.
         public enum Code: Int, Sendable {
@@ -15,10 +15,10 @@ extension BGTaskScheduler {
             case unavailable = 1
             /// The maximum number of pending requests is reached: 1 refresh request, 10 processing requests.
             case tooManyPendingTaskRequests = 2
-            /// The identifier is not in `BGTaskSchedulerPermittedIdentifiers`, or the request requires something that this
+            /// The identifier is not in `BGTaskSchedulerPermittedIdentifiers`, or the request requires a resource that this
             /// machine does not have.
             case notPermitted = 3
-            /// A continued-processing request with `.fail` could not start at once.
+            /// A continued-processing request with the strategy `.fail` could not start at once.
             case immediateRunIneligible = 4
 
             /// Returns whether an error has this code, so that a code can be used as a pattern.
@@ -29,7 +29,7 @@ extension BGTaskScheduler {
         public let code: Code
         /// A sentence for the user with the reason. Beyond Apple.
         public let reason: String
-        /// The error that caused ``Code/unavailable``. Beyond Apple.
+        /// The error that caused The code ``Code/unavailable``. Beyond Apple.
         public let underlyingError: (any Swift.Error)?
 
         /// - Parameters:
@@ -45,21 +45,21 @@ extension BGTaskScheduler {
             self.underlyingError = underlyingError
         }
 
-        /// ``Code/unavailable``.
+        /// The code ``Code/unavailable``.
         public static var unavailable: Code { .unavailable }
-        /// ``Code/tooManyPendingTaskRequests``.
+        /// The code ``Code/tooManyPendingTaskRequests``.
         public static var tooManyPendingTaskRequests: Code { .tooManyPendingTaskRequests }
-        /// ``Code/notPermitted``.
+        /// The code ``Code/notPermitted``.
         public static var notPermitted: Code { .notPermitted }
-        /// ``Code/immediateRunIneligible``.
+        /// The code ``Code/immediateRunIneligible``.
         public static var immediateRunIneligible: Code { .immediateRunIneligible }
 
         /// Returns whether two errors have the same code. The reasons are not compared.
         public static func == (one: Error, other: Error) -> Bool { one.code == other.code }
-        /// Hashes the code, consistent with ``==(_:_:)``.
+        /// Hashes the code, so that equal errors have equal hash values.
         public func hash(into hasher: inout Hasher) { hasher.combine(code) }
 
-        /// ``BGTaskScheduler/errorDomain``.
+        /// The domain ``BGTaskScheduler/errorDomain``.
         public static var errorDomain: String { BGTaskScheduler.errorDomain }
         /// The number of the code.
         public var errorCode: Int { code.rawValue }

@@ -7,11 +7,11 @@ import Synchronization
 
 /// Submits requests for background launches and registers the handlers of the launches.
 ///
-/// A request that ``submit(_:)`` accepted is stored on the disk. The request is not lost if this process or the agent ends, at a
-/// logout or at a reboot.
+/// ``submit(_:)`` stores each accepted request on the disk. The request is not lost if this process or the agent ends, or if the
+/// user logs out or restarts the machine.
 ///
-/// Differs from Apple: the scheduler does not learn when the user uses the app, and it has no energy budget. A request is launched
-/// when its conditions hold. The command `why` shows the conditions that do not hold.
+/// Differs from Apple: the scheduler does not learn when the user uses the app, and has no energy budget. The agent launches a
+/// request when the request's conditions are met. The command `why` shows the conditions that are not met.
 ///
 /// The class is open, like Apple's class, so that tests of an app can mock it. `BackgroundTasksTesting` runs the real scheduler in
 /// virtual time.
@@ -20,7 +20,8 @@ open class BGTaskScheduler: NSObject, @unchecked Sendable {  // because this cla
     open class var shared: BGTaskScheduler { ofThisProcess }
 
     private static let ofThisProcess = {
-        // Sets the app's identity in Foundation first, because identifiers are often made from the bundle identifier.
+        // The app's identity is set in Foundation first, because apps often derive request identifiers from the bundle
+        // identifier.
         _ = AppManifest.current
         return BGTaskScheduler()
     }()
@@ -32,19 +33,18 @@ open class BGTaskScheduler: NSObject, @unchecked Sendable {  // because this cla
 
     /// Registers the handler of a task. Call this method before ``run()`` or before the app's scenes are built.
     ///
-    /// The handler of a wildcard (`app.export.*`) is used for identifiers that the wildcard covers and that have no handler. If
-    /// several wildcards cover an identifier, the longest wildcard is used. ``BGTask/identifier`` is the identifier that was
-    /// submitted.
+    /// An identifier without a handler uses the handler of a wildcard (`app.export.*`) that matches the identifier. If several
+    /// wildcards match, the longest wildcard is used. ``BGTask/identifier`` is the identifier that the app submitted.
     ///
     /// - Parameters:
-    ///   - identifier: an identifier that the permitted list contains or a wildcard of the list covers. A wildcard is also
-    ///     allowed, as in iOS 26.
+    ///   - identifier: an identifier, or a wildcard as in iOS 26. The permitted list must contain the identifier or a wildcard
+    ///     that matches it.
     ///   - queue: the queue on which the handler runs, or `nil` for a background queue of the framework.
-    ///   - launchHandler: does the work and ends with ``BGTask/setTaskCompleted(success:)``.
-    /// - Returns: `false` if the permitted list does not cover the identifier.
-    /// - Precondition: The identifier was not registered before, and ``run()`` was not called before. Handlers of continued
-    ///   processing can be registered after ``run()``: the second condition does not apply to a wildcard, or to an identifier that
-    ///   only a wildcard permits.
+    ///   - launchHandler: the code that does the work and then calls ``BGTask/setTaskCompleted(success:)``.
+    /// - Returns: `false` if the permitted list does not permit the identifier.
+    /// - Precondition: The identifier was not registered before, and ``run()`` was not called before. A handler of continued
+    ///   processing can also be registered after ``run()``. Such a handler has a wildcard, or an identifier that only a wildcard
+    ///   permits.
     @discardableResult
     open func register(
         forTaskWithIdentifier identifier: String, using queue: DispatchQueue?, launchHandler: @escaping (BGTask) -> Void
@@ -60,9 +60,9 @@ open class BGTaskScheduler: NSObject, @unchecked Sendable {  // because this cla
     /// Runs the handler of the launch for which the agent started this process, and ends the process when the launch has ended.
     /// Beyond Apple.
     ///
-    /// In a plain `main.swift`, register the handlers, then call this method. If the agent did not launch the process, the method
-    /// returns when the continued processing of this process has ended, usually at once. A handler that is registered later stops
-    /// the program with an error.
+    /// In a `main.swift`, register the handlers, and then call this method. If the agent did not launch the process, the method
+    /// returns when the continued processing of this process has ended, usually at once. If the app registers a handler after
+    /// this call, the program stops with an error.
     public func run() {
         if TaskHandlers.shared.hasActions { BackgroundLaunch.recordTimeChangeInterest() }
         BackgroundLaunch.serveLaunch()
@@ -73,12 +73,12 @@ open class BGTaskScheduler: NSObject, @unchecked Sendable {  // because this cla
 
     /// Stores a request in the agent's database (ledger). A pending request with the same identifier is replaced.
     ///
-    /// Without `earliestBeginDate`, the request begins as soon as its conditions hold. If a launch submits such a request, and the
-    /// identifier was launched without a date before, the request waits for five minutes. The pause doubles with each such launch
-    /// of the last day, up to an hour. On iOS, the system decides the pause. Without this pause, an app that submits its next
-    /// refresh in each handler would be launched again and again.
+    /// A request without `earliestBeginDate` begins as soon as the request's conditions are met. But if a launch submits such a
+    /// request, and the identifier was already launched without a date, the request waits for five minutes. The pause doubles
+    /// with each such launch of the last day, up to an hour. On iOS, the system decides the length of the pause. Without the
+    /// pause, an app that submits the next refresh in each handler would be launched again and again.
     ///
-    /// Cost: one transaction, synced to the disk. If no agent is running, an agent is started.
+    /// Cost: one transaction that is synced to the disk. If no agent is running, this method starts an agent.
     /// - Throws: ``BGTaskScheduler/Error``.
     open func submit(_ taskRequest: BGTaskRequest) throws {
         let manifest = AppRuntime.shared.manifest
@@ -112,15 +112,14 @@ open class BGTaskScheduler: NSObject, @unchecked Sendable {  // because this cla
         if let outcome { throw outcome }
     }
 
-    /// Makes a request durable, on the thread or actor of the caller. This is the async method of Apple's SDK 27. The request is
-    /// durable when the method returns.
+    /// Stores a request, on the thread or actor of the caller. Apple's SDK 27 has the same async method. The request is on the
+    /// disk when the method returns.
     /// - Throws: ``BGTaskScheduler/Error``.
     nonisolated(nonsending)
         open func submitTaskRequest(_ taskRequest: BGTaskRequest) async throws
     { try submit(taskRequest) }
 
-    /// Stores a request, and then calls a handler on a background queue. This is the method with a completion handler of Apple's
-    /// SDK 27.
+    /// Stores a request, and then calls a handler on a background queue. Apple's SDK 27 has the same method.
     ///
     /// Differs from Apple: the request is stored when this method returns, even if the process ends before the handler is called.
     @preconcurrency open func submitTaskRequest(
@@ -140,7 +139,7 @@ open class BGTaskScheduler: NSObject, @unchecked Sendable {  // because this cla
         DurableWrites.shared.commit("the cancellation of \(identifier)") { _ = try $0.deleteRequest(identifier) }
     }
 
-    /// Removes a pending request, and throws if that fails. Beyond Apple.
+    /// Removes a pending request, and throws an error if the request cannot be removed. Beyond Apple.
     /// - Throws: ``BGTaskScheduler/Error/unavailable``.
     public func removeTaskRequest(withIdentifier identifier: String) throws {
         _ = try storing { try $0.deleteRequest(identifier) }
@@ -151,7 +150,7 @@ open class BGTaskScheduler: NSObject, @unchecked Sendable {  // because this cla
         DurableWrites.shared.commit("the cancellation of all requests") { _ = try $0.deleteAllRequests() }
     }
 
-    /// Returns copies of the pending requests. A change to a copy has an effect only when the copy is submitted.
+    /// Returns copies of the pending requests. To change a pending request, change the copy and submit the copy.
     open func pendingTaskRequests() async -> [BGTaskRequest] { pendingNow() }
 
     /// Returns a copy of the pending request with this identifier, or `nil` if no request with this identifier is pending. Beyond
@@ -174,15 +173,16 @@ open class BGTaskScheduler: NSObject, @unchecked Sendable {  // because this cla
         OutstandingCalls.shared.run { completionHandler(self.pendingNow()) }
     }
 
-    /// Returns the pending requests. As on iOS, a request is not included while a launch for it is running. The row of such a
-    /// request is deleted with the result of the launch. A request with a rule is included, because it waits for the next
-    /// occurrence.
+    /// Returns the pending requests. As on iOS, a request is not included while the request's launch is running. The ledger
+    /// deletes the row of such a request when it records the launch's result. A request with a rule is always included, because
+    /// the request waits for the next occurrence.
     private static func pending(_ ledger: LedgerTransaction) throws -> [RequestRecord] {
         let served = Set(try ledger.liveLaunches().compactMap(\.requestToken))
         return try ledger.requests().filter { $0.recurrence != nil || !served.contains($0.token) }
     }
 
-    /// Returns the date as the app set it. For a request with a rule, the next date is a time on the user's clock.
+    /// Returns the request with the begin date that the app set. If the request has a rule, the begin date is the next time that
+    /// the rule gives.
     private static func request(of record: RequestRecord) -> BGTaskRequest? {
         let request = BGTaskRequest.make(from: record)
         if record.recurrence == nil { request?.earliestBeginDate = record.earliestBegin.map(AppRuntime.shared.date(forApp:)) }
@@ -196,37 +196,40 @@ open class BGTaskScheduler: NSObject, @unchecked Sendable {  // because this cla
 
     // MARK: Simulation
 
-    /// Launches a pending request now, in the same way as at its due time. Beyond Apple: on iOS only a debugger can do this.
+    /// Launches a pending request now, in the same way as the agent launches a due request. Beyond Apple: on iOS only a debugger
+    /// can do this.
     /// - Returns: the agent's response, as a sentence for the user.
-    /// - Throws: ``BGTaskScheduler/Error/unavailable``, also if no agent responds.
+    /// - Throws: ``BGTaskScheduler/Error/unavailable`` if the ledger cannot be used or no agent responds.
     public func simulateLaunch(forTaskWithIdentifier identifier: String) async throws -> String {
         try await send(.simulateLaunch, identifier)
     }
 
-    /// Ends the time of a running launch now.
-    /// - Throws: ``BGTaskScheduler/Error/unavailable``, also if no agent responds.
+    /// Ends a running launch now, in the same way as the agent ends a launch at the time limit.
+    /// - Throws: ``BGTaskScheduler/Error/unavailable`` if the ledger cannot be used or no agent responds.
     public func simulateExpiration(forTaskWithIdentifier identifier: String) async throws -> String {
         try await send(.simulateExpire, identifier)
     }
 
-    /// Stops the time limit of the launch while the user chooses something, for example a file. The maximum is 10 minutes. Beyond
-    /// Apple.
+    /// Pauses the time limit of the launch while the user chooses something, for example a file. The longest pause is 10 minutes.
+    /// Beyond Apple.
     public func personIsChoosing(_ isChoosing: Bool) { LaunchContext.current?.setPersonChoosing(isChoosing) }
 
     /// Records that the current launch failed, although its action returns normally. The history shows `failed` and the reason.
-    /// Outside a launch, this method has no effect. Beyond Apple: actions of SwiftUI cannot report a failure.
+    /// If the agent did not launch the process, this method has no effect. Apple's API has no equivalent: an action of SwiftUI
+    /// cannot report a failure.
     public func failCurrentLaunch(_ reason: String) { LaunchContext.current?.fail(reason) }
 
-    /// Sets what the history shows about the result of the current launch, for example "3 photos uploaded". If the method is called
-    /// several times, the last text is shown. Outside a launch, this method has no effect.
+    /// Sets what the history shows about the result of the current launch, for example "3 photos uploaded". If the app calls the
+    /// method several times, the history shows the last text. If the agent did not launch the process, this method has no effect.
     package func describeCurrentLaunch(_ result: String) { LaunchContext.current?.describe(result) }
 
-    /// Ends the process because the current launch cannot do its work now, for a temporary reason. The launch is retried after
-    /// growing pauses, as after a crash. The history shows the reason. Outside a launch, this method has no effect. Beyond Apple.
+    /// Ends the process because the current launch cannot do the work now, for a temporary reason. The agent retries the launch
+    /// after growing pauses, as after a crash. The history shows the reason. If the agent did not launch the process, this method
+    /// has no effect. Beyond Apple.
     public func abandonCurrentLaunch(_ reason: String) { LaunchContext.current?.abandon(reason) }
 
-    /// The time on the clock that decides when requests of this process begin. In a rehearsal, or in a test that drives the app,
-    /// this is the clock of the test host.
+    /// The current time of the clock that decides when requests of this process begin. In a test that runs on a test host, the
+    /// test host sets this clock.
     package static var now: Date { AppRuntime.isOnTestHost ? AppRuntime.shared.now : ThisProcess.now }
 
     private func send(_ verb: ControlRecord.Verb, _ argument: String) async throws -> String {
@@ -260,10 +263,11 @@ open class BGTaskScheduler: NSObject, @unchecked Sendable {  // because this cla
 
 /// The maximum number of pending requests of each kind. The numbers are equal to Apple's numbers.
 enum PendingLimit {
-    /// Returns `nil` if the number is not limited.
+    /// Returns the maximum number for a kind of request, or `nil` if the number is not limited.
     static func of(_ kind: LaunchKind) -> Int? { isLifted ? nil : kind == .appRefresh ? 1 : 10 }
 
-    /// Lifts the limit for benchmarks and stress tests that need more requests than the limit of an app. Debug builds only.
+    /// `true` if the limit is removed, because a benchmark or a stress test needs more requests. Only debug builds can remove the
+    /// limit.
     private static let isLifted: Bool = {
         #if DEBUG
             return ProcessInfo.processInfo.environment["BACKGROUND_UNLIMITED_REQUESTS"] == "1"

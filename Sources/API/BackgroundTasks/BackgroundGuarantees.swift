@@ -1,7 +1,7 @@
 import BackgroundRuntime
 
-/// The capabilities of this desktop: the events after which background work continues, and the facts that the agent can detect.
-/// Each capability has a reason.
+/// The capabilities of this desktop for background work. A capability states whether work continues after an event such as a
+/// logout, or whether the agent can detect a fact such as the network state. Each capability has a state and a reason.
 ///
 /// ```swift
 /// let survivesLogout = BackgroundGuarantees.current.survivesLogout
@@ -9,8 +9,8 @@ import BackgroundRuntime
 /// ```
 ///
 /// Accepted work is always safe, because the agent's database (ledger) is on the disk. A capability describes when the work
-/// continues, and whether it continues without an action of the user. The command `background doctor --all` of
-/// the app (module `BackgroundCommands`) prints all capabilities.
+/// continues, and whether the user has to do something first. The command `background doctor --all` of the app (module
+/// `BackgroundCommands`) prints all capabilities.
 ///
 /// Differs from Apple: iOS has no such type, because every device has the same capabilities.
 public struct BackgroundGuarantees: Sendable, Equatable, Codable {
@@ -44,7 +44,7 @@ public struct BackgroundGuarantees: Sendable, Equatable, Codable {
             case keptFromNextLogin
             /// The desktop does not have the capability.
             case notKept
-            /// The state is not known yet. The agent detects the state when it does its first work.
+            /// The state is not known yet. An agent detects the state during the agent's first work.
             case unknown
         }
 
@@ -61,12 +61,12 @@ public struct BackgroundGuarantees: Sendable, Equatable, Codable {
         public var isKept: Bool { verdict == .kept }
     }
 
-    /// The work continues after a logout. This requires lingering, because without lingering a logout ends the user manager and the
-    /// agent. Source of the rule: loginctl(1), `enable-linger`.
+    /// The work continues after a logout. The capability requires lingering, because without lingering a logout ends the user
+    /// manager and the agent. Source of the rule: loginctl(1), `enable-linger`.
     public let survivesLogout: Guarantee
     /// The work continues after a reboot. With lingering, the work continues at boot. Without lingering, the work continues when
-    /// the user logs in, through the user unit or the autostart entry. Source of the rule: systemd.special(7), `default.target`;
-    /// the Desktop Application Autostart Specification.
+    /// the user logs in, because the user unit or the autostart entry starts the agent. Source of the rule: systemd.special(7),
+    /// `default.target`; the Desktop Application Autostart Specification.
     public let survivesReboot: Guarantee
     /// The work continues after `kill -9` of the app and the agent. A user manager starts the agent again. Without a user manager,
     /// the app's next command or the next login starts the agent again. Source of the rule: systemd.service(5), `Restart=`.
@@ -94,11 +94,11 @@ public struct BackgroundGuarantees: Sendable, Equatable, Codable {
         ]
     }
 
-    /// The capabilities at this moment. Read the property again after a change, for example a login, an installation or the first
+    /// The current capabilities. Read the property again after a change, for example after a login, an installation or the first
     /// notification.
     ///
-    /// The facts about the network, power and the notification server are the last facts that the agent recorded, because only an
-    /// agent can detect them. In a test with `TestDriver`, the desktop has all capabilities except ``wakesSystem``.
+    /// The facts about the network, power and the notification server are the facts that an agent last recorded, because only an
+    /// agent can detect these facts. In a test with `TestDriver`, the desktop has all capabilities except ``wakesSystem``.
     ///
     /// This property throws no errors. If a fact cannot be examined, for example because the ledger cannot be read, the state is
     /// `unknown`. Cost: about a dozen file checks and one read of the ledger. No other process is called or started, and no file is

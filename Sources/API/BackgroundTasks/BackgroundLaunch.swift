@@ -4,10 +4,11 @@ import BackgroundScheduling
 import Foundation
 import ProcessSupport
 
-/// Handles launches in apps whose scenes and main function belong to a GUI library. Beyond Apple, because on iOS SwiftUI has both.
+/// Handles launches in apps that use the scenes and the main function of a GUI library. Apple's API has no equivalent, because on
+/// iOS SwiftUI handles the launches.
 ///
 /// ``handle(_:action:)`` registers the background action of a scene. ``run()`` runs the action if the agent started this process
-/// for it:
+/// for the action:
 ///
 /// ```swift
 /// extension TheirScene {
@@ -30,13 +31,13 @@ import ProcessSupport
 public enum BackgroundLaunch {
     /// Registers an action for launches of this kind.
     ///
-    /// If several actions are registered for one launch, they run at the same time. The launch ends when all actions have returned.
-    /// After ``run()`` this method has no effect, because a GUI library evaluates its scenes many times and each action must be
-    /// registered only once.
+    /// If several actions are registered for one launch, they run at the same time. The launch ends when all actions have
+    /// returned. After ``run()`` this method has no effect. A GUI library evaluates the scenes many times, but each action must
+    /// be registered only once.
     ///
     /// - Parameters:
     ///   - task: the kind of launches.
-    ///   - action: does the work. The task that runs the action is cancelled when the time of the launch ends.
+    ///   - action: the code that does the work. At the launch's time limit, the Swift task that runs the action is cancelled.
     public static func handle<Request: Sendable, Response: Sendable>(
         _ task: BackgroundTask<Request, Response>, action: @escaping @Sendable (Request) async -> Response
     ) {
@@ -49,27 +50,27 @@ public enum BackgroundLaunch {
     /// Runs the actions of the launch for which the agent started this process, and ends the process when the launch has ended. If
     /// a user started the process, the method returns at once, so that the app can open its windows.
     ///
-    /// Call this method on the main thread, as the first step of `main` after the actions are registered. Do not open a window or a
-    /// display before this call, because a launch may run without a display. A handler that is registered later stops the program
-    /// with an error, as after `BGTaskScheduler.run()`, because the launch would not find the handler. The exception is an
-    /// identifier that only a wildcard of the permitted list permits.
+    /// Call this method on the main thread, as the first step of `main` after the actions are registered. Do not open a window or
+    /// a display before this call, because a launch may run without a display. If the app registers a handler after this call,
+    /// the program stops with an error, because the launch would not find the handler. `BGTaskScheduler.run()` has the same rule.
+    /// An identifier that only a wildcard of the permitted list permits is an exception.
     public static func run() {
         recordTimeChangeInterest()
         serveLaunch()
     }
 
-    /// Runs the launch like ``run()``, without informing the agent about time changes.
+    /// Runs the launch like ``run()``, but does not record whether the app handles time changes.
     static func serveLaunch() {
         TaskHandlers.shared.close()
         guard let context = LaunchContext.current else { return }
         LaunchHandlers.shared.run(context)
         RunLoop.main.run()
-        // The run loop has returned, because it had no source to watch. The main thread waits here, and the launch ends the
+        // The run loop had no source to watch, so it returned. The main thread waits here until the end of the launch ends the
         // process.
         dispatchMain()
     }
 
-    /// Returns when all work that this process began is stored and has its response, and continued processing has ended.
+    /// Waits until all work that this process began is stored, all responses have arrived, and continued processing has ended.
     ///
     /// - Parameters:
     ///   - hasMore: `true` if Swift tasks of the app may still begin work. The method then waits a short time after the last work
@@ -89,15 +90,15 @@ public enum BackgroundLaunch {
         } while beginnings.begun != begun || !beginnings.isEmpty
     }
 
-    /// Records in the ledger whether the app handles time changes, because the agent must know this fact without starting the app.
-    /// The ledger is written only if the value changed.
+    /// Records in the ledger whether the app handles time changes, because the agent must know this fact without starting the
+    /// app. The method writes to the ledger only if the value changed.
     package static func recordTimeChangeInterest() {
         let isWanted = TaskHandlers.shared.handles(.significantTimeChange)
         do throws(StoreError) {
             let known = try AppRuntime.shared.ledger().read { try $0.fact(.significantTime) != nil }
             if known == isWanted { return }
         } catch {
-            // After a temporary error the value is written when the ledger can be used again.
+            // After a temporary error, `DurableWrites` writes the value when the ledger can be used again.
             guard error.isPassing else { return }
         }
         let current = SignificantTime(at: AppRuntime.shared.now, in: AppRuntime.shared.zone)

@@ -2,26 +2,26 @@ import BackgroundLedger
 import BackgroundRuntime
 import Foundation
 
-/// The settings of an app's agent: the time limits of launches, and the times in which no notifications are shown. Beyond Apple: on
-/// iOS only the system decides these values.
+/// The settings of an app's agent: the time limits of launches, and the times in which no notifications are shown. Apple's API
+/// has no equivalent, because on iOS only the system decides these values.
 public struct BackgroundSettings: Sendable, Equatable {
     /// The time limit in seconds of an app refresh, and of a launch for a session or a button. Default: 30.
     public var refreshBudget: Double
     /// The time limit in seconds of a processing task. Default: 600.
     public var processingBudget: Double
-    /// The grace time: the number of seconds between the warning to a launch and the kill. During this time after a cancelled
-    /// await, a task can also adopt the transfer. Default: 5.
+    /// The grace time: the number of seconds between the warning to a launch and the kill of the launch's process. After a
+    /// cancelled await, a task can adopt the transfer for the same number of seconds. Default: 5.
     public var grace: Double
-    /// The maximum number of seconds that a launch continues after its handlers returned, while an attempt at a transfer that the
-    /// launch began is running. The launch then ends as completed, and values in variables of the app are lost. If the value is 0,
-    /// a launch ends when its handlers have returned. A process that a user started waits at most this long for the requests that
-    /// this process sends. Default: 30.
+    /// The maximum number of seconds that a launch continues after the handlers returned. The launch continues while an attempt
+    /// at a transfer that the launch began is running. After this time the launch ends as completed, and values in variables of
+    /// the app are lost. If the value is 0, a launch ends when the handlers have returned. A process that a user started waits at
+    /// most this number of seconds for running requests. Default: 30.
     public var continuation: Double
-    /// A Boolean value that indicates whether notifications are shown. If `false`, each notification is kept for a day after its
-    /// time. If the value becomes `true` during that day, the notification is shown. Default: `true`.
+    /// A Boolean value that indicates whether notifications are shown. If `false`, the agent keeps each notification for a day
+    /// after its due time. If the value becomes `true` during this day, the agent shows the notification. Default: `true`.
     public var notificationsEnabled: Bool
-    /// The quiet hours, in which notifications wait, as minutes since midnight. If `until` is smaller than `from`, the quiet hours
-    /// end on the next day. Default: `nil`, no quiet hours.
+    /// The start and the end of the quiet hours, in minutes since midnight. Notifications wait until the quiet hours end. If
+    /// `until` is smaller than `from`, the quiet hours end on the next day. Default: `nil` (no quiet hours).
     public var quietHours: (from: Int, until: Int)?
 
     /// The minimum urgency of notifications that are shown in quiet hours.
@@ -32,16 +32,17 @@ public struct BackgroundSettings: Sendable, Equatable {
         case critical = 3
     }
 
-    /// The notifications that are also shown in quiet hours, or `nil` if no notifications are shown. Default: critical
-    /// notifications.
+    /// The kind of notifications that are also shown in quiet hours, or `nil` if no notifications are shown in quiet hours.
+    /// Default: critical notifications.
     public var quietHoursPass: QuietHoursPass? = .critical
-    /// The identifiers of categories whose notifications are not shown. A notification is kept for a day after its time. If its
-    /// category is removed from this set during that day, the notification is shown. Default: none.
+    /// The identifiers of categories whose notifications are not shown. The agent keeps such a notification for a day after its
+    /// due time. If the app removes the category from this set during this day, the agent shows the notification. Default: an
+    /// empty set.
     public var silencedCategories: Set<String> = []
 
-    /// Files that may be the cause of a failed launch, for example a configuration file. When one of these files changes, a launch
-    /// that was abandoned (``BGTaskScheduler/abandonCurrentLaunch(_:)``) is retried at once. The agent reads this list when it
-    /// starts. Default: none.
+    /// Files that may be the cause of a failed launch, for example a configuration file. When one of these files changes, the
+    /// agent retries an abandoned launch (``BGTaskScheduler/abandonCurrentLaunch(_:)``) at once. The agent reads this list only
+    /// when the agent starts. Default: an empty list.
     public var retriesWhenFilesChange: [URL] = []
 
     /// Creates the default settings.
@@ -69,7 +70,7 @@ public struct BackgroundSettings: Sendable, Equatable {
         return settings
     }
 
-    /// Applies the settings to the app. The settings are stored at the latest together with the next request, transfer or
+    /// Applies the settings to the app. The ledger stores the settings at the latest together with the next request, transfer or
     /// notification.
     ///
     /// - Throws: an error if the ledger is open and cannot be written.

@@ -5,15 +5,15 @@ import Foundation
 
 /// A kind of background work that a scene can handle.
 ///
-/// Differs from Apple: `processing(_:)`, `continuedProcessing(_:)`, `notificationResponse` and `significantTimeChange` do not exist
-/// on iOS. For the first two, iOS has `BGTaskScheduler.register`.
+/// Differs from Apple: `processing(_:)`, `continuedProcessing(_:)`, `notificationResponse` and `significantTimeChange` do not
+/// exist on iOS. For processing and continued processing, iOS has `BGTaskScheduler.register`.
 public struct BackgroundTask<Request: Sendable, Response: Sendable>: Sendable {
     let kind: LaunchKind
     let matches: @Sendable (String) -> Bool
-    /// Returns the values with which the action is called, once for each value.
+    /// Returns the values of a launch. The action is called once with each value.
     let requests: @Sendable (TaskHandlers.Payload) -> [Request]
-    /// Returns a closure that records in the ledger that a value was delivered. Returns `nil` if only the result of the launch is
-    /// recorded.
+    /// Returns a closure that records in the ledger that the action received a value. Returns `nil` if the ledger records only
+    /// the result of the launch.
     var acknowledgement: @Sendable (Request) -> (@Sendable (LedgerTransaction) throws -> Void)? = { _ in nil }
 
     /// Calls the action of the scene with each value of the launch.
@@ -37,27 +37,28 @@ extension BackgroundTask where Request == Void, Response == Void {
         Self(kind: .processing, matches: { $0 == identifier }, requests: { _ in [()] })
     }
 
-    /// Finished transfers of the background session with exactly this identifier.
+    /// A launch for finished transfers of the background session with exactly this identifier.
     public static func urlSession(_ identifier: String) -> Self {
         Self(kind: .urlSession, matches: { $0 == identifier }, requests: { _ in [()] })
     }
 }
 
 extension BackgroundTask where Request == String, Response == Void {
-    /// Finished transfers of any background session. The action receives the identifier of the session.
+    /// A launch for finished transfers of any background session. The action receives the identifier of the session.
     public static var urlSession: Self {
         Self(kind: .urlSession, matches: { _ in true }, requests: { [$0.identifier] })
     }
 
-    /// Finished transfers of the background sessions that `matching` accepts.
+    /// A launch for finished transfers of the background sessions whose identifiers `matching` accepts.
     public static func urlSession(matching: @escaping @Sendable (String) -> Bool) -> Self {
         Self(kind: .urlSession, matches: matching, requests: { [$0.identifier] })
     }
 }
 
 extension BackgroundTask where Request == Void, Response == Void {
-    /// A change of the day, the clock or the time zone. The app is launched for changes after a process of the app has run with a
-    /// scene for this task. The agent then keeps running. Beyond Apple: on iOS only running apps are notified of a change.
+    /// A change of the day, the clock or the time zone. The agent launches the app for such changes after a process of the app
+    /// has run with a scene for this task. From this time on, the agent keeps running. Apple's API has no equivalent: on iOS only
+    /// running apps are notified of a change.
     public static var significantTimeChange: Self {
         Self(kind: .significantTimeChange, matches: { _ in true }, requests: { _ in [()] })
     }
@@ -74,8 +75,9 @@ extension BackgroundTask where Request == BGContinuedProcessingTask, Response ==
 }
 
 extension BackgroundTask where Request == BackgroundNotificationResponse, Response == Void {
-    /// A response of the user to a notification: a press of the notification or of one of its buttons. Beyond Apple: on iOS only
-    /// the delegate of the notification center receives responses. Here the delegate is also called.
+    /// A response of the user to a notification: a press of the notification or of one of its buttons. Apple's API has no
+    /// equivalent: on iOS only the delegate of the notification center receives responses. In this module, the scene's action and
+    /// the delegate are called.
     public static var notificationResponse: Self {
         Self(
             kind: .notificationResponse, matches: { _ in true },

@@ -6,8 +6,8 @@ import Dispatch
 import Foundation
 import Synchronization
 
-/// The continued-processing tasks of this process. The tasks run in this process. The agent starts and stops them through the
-/// ledger.
+/// The continued-processing tasks of this process. The tasks run in this process, and the agent starts and stops the tasks by
+/// writing to the ledger.
 final class ContinuedTasks: Sendable {
     static var shared: ContinuedTasks { AppRuntime.shared.part { ContinuedTasks() } }
 
@@ -29,7 +29,7 @@ final class ContinuedTasks: Sendable {
         var keeper = AgentKeeper()
     }
 
-    /// The denominator with which fractions are recorded.
+    /// The total with which the ledger records a fraction.
     private static let scale: Int64 = 1_000_000
 
     private let state = Mutex(State())
@@ -53,18 +53,18 @@ final class ContinuedTasks: Sendable {
             return !state.isTicking
         }
         if isFirst { tickSoon() }
-        // The state is read once more, because the task may have ended before this process was marked as busy.
+        // The process reads the state again, because the task may have ended before this process was marked as busy.
         queue.async { self.update() }
     }
 
-    /// Looks for launches that waited for a handler, because a handler was registered.
+    /// Starts launches that waited for a handler, because the app has registered a handler.
     func handlersChanged() {
         guard state.withLock({ $0.token != nil }) else { return }
         queue.async { self.update() }
     }
 
-    /// Returns when all continued processing that this process requested has ended. Returns at once if this process requested no
-    /// continued processing.
+    /// Waits until all continued processing that this process requested has ended. If this process requested no continued
+    /// processing, the method returns at once.
     func untilIdle() async {
         guard state.withLock({ $0.token != nil }) else { return }
         while true {
@@ -73,7 +73,8 @@ final class ContinuedTasks: Sendable {
                     try Self.isIdle(transaction)
                         ? try !transaction.liveLaunches().contains { $0.host == AppRuntime.shared.identity } : nil
                 }
-                // The result is recorded, but the agent that should process the result has ended. The commit starts another agent.
+                // The ledger contains the result, but the agent that must process the result has ended. The empty commit starts
+                // another agent.
                 if !isSettled { try AppRuntime.shared.commit { _ in } }
                 return
             } catch let error as StoreError where error.isPassing {
@@ -84,16 +85,16 @@ final class ContinuedTasks: Sendable {
         }
     }
 
-    /// Returns whether no continued processing that this process requested waits or runs. A launch with a result has ended, even if
-    /// no agent has confirmed it.
+    /// Returns `true` if all continued processing that this process requested has ended. A launch with a result counts as ended,
+    /// even if no agent has processed the result yet.
     private static func isIdle(_ transaction: LedgerTransaction) throws -> Bool {
         let isWaiting = try transaction.requests(of: .continuedProcessing).contains { $0.host == AppRuntime.shared.identity }
         let isRunning = try transaction.liveLaunches().contains { $0.host == AppRuntime.shared.identity && $0.result == nil }
         return !isWaiting && !isRunning
     }
 
-    /// Returns when the process is idle. This method is for a `main.swift`. The main queue keeps running during the call, because a
-    /// handler may run on the main queue.
+    /// Waits in a `main.swift` until the process is idle. The main queue keeps running during the call, because a handler may run
+    /// on the main queue.
     func runUntilIdle() {
         let isBusy = !OutstandingCalls.shared.isEmpty || !UnsavedWork.current.isEmpty
         guard state.withLock({ $0.token != nil }) || isBusy else { return }
@@ -138,7 +139,7 @@ final class ContinuedTasks: Sendable {
             },
             complete: { completed.yield($0) })
         state.withLock { state in
-            // The lock is held so that a handler that ends at once finds its entry.
+            // The lock is held until the entry is stored, because the handler may end at once and needs the entry.
             let work = Task {
                 let success = await TaskHandlers.shared.runContinued(launch, task, completions)
                 self.finish(id, success)
@@ -172,14 +173,14 @@ final class ContinuedTasks: Sendable {
 
     // MARK: Progress
 
-    /// Samples the progress while continued processing of this process waits or runs. `Progress` does not report changes here (no
-    /// key-value observing), and child objects change only the fraction of their parent. If the agent was killed, another agent is
-    /// started, because no other process would start an agent.
+    /// Reads the progress at regular intervals while continued processing of this process waits or runs. On Linux, `Progress`
+    /// does not report changes (key-value observing does not exist), and child objects change only the fraction of the parent. If
+    /// the agent was killed, this method starts another agent, because no other process would start an agent.
     private func tickSoon() {
         queue.asyncAfter(deadline: .now() + 0.5) { [self] in
             sample()
-            // Only the rows in the ledger are checked. If the agent has ended a launch, the handler that is still running needs no
-            // agent.
+            // Only the launches in the ledger need an agent. If the agent has ended a launch, a handler that is still running
+            // does not need an agent.
             let (shouldContinue, hasAgent) = state.withLock { state in
                 state.isTicking = state.isBusy
                 return (state.isTicking, state.isTicking ? state.keeper.tick() : true)
@@ -189,8 +190,8 @@ final class ContinuedTasks: Sendable {
         }
     }
 
-    /// Removes the requests that wait for room, because no agent keeps running and these requests would wait endlessly. Running
-    /// tasks continue and end with a result.
+    /// Removes the requests that wait for another task to end, because no agent keeps running and these requests would never
+    /// start. Running tasks continue and end with a result.
     private func removeWaitingRequests() {
         let ledger = try? AppRuntime.shared.ledger()
         let waiting = try? ledger?.read { transaction in
@@ -206,8 +207,8 @@ final class ContinuedTasks: Sendable {
         state.withLock { $0.keeper = AgentKeeper() }
     }
 
-    /// Records progress that changed. On Linux, Foundation's `Progress` has no lock. A sample that is taken during a write may be
-    /// one step behind.
+    /// Records progress that changed. On Linux, Foundation's `Progress` has no lock, so a value that is read during a write may
+    /// be the previous value.
     private func sample() {
         let changed = state.withLock { state -> [(Int64, Double?)] in
             state.running.compactMap { id, running in
@@ -216,7 +217,7 @@ final class ContinuedTasks: Sendable {
                 guard units != running.seenUnits || fraction != running.seenFraction else { return nil }
                 state.running[id]?.seenUnits = units
                 state.running[id]?.seenFraction = fraction
-                // Without a total, the task made progress, but the fraction is not known.
+                // If the progress has no total, only the fact that the task made progress is known.
                 guard progress.totalUnitCount > 0, fraction.isFinite else { return (id, nil) }
                 return (id, min(max(fraction, 0), 1))
             }

@@ -1,6 +1,6 @@
 import BackgroundRuntime
 
-// The rules that derive capabilities from the facts of a desktop. The rules do not read files.
+// The rules that derive the capabilities from the facts about a desktop. These rules do not read files.
 
 extension BackgroundGuarantees {
     package init(_ facts: DesktopFacts) {
@@ -15,17 +15,17 @@ extension BackgroundGuarantees {
     }
 }
 
-/// The mechanism that starts the agent again after it ended.
+/// The mechanism that starts the agent again after the agent has ended.
 private enum Starter {
     case userManager
-    /// The next login, or the app's next command.
+    /// The next login, or the next command of the app, starts the agent.
     case login
     /// Only the app's next command starts the agent.
     case none(why: String, help: String? = nil)
 }
 
 extension DesktopFacts {
-    /// The starter of the agent after it was killed.
+    /// The mechanism that starts the agent again after the agent was killed.
     fileprivate var starterAfterKill: Starter {
         guard hasAgent else { return .none(why: "The program background-agent is not installed: no background work runs.") }
         guard !isInFlatpak else {
@@ -41,17 +41,17 @@ extension DesktopFacts {
         }
     }
 
-    /// The starter of the agent at a login, or at boot.
+    /// The mechanism that starts the agent at a login or at boot.
     fileprivate var starterAtLogin: Starter {
         guard case .userUnit(.isNotEnabled) = entry else { return starterAfterKill }
         return .none(why: "The agent's unit is not enabled: no login starts it.", help: installCommand)
     }
 
-    /// Returns the starter that remains if the entry does not work. Returns `nil` if the entry works.
+    /// Returns the mechanism that remains if the login entry does not work, or `nil` if the login entry works.
     private func starter(_ standing: AutostartEntry.EntryState) -> Starter? {
         switch standing {
-        // An entry that starts another copy of the agent's program also works. A unit that is not enabled still restarts a running
-        // agent.
+        // An entry that starts another copy of the agent's program also works. A unit that is not enabled can still restart an
+        // agent that was running.
         case .asItShouldBe, .starts, .isNotEnabled, .lacksSocket: nil
         case .startsNothing:
             .none(why: "The login entry of the agent names a program that does not exist.", help: installCommand)

@@ -2,27 +2,27 @@ import BackgroundRuntime
 import Foundation
 import Synchronization
 
-// Names that Foundation on Linux lacks, and that the background code of an iOS app uses.
+// Symbols that the background code of an iOS app uses and that Foundation on Linux does not have.
 
 extension ProcessInfo {
-    /// A Boolean value that indicates whether the desktop's power saver is on. The agent observes this state. In a process that the
-    /// agent launched, an agent is always running.
+    /// A Boolean value that indicates whether the desktop's power saver is on. The agent observes the power saver. If the agent
+    /// launched this process, the agent is always running.
     ///
     /// Differs from Apple: the value is also `false` if no agent is running, or if no desktop service reports the power saver.
     /// `NSProcessInfoPowerStateDidChange` is not posted. Cost: one read of the ledger.
     public var isLowPowerModeEnabled: Bool { AppRuntime.shared.observedConditions?.isLowPowerMode ?? false }
 
-    /// Runs work that the process waits for before it ends.
+    /// Runs work that must be complete before the process ends.
     ///
-    /// `block` is called with `false` on a background queue. If the time of a launch ends before this call has returned, `block` is
-    /// called again with `true` on another queue. The second call has to stop the work. If the time of the launch has already
-    /// ended, `block` is called only with `true`.
+    /// `block` is called with `false` on a background queue. If the launch reaches its time limit before this call has returned,
+    /// `block` is called again with `true` on another queue. The second call must stop the work. If the launch has already
+    /// reached the time limit, `block` is called only with `true`.
     ///
     /// Differs from Apple: a launch gets no additional time. A process that a user started waits until the work is complete.
     ///
     /// - Parameters:
     ///   - reason: not used.
-    ///   - block: does the work, or ends it.
+    ///   - block: the code that does the work, or stops the work if the argument is `true`.
     public func performExpiringActivity(withReason reason: String, using block: @escaping @Sendable (Bool) -> Void) {
         let activity = ExpiringActivity(block)
         guard let launch = LaunchContext.current else { return OutstandingCalls.shared.run { activity.run() } }
@@ -52,7 +52,7 @@ private final class ExpiringActivity: Sendable {
     func expire() { if !isOver.withLock({ $0 }) { block(true) } }
 }
 
-/// Runs `body`. Linux needs no autorelease pool, because it has no Objective-C objects.
+/// Runs `body`. Swift on Linux has no Objective-C objects, so no autorelease pool is necessary.
 ///
 /// - Parameter body: code that an iOS app runs in an autorelease pool.
 /// - Returns: the value that `body` returns.

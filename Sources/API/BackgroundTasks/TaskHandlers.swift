@@ -13,7 +13,7 @@ final class TaskHandlers: Sendable {
         let handler: (BGTask) -> Void
     }
 
-    /// The part of a launch that an action receives.
+    /// The values of a launch that an action receives.
     struct Payload: Sendable {
         let identifier: String
         var continued: BGContinuedProcessingTask?
@@ -30,7 +30,8 @@ final class TaskHandlers: Sendable {
         var actions: [SceneAction] = []
         var isClosed = false
 
-        /// Returns the handler of the identifier, or else the handler of the longest wildcard that covers it.
+        /// Returns the handler of the identifier. If the identifier has no handler, returns the handler of the longest wildcard
+        /// that matches.
         func handler(of identifier: String) -> Registered? {
             if let own = registered[identifier] { return own }
             let wildcards = registered.keys.filter {
@@ -48,7 +49,8 @@ final class TaskHandlers: Sendable {
         }
     }
 
-    /// - Parameter isLateAllowed: `true` if the handler can be registered after the scenes were built, as for continued processing.
+    /// - Parameter isLateAllowed: `true` for a handler of continued processing, because such a handler can be registered after
+    ///   the scenes were built.
     func register(
         _ identifier: String, queue: DispatchQueue?, isLateAllowed: Bool, handler: @escaping (BGTask) -> Void
     ) {
@@ -62,15 +64,15 @@ final class TaskHandlers: Sendable {
         ContinuedTasks.shared.handlersChanged()
     }
 
-    /// Adds an action, unless the handlers are closed. After that no action is added, because a GUI library evaluates its scenes
-    /// many times.
+    /// Adds an action. After ``close()`` the method has no effect, because a GUI library evaluates the scenes many times and
+    /// would add each action again.
     func add(_ action: SceneAction) { state.withLock { if !$0.isClosed { $0.actions.append(action) } } }
 
     func close() { state.withLock { $0.isClosed = true } }
 
     var hasActions: Bool { state.withLock { !$0.actions.isEmpty } }
 
-    /// Returns whether a scene of the app handles this kind.
+    /// Returns whether a scene of the app handles this kind of launch.
     func handles(_ kind: LaunchKind) -> Bool { state.withLock { $0.actions.contains { $0.kind == kind } } }
 
     func canRun(_ launch: LaunchRecord) -> Bool {
@@ -78,7 +80,7 @@ final class TaskHandlers: Sendable {
         return registered != nil || !actions.isEmpty
     }
 
-    /// Returns the handlers of a launch. Registered handlers are used only for launches of tasks, because they must call
+    /// Returns the handlers of a launch. Only launches for tasks use registered handlers, because a registered handler must call
     /// `setTaskCompleted`.
     private func handlers(of launch: LaunchRecord) -> (Registered?, [SceneAction]) {
         state.withLock { state in
@@ -98,7 +100,7 @@ final class TaskHandlers: Sendable {
         var success = true
         if let registered { success = await run(launch, registered) }
         await run(actions, Payload(identifier: launch.identifier))
-        // An action may begin a task and return without waiting for the task, so the process does not end at once.
+        // An action may start a Swift task and return before this task ends. For this reason the process does not end at once.
         if registered == nil, AppRuntime.shared.continuation > 0 {
             LaunchContext.current?.stayForGrace()
         }
@@ -111,9 +113,10 @@ final class TaskHandlers: Sendable {
         }
     }
 
-    /// Runs a registered handler. The continuation holds the task until it completes. The expiration handler is called on the
-    /// thread of the warning, so it is called even if the handler blocks its queue. The process continues until the handler has
-    /// returned, and for a short time afterwards. Many handlers complete the task first and then submit the next request.
+    /// Runs a registered handler. The continuation keeps the task in memory until the task is complete. The thread that receives
+    /// the warning calls the expiration handler, because the registered handler may block its queue. The process continues until
+    /// the handler has returned, and for a short time afterwards, because many handlers complete the task first and then submit
+    /// the next request.
     private func run(_ launch: LaunchRecord, _ registered: Registered) async -> Bool {
         await withCheckedContinuation { continuation in
             let task = BGTask.make(for: launch) { continuation.resume(returning: $0) }
@@ -131,15 +134,14 @@ final class TaskHandlers: Sendable {
         }
     }
 
-    /// Runs continued processing in the process that requested it, several tasks at the same time. `completions` delivers the
-    /// task's completion.
+    /// Runs a task of continued processing in the process that requested the task. Several tasks can run at the same time. The
+    /// stream `completions` contains the result when the app completes the task.
     func runContinued(_ launch: LaunchRecord, _ task: BGContinuedProcessingTask, _ completions: AsyncStream<Bool>) async -> Bool {
         let (registered, actions) = handlers(of: launch)
         if let registered { registered.queue.async(execute: WorkContext().block { registered.handler(task) }) }
         await run(actions, Payload(identifier: launch.identifier, continued: task))
         if registered == nil { task.setTaskCompleted(success: true) }
-        // The task is detached, because the cancellation of this work must not end the wait. The app's task decides when the work
-        // is complete.
+        // The Swift task is detached, because a cancellation must not end the wait. The app decides when the work is complete.
         return await Task.detached { await completions.first { _ in true } ?? false }.value
     }
 }
